@@ -3,7 +3,6 @@
 `ReportContext` is what the page, worksheets, Markdown and files are made from.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,13 +13,13 @@ from pydantic import Field
 from simulator.core.document import Cell, Line, Section, Table, Text, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
-from simulator.core.settings import FIGURES, MAJOR, CheckFormat
+from simulator.core.settings import MAJOR, CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.report.sections import answerable_sections, sections
 from simulator.stats.corrected import ENOUGH_GRADES
 from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
-from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
+from simulator.stats.gate import CheckedCondition, Gate, condition_text, percent_up, range_text, value_text
 from simulator.stats.red import RISK
 from simulator.stats.summary import excerpt
 
@@ -32,10 +31,6 @@ STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
     " things out; do not judge the bot by these figures."
 )
-
-# Problems that the verdict and the notes on the gate's conditions report already.
-REPORTED_BY_GATE = CONDITION_PROBLEMS | {"below"}
-
 
 # How well a judge agrees with people.
 TrustLevel = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
@@ -59,24 +54,6 @@ class JudgeTrusts(Value):
 UNKNOWN = JudgeTrusts()
 
 
-# Shares that are shown in percent; a score and the grades of judges are points out of 100.
-_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
-_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
-_FIGURES: dict[str, Message] = {
-    "score": _("Score"),
-    "answered_correctly": _("Did not refuse what it should answer"),
-    "refused_correctly": _("Refused what it should"),
-    "handover_correctly": _("Right handovers"),
-    "red": pgettext("a share", "Red turns"),
-    "failed": _("Turns without answer"),
-    "major": _("Questions with a major turn"),
-    "severity_major": _("Major turns"),
-    "severity_moderate": _("Moderate turns"),
-    "severity_minor": _("Minor turns"),
-    "p95_seconds": _("Seconds to answer (95 %)"),
-    "latency_p95": _("Seconds to answer (95 %)"),
-    "cost_usd": _("Cost"),
-}
 # Characters of why grades failed: an error of a user's own judge ends with its file and line.
 _LONGEST_REASON = 600
 _DECISIONS: dict[str, Message] = {
@@ -102,13 +79,12 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         return _("Target {target} reached", target=target)
     if score is None or gate.incomplete:
         return _("Target {target}: cannot be decided", target=target)
-    problems = {finding.problem: finding for finding in gate.findings}
+    problems = {finding.problem: finding.message for finding in gate.findings}
     if "major" in problems and not problems.keys() & {"below", "corrected_below"}:
         return _(
             "Target {target} missed: {major} of {cases} questions have a major turn",
             target=target,
-            major=problems["major"].figures["major"],
-            cases=problems["major"].figures["cases"],
+            **{name: count for name, count in problems["major"].values if name in ("major", "cases")},
         )
     if gate.unsettled:
         return _("Target {target}: not settled yet", target=target)
@@ -155,7 +131,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = [*_gate_alarms(summary, gate, titles), *_alarms(summary)]
+    alarms = [*_gate_alarms(gate, titles), *_alarms(summary)]
     if n := summary.satisfied_unresolved:
         of = summary.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
@@ -163,55 +139,14 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     return (*(Line(text, "alarm") for text in alarms), *(Line(text, "soft") for text in remarks))
 
 
-FINDING_TEXTS: dict[str, Message] = {
-    "ungraded": _("Nothing was graded, so there is no score."),
-    "unsure": _(
-        "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
-        " would settle it."
-    ),
-    "corrected_below": _(
-        "Corrected by human grades, the score is {score}; even the upper end of its 95 % interval,"
-        " {high}, is below the target {target}."
-    ),
-    "corrected_unsure": _(
-        "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
-        " target {target} lies within. More human grades or more questions would settle it."
-    ),
-    # The figures are those of `major_texts`.
-    "major": _(
-        "{major} of {cases} questions have a major turn ({share} %); the target allows {allowed} %"
-        " (--max-major)."
-    ),
-    "evidence": _(
-        "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
-        " facts. Give the questions a reference, or have the bot return its passages."
-    ),
-    "judge": _("Failed grades: {failed} of {of} ({share} %); {allowed} % are tolerated."),
-    "simulator": _(
-        "Failed messages of the simulated customer: {failed} of {of} ({share} %); {allowed} % are tolerated."
-    ),
-    "unfinished": _("The run stopped after {finished} of {planned} conversations."),
-    "running": _("The run is not finished: {finished} of {planned} conversations."),
-}
-
-
-def _gate_alarms(summary: Summary, gate: Gate, titles: Titles) -> Iterator[Message]:
-    """The conditions that did not pass, customers who are missing, and the other problems of the gate.
-
-    A score, its interval and the target are on the scale to 100.
-    """
-    yield from (_condition_note(checked) for checked in gate.conditions if checked.decision != "passed")
+def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
+    """What the gate found, but for the verdict itself; customers by their names."""
     for finding in gate.findings:
         if finding.problem == "personas":
-            names = [titles("persona", name) for name in finding.figures["personas"].split(", ")]
-            yield _("Customers who took part without a graded conversation: {personas}.", personas=names)
-    target, scored = gate.target or 0.0, gate.corrected or summary
-    values = (scored.score, *(scored.interval or (None, None)))
-    figures = dict(zip(("score", "low", "high"), (points(v, against=target) for v in values), strict=True))
-    figures["target"] = target_points(target)
-    for finding in gate.findings:
-        if finding.problem not in REPORTED_BY_GATE:
-            yield FINDING_TEXTS[finding.problem].format(**{**finding.figures, **figures})
+            ids: Any = dict(finding.message.values)["personas"]
+            yield finding.message.format(personas=[titles("persona", name) for name in ids])
+        elif finding.problem != "below":
+            yield finding.message
 
 
 def corrected_line(summary: Summary, target: float | None) -> Message | None:
@@ -391,66 +326,12 @@ def _votes_text(votes: VoteAgreement) -> Message:
     )
 
 
-def condition_text(checked: CheckedCondition) -> Message:
-    """A condition as people read it: 'スコア ≥ 90'."""
-    condition = checked.condition
-    name = _FIGURES.get(condition.name) or title("judge", condition.name)
-    if condition.repeats:
-        name = _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
-    amount = _amount(checked, condition.threshold)
-    return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
-
-
 def _is_counted(checked: CheckedCondition) -> bool:
     """Whether a condition that allows some failures passed by its count, which carries no certainty."""
     condition = checked.condition
     if condition.name == MAJOR:
         return checked.decision == "passed" and condition.threshold > 0
     return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
-
-
-def _value_text(checked: CheckedCondition) -> Text:
-    """The figure of a condition as people read it; a share never looks like the threshold it misses."""
-    if checked.value is None or math.isinf(checked.value):
-        return "–"
-    if checked.condition.measure == "share" and checked.condition.rises:
-        return _percent(checked, points(checked.value, against=checked.condition.threshold))
-    return _amount(checked, checked.value, rounded=True)
-
-
-def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
-    measure = checked.condition.measure
-    if measure == "share":
-        return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
-    text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
-    if measure == "seconds":
-        return _("{n} s", n=text)
-    return _("{amount} USD", amount=text) if measure == "cost" else text
-
-
-def _percent(checked: CheckedCondition, points: Text) -> Text:
-    """A share with its percent sign, a score or grade without one."""
-    is_percent = checked.condition.name in _PERCENT or checked.condition.repeats
-    return _("{n} %", n=points) if is_percent else points
-
-
-def _range_text(checked: CheckedCondition) -> Text:
-    """The range of a figure, or the upper bound of a count of turns; empty where neither is known."""
-    measure, threshold = checked.condition.measure, checked.condition.threshold
-    if checked.low is None or checked.high is None:
-        return ""
-    if measure == "count":
-        return _("up to {high} % of turns", high=_percent_up(checked.high))
-    against = threshold if checked.condition.rises else None
-    low, high = points(checked.low, against=against), points(checked.high, against=against)
-    if measure == "seconds":
-        return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
-    return _percent(checked, _("{low}–{high}", low=low, high=high))
-
-
-def _percent_up(share: float) -> str:
-    """A share in percent, rounded up."""
-    return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 
 def conditions_table(gate: Gate) -> Table | None:
@@ -481,8 +362,8 @@ def conditions_table(gate: Gate) -> Table | None:
                 text=condition_text(checked), note=_("added by default") if checked.by_default else ""
             ),
             _("Verdict"): verdict_cell,
-            _("Result"): lambda checked: Cell(text=_value_text(checked), number=checked.value),
-            _("May lie between"): _range_text,
+            _("Result"): lambda checked: Cell(text=value_text(checked), number=checked.value),
+            _("May lie between"): range_text,
             _("Rests on"): basis,
         },
         _("What it takes to pass"),
@@ -510,46 +391,6 @@ def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
         )
 
 
-def _condition_note(checked: CheckedCondition) -> Message:
-    """Why a condition has not passed."""
-    values: dict[str, Any] = {
-        "condition": condition_text(checked),
-        "value": _value_text(checked),
-        "range": _range_text(checked),
-    }
-    if checked.decision == "missed" and checked.condition.name == MAJOR:
-        return FINDING_TEXTS["major"].format(**major_texts(checked))
-    if checked.lack == "repeats":
-        text = _(
-            "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
-        )
-        values |= {"k": checked.condition.repeats, "failed": checked.failed, "of": checked.n + checked.failed}
-    elif checked.decision == "missed":
-        text = _("{condition} does not hold: the result is {value}.")
-    elif checked.lack == "few":
-        text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")
-        values |= {"cases": checked.cases, "least": MIN_QUESTIONS}
-    elif checked.lack == "nothing" and checked.condition.measure == "cost":
-        text = _("{condition} cannot be decided: a model has no known price.")
-    elif checked.lack == "nothing":
-        text = _("No question of this run says anything about {condition}.")
-    elif checked.lack == "ungraded":
-        text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
-        values |= {"failed": checked.failed, "of": checked.n + checked.failed}
-    elif checked.more is None:
-        text = _(
-            "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
-            " more questions to settle."
-        )
-    else:
-        text = _(
-            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
-            " like this, about {questions} more questions ({conversations} conversations) would settle it."
-        )
-        values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
-    return text.format(**values)
-
-
 def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
     """That a condition was added by default, and how far a count that passed can be relied on."""
     condition, is_major = condition_text(checked), checked.condition.name == MAJOR
@@ -558,7 +399,7 @@ def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
     counts_turns = checked.condition.measure == "count" or is_major
     if checked.decision != "passed" or not counts_turns or checked.high is None:
         return
-    high = _percent_up(checked.high)
+    high = percent_up(checked.high)
     seen = {"condition": condition, "turns": checked.n, "cases": checked.cases, "high": high}
     if not _is_counted(checked):
         text = _(
@@ -576,7 +417,7 @@ def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
             "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"
             " extend to it.",
             condition=condition,
-            value=_value_text(checked),
+            value=value_text(checked),
             sure=f"{100 * gate.confidence:.4g}",
         )
         share = _(

@@ -133,7 +133,7 @@ def junit_xml(context: ReportContext) -> str:
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         if not gate.passed:
-            SubElement(target, "failure", type="gate", message=_text("; ".join(gate.reasons)))
+            SubElement(target, "failure", type="gate", message=_text(" ".join(gate.reasons)))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("time", f"{context.summary.seconds:.3f}")

@@ -13,11 +13,12 @@ from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
+from simulator.core.document import Text, points, target_points
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import (
+    FIGURES,
     MAJOR,
     MAX_MAJOR,
     TARGET_EXAMPLE,
@@ -27,6 +28,7 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.shelves import judge_name
+from simulator.core.titles import title
 from simulator.core.types import STOPPED_EARLY, Case, Conversation, Facts, Results, Turn, Value
 from simulator.stats.answerability import answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, rounded, turn_failure
@@ -52,16 +54,61 @@ _READERS = frozenset({"turn", "relevance"})
 _UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "cost_usd"})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 _SAME = 1e-9
-# What the gate can find; of conditions and personas the sentence is all there is.
+# What the gate can find.
 Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
     "running", "major", "evidence", "condition", "personas",
 ]  # fmt: skip
-CONDITION_PROBLEMS: frozenset[Problem] = frozenset({"condition", "personas"})
-_TOO_MANY = (
-    "{major} of {cases} questions have a turn with a major mark ({share} %),"
-    " more than --max-major allows ({allowed} %)"
-)
+# What the gate can find, in words; a score, its interval and the target are points of 100.
+_FINDINGS: Mapping[Problem, Message] = {
+    "below": _("The score {score} is below the target {target}: {red} of {turns} turns are red."),
+    "ungraded": _("Nothing was graded, so there is no score."),
+    "unsure": _(
+        "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
+        " would settle it."
+    ),
+    "corrected_below": _(
+        "Corrected by human grades, the score is {score}; even the upper end of its 95 % interval,"
+        " {high}, is below the target {target}."
+    ),
+    "corrected_unsure": _(
+        "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
+        " target {target} lies within. More human grades or more questions would settle it."
+    ),
+    "major": _(
+        "{major} of {cases} questions have a major turn ({share} %); the target allows {allowed} %"
+        " (--max-major)."
+    ),
+    "evidence": _(
+        "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
+        " facts. Give the questions a reference, or have the bot return its passages."
+    ),
+    "judge": _("Failed grades: {failed} of {of} ({share} %); {allowed} % are tolerated."),
+    "simulator": _(
+        "Failed messages of the simulated customer: {failed} of {of} ({share} %); {allowed} % are tolerated."
+    ),
+    "unfinished": _("The run stopped after {finished} of {planned} conversations."),
+    "running": _("The run is not finished: {finished} of {planned} conversations."),
+    "personas": _("Customers who took part without a graded conversation: {personas}."),
+}
+# Shares that are shown in percent; a score and the grades of judges are points out of 100.
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
+_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+_FIGURES: dict[str, Message] = {
+    "score": _("Score"),
+    "answered_correctly": _("Did not refuse what it should answer"),
+    "refused_correctly": _("Refused what it should"),
+    "handover_correctly": _("Right handovers"),
+    "red": pgettext("a share", "Red turns"),
+    "failed": _("Turns without answer"),
+    "major": _("Questions with a major turn"),
+    "severity_major": _("Major turns"),
+    "severity_moderate": _("Moderate turns"),
+    "severity_minor": _("Minor turns"),
+    "p95_seconds": _("Seconds to answer (95 %)"),
+    "latency_p95": _("Seconds to answer (95 %)"),
+    "cost_usd": _("Cost"),
+}
 _SECONDS = ("p95_seconds", "latency_p95")
 
 
@@ -136,11 +183,10 @@ class CheckedCondition(Value):
 
 
 class Finding(Value):
-    """One thing the gate found, as an English sentence and as the figures that it is made of."""
+    """One thing the gate found, in a sentence."""
 
     problem: Problem
-    sentence: str
-    figures: dict[str, str] = Field(default={})
+    message: Message
 
 
 class Gate(Value):
@@ -168,7 +214,7 @@ class Gate(Value):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is missing or in doubt, in English sentences."""
-        return tuple(finding.sentence for finding in self.findings)
+        return tuple(str(finding.message) for finding in self.findings)
 
     @property
     def unsettled(self) -> bool:
@@ -426,7 +472,7 @@ def decide(
     cases = major_cases(summary)
     hits = sum(cases.values())
     if target is not None and hits > len(cases) * max_major + _SAME:
-        major = [_finding("major", _TOO_MANY, **_major_texts(hits, len(cases), max_major))]
+        major = [_finding("major", **_major_texts(hits, len(cases), max_major))]
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - _SAME and not major
     open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
@@ -458,15 +504,12 @@ def decide_conditions(
     """
     missing = _missing_findings(summary, max_failed, blind=blind)
     findings = [
-        Finding(problem="condition", sentence=_condition_sentence(each))
+        Finding(problem="condition", message=_condition_message(each))
         for each in conditions
         if each.decision != "passed"
     ]
     if ungraded_personas:
-        names = ", ".join(ungraded_personas)
-        findings.append(
-            _finding("personas", "no graded conversation of {personas}, who took part", personas=names)
-        )
+        findings.append(_finding("personas", personas=tuple(ungraded_personas)))
     findings += missing
     decision: Decision = "passed" if not findings else "undecided"
     if not missing and any(each.decision == "missed" for each in conditions):
@@ -487,47 +530,105 @@ def decide_conditions(
     )
 
 
-def _finding(problem: Problem, sentence: str, **figures: object) -> Finding:
-    texts = {name: str(figure) for name, figure in figures.items()}
-    return Finding(problem=problem, sentence=sentence.format(**texts), figures=texts)
+def _finding(problem: Problem, **figures: object) -> Finding:
+    return Finding(problem=problem, message=_FINDINGS[problem].format(**figures))
 
 
-def _condition_sentence(checked: CheckedCondition) -> str:
-    """Why a condition has not passed: a share by two decimals or more, a count as it is."""
-    condition, is_share = checked.condition, checked.condition.measure == "share"
-    value, between = "-" if checked.value is None else f"{checked.value:.4g}", "- to -"
-    if is_share and checked.value is not None:
-        value = texts_apart(checked.value, condition.threshold)[0]
-    if checked.low is not None and checked.high is not None:
-        threshold = condition.threshold if is_share else 0.0
-        between = " to ".join(texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
-    if checked.decision == "missed" and condition.name == MAJOR:
-        return _TOO_MANY.format(**major_texts(checked))
-    if checked.decision == "missed" and checked.lack != "repeats":
-        # Other bounds are not about the figure that is shown.
-        shown = f" ({between})" if is_share and not checked.fact and checked.low is not None else ""
-        return f"{condition.text} is missed: {value}{shown}"
-    of = checked.n + checked.failed
-    reasons: dict[Lack, str] = {
-        "ungraded": f"{checked.failed} of {of} values are missing",
-        "few": f"only {checked.cases} questions say anything about it, it takes {MIN_QUESTIONS}",
-        "repeats": f"missed, for {checked.failed} of {of} questions have too few finished repeats",
+def condition_text(checked: CheckedCondition) -> Message:
+    """A condition as people read it: 'スコア ≥ 90'."""
+    condition = checked.condition
+    name = _FIGURES.get(condition.name) or title("judge", condition.name)
+    if condition.repeats:
+        name = _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
+    amount = _amount(checked, condition.threshold)
+    return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
+
+
+def value_text(checked: CheckedCondition) -> Text:
+    """The figure of a condition as people read it; a share never looks like the threshold it misses."""
+    if checked.value is None or math.isinf(checked.value):
+        return "–"
+    if checked.condition.measure == "share" and checked.condition.rises:
+        return _percent(checked, points(checked.value, against=checked.condition.threshold))
+    return _amount(checked, checked.value, rounded=True)
+
+
+def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
+    measure = checked.condition.measure
+    if measure == "share":
+        return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
+    text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
+    if measure == "seconds":
+        return _("{n} s", n=text)
+    return _("{amount} USD", amount=text) if measure == "cost" else text
+
+
+def _percent(checked: CheckedCondition, points: Text) -> Text:
+    """A share with its percent sign, a score or grade without one."""
+    is_percent = checked.condition.name in _PERCENT or checked.condition.repeats
+    return _("{n} %", n=points) if is_percent else points
+
+
+def range_text(checked: CheckedCondition) -> Text:
+    """The range of a figure, or the upper bound of a count of turns; empty where neither is known."""
+    measure, threshold = checked.condition.measure, checked.condition.threshold
+    if checked.low is None or checked.high is None:
+        return ""
+    if measure == "count":
+        return _("up to {high} % of turns", high=percent_up(checked.high))
+    against = threshold if checked.condition.rises else None
+    low, high = points(checked.low, against=against), points(checked.high, against=against)
+    if measure == "seconds":
+        return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
+    return _percent(checked, _("{low}–{high}", low=low, high=high))
+
+
+def percent_up(share: float) -> str:
+    """A share in percent, rounded up."""
+    return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
+
+
+def _condition_message(checked: CheckedCondition) -> Message:
+    """Why a condition has not passed."""
+    values: dict[str, Any] = {
+        "condition": condition_text(checked),
+        "value": value_text(checked),
+        "range": range_text(checked),
     }
-    why = reasons.get(checked.lack, "nothing in this run says anything about it")
-    if checked.lack == "nothing" and condition.measure == "cost":
-        why = "a model has no known price"
-    elif checked.lack == "close":
-        settles = ", too close for more questions to settle"
-        if more := checked.more:
-            settles = (
-                f"; about {more.conversations} more conversations on {more.questions} more questions would"
-                " settle it"
-            )
-        return f"{condition.text} is not settled: {value} ({between}){settles}"
-    return f"{condition.text}: {why}"
+    if checked.decision == "missed" and checked.condition.name == MAJOR:
+        return _FINDINGS["major"].format(**_major_texts_of(checked))
+    if checked.lack == "repeats":
+        text = _(
+            "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
+        )
+        values |= {"k": checked.condition.repeats, "failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.decision == "missed":
+        text = _("{condition} does not hold: the result is {value}.")
+    elif checked.lack == "few":
+        text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")
+        values |= {"cases": checked.cases, "least": MIN_QUESTIONS}
+    elif checked.lack == "nothing" and checked.condition.measure == "cost":
+        text = _("{condition} cannot be decided: a model has no known price.")
+    elif checked.lack == "nothing":
+        text = _("No question of this run says anything about {condition}.")
+    elif checked.lack == "ungraded":
+        text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
+        values |= {"failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.more is None:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
+            " more questions to settle."
+        )
+    else:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
+            " like this, about {questions} more questions ({conversations} conversations) would settle it."
+        )
+        values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
+    return text.format(**values)
 
 
-def major_texts(checked: CheckedCondition) -> dict[str, str]:
+def _major_texts_of(checked: CheckedCondition) -> dict[str, str]:
     """How many of how many questions have a major turn, and which share may."""
     value = checked.value or 0.0
     return _major_texts(round(value * checked.n), checked.n, checked.condition.threshold)
@@ -546,80 +647,46 @@ def _missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> li
     """
     found = []
     if blind:
-        sentence = (
-            "the judge {judge} had nothing to hold the answers against: no reference, no passages, no facts"
-        )
-        found.append(_finding("evidence", sentence, judge=summary.primary))
+        found.append(_finding("evidence", judge=summary.primary))
     done = {"finished": summary.finished, "planned": summary.planned}
     if summary.status == "running":
-        sentence = "the run is not finished: {finished} of {planned} conversations"
-        found.append(_finding("running", sentence, **done))
+        found.append(_finding("running", **done))
     elif summary.status != "finished" or summary.finished + summary.spared < summary.planned:
-        sentence = "the run stopped after {finished} of {planned} conversations"
-        found.append(_finding("unfinished", sentence, **done))
+        found.append(_finding("unfinished", **done))
     # All judges together, or the one that decides: its failures must not hide among the others.
     judges, lost = summary.judges, summary.simulator.failed
     deciding = [judges[summary.primary]] if summary.primary in judges else []
-    counts: list[tuple[Problem, str, int, int]] = [
-        ("judge", "grades", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
+    counts: list[tuple[Problem, int, int]] = [
+        ("judge", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
         for some in (judges.values(), deciding)
     ]
-    counts.append(("simulator", "messages of the simulated customer", lost, summary.turns + lost))
-    for problem, what, failed, of in counts:
+    counts.append(("simulator", lost, summary.turns + lost))
+    for problem, failed, of in counts:
         if failed > of * max_failed + _SAME and problem not in {each.problem for each in found}:
-            sentence = (
-                "{failed} of {of} {what} failed ({share} %), more than --max-failed allows ({allowed} %)"
-            )
             shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
-            found.append(_finding(problem, sentence, failed=failed, of=of, what=what, **shares))
+            found.append(_finding(problem, failed=failed, of=of, **shares))
     if summary.score is None:
-        found.append(_finding("ungraded", "nothing was graded, so there is no score"))
+        found.append(_finding("ungraded"))
     return found
 
 
-def _score_findings(  # noqa: PLR0911 - one for each way to miss or to reach it
-    summary: Summary, target: float | None
-) -> list[Finding]:
-    """What there is to say about the score and the target."""
+def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
+    """What there is to say about the score, as people's grades corrected it, and the target."""
     if target is None or summary.score is None:
         return []
-    if corrected := summary.corrected:
-        low, high = corrected.interval
-        if low >= target - _SAME:
-            return []
-        score, short, _goal = texts_apart(corrected.score, target)
-        (low_text, _short, goal), high_text = texts_apart(low, target), texts_apart(high, target)[0]
-        texts = {"score": score, "n": corrected.n, "low": low_text, "high": high_text, "target": goal}
-        if high < target - _SAME:
-            sentence = (
-                "score {score}, corrected by {n} human grades, is {short} below the target {target}:"
-                " its 95 % interval ends at {high}"
-            )
-            return [_finding("corrected_below", sentence, **texts, short=short)]
-        sentence = (
-            "it is not settled whether the target {target} is reached: the 95 % interval of"
-            " score {score}, corrected by {n} human grades, is {low} to {high}"
-        )
-        return [_finding("corrected_unsure", sentence, **texts)]
-    score, short, goal = texts_apart(summary.score, target)
-    if summary.score < target - _SAME:
-        sentence = "score {score} is {short} below the target {target}: {red} of {turns} turns are red"
-        red = {"red": summary.red, "turns": summary.turns}
-        return [_finding("below", sentence, score=score, short=short, target=goal, **red)]
-    if summary.interval and summary.interval[0] < target - _SAME:
-        sentence = "score {score} reaches the target {target}, but its 95 % interval begins at {low}"
-        low_text = texts_apart(summary.interval[0], target)[0]
-        return [_finding("unsure", sentence, score=score, target=goal, low=low_text)]
-    return []
-
-
-def texts_apart(score: float, target: float) -> tuple[str, str, str]:
-    """Score, distance and target with as many decimals as show that they differ: two, mostly."""
-    for places in (2, 3, 4, 5, 6):
-        score_text, goal = f"{score:.{places}f}", f"{target:.{places}f}"
-        if score_text != goal or abs(score - target) < _SAME:
-            break
-    return score_text, f"{abs(float(goal) - float(score_text)):.{places}f}", goal
+    scored = summary.corrected or summary
+    score, (low, high) = scored.score or 0.0, scored.interval or (None, None)
+    missed = (score if high is None or not summary.corrected else high) < target - _SAME
+    if not missed and (low is None or low >= target - _SAME):
+        return []
+    problem: Problem = "below" if missed else "unsure"
+    if summary.corrected:
+        problem = "corrected_below" if missed else "corrected_unsure"
+    ends = dict(
+        zip(("score", "low", "high"), (points(v, against=target) for v in (score, low, high)), strict=True)
+    )
+    red = {"red": summary.red, "turns": summary.turns}
+    return [_finding(problem, target=target_points(target), **ends, **red)]
 
 
 def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:

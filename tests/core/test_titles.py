@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from simulator.core.messages import safe_text
 from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Ended, Failure, Role, Status
-from simulator.report.context import FINDING_TEXTS, REPORTED_BY_GATE
-from simulator.stats.gate import CONDITION_PROBLEMS, Problem
 from simulator.stats.red import KINDS
 from simulator.users.guard import RULES
 from tests.texts import said
@@ -31,11 +29,6 @@ from tests.texts import said
 def test_every_kind_that_the_engine_knows_has_a_word(group: str, names: list[str]) -> None:
     """No id of ours reaches a reader."""
     assert [name for name in names if name not in TITLES[group]] == []
-
-
-def test_every_problem_of_the_gate_has_a_sentence() -> None:
-    """But for those that the verdict and the notes on conditions tell."""
-    assert FINDING_TEXTS.keys() | REPORTED_BY_GATE == {*get_args(Problem), *CONDITION_PROBLEMS}
 
 
 def test_names_come_from_the_run_then_from_the_file_then_from_the_id() -> None:

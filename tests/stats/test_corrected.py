@@ -253,13 +253,13 @@ def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
     assert (passed.passed, passed.reasons) == (True, ())
     assert (below.passed, below.incomplete, below.unsettled) == (False, False, False)
     assert below.reasons == (
-        "score 0.74, corrected by 60 human grades, is 0.06 below the target 0.80:"
-        " its 95 % interval ends at 0.79",
+        "Corrected by human grades, the score is 74; even the upper end of its 95 % interval, 79, is below"
+        " the target 80.",
     )
     assert (open_.passed, open_.incomplete, open_.unsettled) == (False, False, True)
     assert open_.reasons == (
-        "it is not settled whether the target 0.80 is reached: the 95 % interval of score 0.82,"
-        " corrected by 60 human grades, is 0.78 to 0.86",
+        "Corrected by human grades, the score is 82 and its 95 % interval 78 to 86; the target 80 lies"
+        " within. More human grades or more questions would settle it.",
     )
 
 

@@ -214,12 +214,12 @@ def test_shares_have_their_sign() -> None:
 
 
 def test_a_missed_share_says_between_what_it_may_lie() -> None:
-    """The reason has the range where it is known; a count has none."""
+    """The reason has the figure, the condition the range of what was asked with a confidence."""
     gate, _summary = a_gate(refused_correctly=shares(20, 60))
-    (plain,) = a_gate(None, refused_correctly=shares(20, 60))[0].reasons
+    (checked,) = gate.conditions
 
-    assert gate.reasons == ("refused_correctly >= 0.9 is missed: 0.33 (0.23 to 0.45)",)
-    assert plain == "refused_correctly >= 0.9 is missed: 0.33"
+    assert gate.reasons == ("Refused what it should ≥ 90 % does not hold: the result is 33 %.",)
+    assert (round(checked.low or 0, 2), round(checked.high or 0, 2)) == (0.23, 0.45)
 
 
 def test_people_decide_where_they_graded() -> None:
@@ -327,7 +327,7 @@ def test_who_was_never_heard_is_missed() -> None:
         ungraded_personas=("calm",),
     )
     assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
-    assert gate.reasons == ("no graded conversation of calm, who took part",)
+    assert gate.reasons == ("Customers who took part without a graded conversation: calm.",)
 
 
 def test_a_report_says_what_a_certainty_is_about(capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,9 +153,9 @@ def test_with_a_confidence_the_bound_decides() -> None:
 @pytest.mark.parametrize(
     ("grades", "lost", "reason"),
     [
-        (many(10, 10), {}, "10 of 10 questions have too few finished repeats"),
-        (many(10, 10, 3), {"calm/q3#2": Ended.USER_FAILED}, "1 of 10 questions have"),
-        (many(10, 10, 1), {}, "10 of 10 questions have"),
+        (many(10, 10), {}, "fewer than 3 finished repeats: 10 of 10"),
+        (many(10, 10, 3), {"calm/q3#2": Ended.USER_FAILED}, "finished repeats: 1 of 10"),
+        (many(10, 10, 1), {}, "finished repeats: 10 of 10"),
     ],
 )
 def test_too_few_finished_repeats_miss_the_target(grades: Grades, lost: dict[str, Any], reason: str) -> None:
@@ -212,7 +212,7 @@ def test_a_run_with_repeats_tells_what_is_reliable(command: Command) -> None:
     found = done.json["reliability"]
     assert (found["always"], found["sometimes"], found["never"]) == (1, ["hours"], ["cards"])
     assert found["pass"] == {"1": 0.5, "2": 0.3889, "3": 0.3333, "4": 0.3333}
-    assert any("pass^2 >= 0.9" in reason for reason in done.json["reasons"])
+    assert any("(pass^2) ≥ 90 %" in reason for reason in done.json["reasons"])
     assert line in " ".join(done.err.split())
     assert line in (folder / "report.html").read_text(encoding="utf-8")
     assert {line, "50", "2 of 4 · Asked When do you open?"} <= cells

@@ -197,7 +197,7 @@ def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
     assert done.code == 1
     assert shown["passed"] is False
     assert shown["corrected"]["score"] == pytest.approx(0.2)
-    assert "below the target 0.30" in shown["reasons"][0]
+    assert "below the target 30" in shown["reasons"][0]
     assert "補正後 20" in done.err
 
 
