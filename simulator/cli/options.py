@@ -18,9 +18,9 @@ PANELS = {
     ),
     "The customer": ("voice_opening", "script", "replay"),
     "Grading": (
-        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer",
-        "check", "target", "max_major", "confidence", "sequential", "max_failed", "customer_faults",
-        "knowledge",
+        "judges", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules",
+        "tokenizer", "check", "target", "max_major", "confidence", "sequential", "max_failed",
+        "customer_faults", "knowledge",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -56,7 +56,7 @@ _SHAPES = {
     "TITLE": "new_sheet",
     "ID": "folder",
     "SCORE": "target",
-    "SHARE": "max_failed max_major confidence",
+    "SHARE": "max_failed max_major confidence retest",
     "HOW": "customer_faults judging",
     "PATH": "knowledge",
     "AMOUNT": "budget",

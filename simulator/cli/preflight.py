@@ -85,6 +85,15 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     check_evidence(settings, (conversation.case for conversation in plan))
 
 
+def check_retest(context: RunContext) -> None:
+    """Raises InputError for --retest where no judge could say anything else when it grades again."""
+    if context.settings.retest and not context.panel.retest.calls:
+        msg = _(
+            "--retest has nothing to grade twice, for no judge of whole answers asks a model: leave it out."
+        )
+        raise InputError(msg)
+
+
 # --- What is said when a run starts ---
 
 ROLE_NAMES: dict[str, Message] = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.preflight import announce, check_engine, check_folder, check_target
+from simulator.cli.preflight import announce, check_engine, check_folder, check_retest, check_target
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, print_json, say, stdout_to_stderr
@@ -106,6 +106,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
         context = RunContext(settings, endpoints(settings), planned.personas, Ledger.of(settings))
         context.check_adapter(plan)
         check_target(context, plan)
+        check_retest(context)
         context.check_scripts(whole_plan)
 
     def create() -> RunFile:

@@ -503,6 +503,10 @@ class Settings(RowSettings):
     votes: Annotated[int, Field(ge=1, le=9)] = Field(
         1, description="How often a model grades each turn; the median counts, disagreement is shown."
     )
+    retest: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="Share of the turns that models grade twice, to see how often a verdict changes: 0.1.",
+    )
     panel: Names = Field((), description="More models that grade as well, to see how far they agree.")
     contacts: str | None = Field(
         None,

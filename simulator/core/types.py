@@ -12,7 +12,16 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 from simulator.core.errors import Failure as Failure
 from simulator.core.messages import Language as Language
@@ -277,6 +286,17 @@ class Score(Value):
     by_rule: bool = False
 
     @property
+    def second(self) -> "Score | None":
+        """The judge's verdict when it graded the same once more (--retest); None without one that counts."""
+        verdict = self.detail.get(RETEST)
+        if not isinstance(verdict, dict) or verdict.get("state") == "failed":
+            return None
+        try:
+            return Score.model_validate({**dict(self), "detail": {}, **verdict})
+        except ValidationError:  # a judge of the user's own keeps something else under that name
+            return None
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is about the whole conversation, and not about the turn that it is stored with."""
         return self.judge.partition("@")[0] == CONVERSATION or WHOLE in self.detail
@@ -399,6 +419,8 @@ PASSED = "passed"
 CONVERSATION = "conversation"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
+# In the detail of a score whose turn was graded twice: what is different in the second one.
+RETEST = "retest"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.
 MAIN_METRIC = "main_metric"
 

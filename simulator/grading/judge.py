@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from statistics import median, median_low
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -17,7 +17,7 @@ from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.shelves import describe_error
 from simulator.core.templates import stable_int
-from simulator.core.types import WHOLE, GradingContext, Score, State
+from simulator.core.types import RETEST, WHOLE, GradingContext, Score, State
 from simulator.data.datasets import labels_of
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, grades_whole, within
 from simulator.models.pricing import JUDGE, BudgetSpent
@@ -38,6 +38,8 @@ _NEEDS = {"references": "reference", "passages": "passages"}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What a rubric may grade beside the answer, and then has nothing to say of a missing one.
 _BESIDE = ("customer", "retrieval")
+# What is kept of a second grading.
+_IN_RETEST = {"state", "value", "raw", "severity", "reason", "detail"}
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
 
@@ -50,17 +52,40 @@ JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 Parts = dict[str, replies.Reply | ModelFailure]
 
 
+class Retest(NamedTuple):
+    """Which turns are graded twice: a `share` (0..1) of them, drawn by the seed; and by what.
+
+    `calls` has for each call that asks a model the one that asks again, with another seed: the reply to the
+    first one, which is in the cache, is no answer to it. Other judges would say the same again.
+    """
+
+    share: float
+    seed: int
+    calls: Mapping[JudgeCall, JudgeCall]
+
+    def draws(self, conversation: str, turn: int) -> bool:
+        """Whether this turn is graded twice, and with a last turn the whole conversation."""
+        return bool(self.calls) and stable_int(self.seed, RETEST, conversation, turn) < self.share * 2**31
+
+
+NO_RETEST = Retest(0.0, 0, {})
+
+
 class Panel:
     """All judges of a run."""
 
     def __init__(
-        self, judge_calls: Sequence[JudgeCall], conversation_calls: Sequence[JudgeCall] = ()
+        self,
+        judge_calls: Sequence[JudgeCall],
+        conversation_calls: Sequence[JudgeCall] = (),
+        retest: Retest = NO_RETEST,
     ) -> None:
         """`judge_calls` are in the order of the columns; each grades a turn with one or more judges.
 
         `conversation_calls` grade a whole conversation.
         """
         self.judge_calls, self.conversation_calls = tuple(judge_calls), tuple(conversation_calls)
+        self.retest = retest
 
     async def grade(
         self,
@@ -75,10 +100,12 @@ class Panel:
         """
         spent: list[BudgetSpent] = []
         whole = context.closing is not None
+        again = self.retest.calls if self.retest.draws(context.conversation, context.turn.index) else {}
 
         async def graded(call: JudgeCall) -> list[Score]:
             try:
-                scores = await call(context, done)
+                twice = await _graded_twice(call, again[call], context, done) if call in again else None
+                scores = await call(context, done) if twice is None else twice
             except BudgetSpent as error:
                 spent.append(error)
                 return []
@@ -95,6 +122,27 @@ class Panel:
         if spent:
             raise spent[0]
         return [score for task in running for score in task.result()]
+
+
+async def _graded_twice(
+    first: JudgeCall, second: JudgeCall, context: GradingContext, done: Collection[str]
+) -> list[Score]:
+    """The scores of the first call, with what the second one says in their detail; neither waits.
+
+    A grade that a rule gave stays alone. Raises what either raised once both have arrived: both are paid for.
+    """
+    both = await asyncio.gather(first(context, done), second(context, done), return_exceptions=True)
+    gradings = []
+    for each in both:
+        if isinstance(each, BaseException):
+            raise each
+        gradings.append({score.judge: score for score in each})
+    once, again = gradings
+    for name, score in once.items():
+        if score.state == "scored" and not score.by_rule:
+            verdict = again[name].model_dump(mode="json", include=_IN_RETEST)
+            once[name] = score.model_copy(update={"detail": {**score.detail, RETEST: verdict}})
+    return list(once.values())
 
 
 class ModelJudge:

@@ -13,16 +13,18 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import GRADING, panelists
 from simulator.core.settings import Settings
-from simulator.core.templates import fingerprint
-from simulator.core.types import LEXICAL, PASSED, GradingContext
+from simulator.core.templates import fingerprint, stable_int
+from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.data.files import read_text
 from simulator.grading.judge import (
+    NO_RETEST,
     FormFiller,
     FunctionJudge,
     JudgeCall,
     LexicalStandIn,
     ModelJudge,
     Panel,
+    Retest,
     counting,
 )
 from simulator.grading.rubric import (
@@ -76,14 +78,21 @@ class Grading:
         tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
         self.panelists = panelists(settings)
         of_turns, of_conversations = (
-            self.judge_calls({n: j for n, j in self.answer_judges.items() if grades_whole(j) is whole})
+            {n: j for n, j in self.answer_judges.items() if grades_whole(j) is whole}
             for whole in (False, True)
         )
-        self.panel = (
-            self.outputs.panel(self.judge_calls, of_turns)
-            if self.outputs
-            else Panel(of_turns, of_conversations)
-        )
+        calls, whole_calls = self.judge_calls(of_turns), self.judge_calls(of_conversations)
+        if self.outputs:
+            self.panel: Panel = self.outputs.panel(self.judge_calls, calls)
+        else:
+            retest = NO_RETEST
+            if settings.retest:
+                seed = stable_int(settings.seed, RETEST)
+                second = (*self.judge_calls(of_turns, seed), *self.judge_calls(of_conversations, seed))
+                pairs = zip((*calls, *whole_calls), second, strict=True)
+                asking = {call: again for call, again in pairs if _asks_model(call)}
+                retest = Retest(settings.retest, settings.seed, asking)
+            self.panel = Panel(calls, whole_calls, retest)
 
     @property
     def judges(self) -> dict[str, Judge]:
@@ -142,37 +151,49 @@ class Grading:
             self.load_form(name) for name, judge in self.judges_per_turn if name in names and callable(judge)
         ]
 
-    def judge_calls(self, judges: Mapping[str, Judge]) -> list[JudgeCall]:
-        """The calls that grade with these judges: by a model or its lexical stand-ins, and by functions."""
+    def is_graded_twice(self, conversation: str, turn: int) -> bool:
+        """Whether models grade this turn a second time."""
+        return self.panel.retest.draws(conversation, turn)
+
+    def judge_calls(self, judges: Mapping[str, Judge], seed: int | None = None) -> list[JudgeCall]:
+        """The calls that grade with these judges: by a model or its lexical stand-ins, and by functions.
+
+        `seed` is another one than the run's, for a second grading.
+        """
+        seed = self.settings.seed if seed is None else seed
         endpoint, rubrics = self.models.endpoints["judge"], _rubrics(judges.values())
         if endpoint is None:
             stand_ins: list[JudgeCall] = [
                 LexicalStandIn(rubric, _stand_in(rubric.name), self.frame) for rubric in rubrics
             ]
-            return stand_ins + self._function_calls(judges, None)
+            return stand_ins + self._function_calls(judges, None, seed)
         first, *further = (
             self.models.at(each, temperature=self.settings.judge_temperature, priority=GRADING)
             for each in (endpoint, *self.panelists)
         )
-        calls = self._model_calls(rubrics, first) + self._function_calls(judges, first)
+        calls = self._model_calls(rubrics, first, seed) + self._function_calls(judges, first, seed)
         for panelist, model in zip(self.panelists, further, strict=True):
-            calls += self._model_calls(rubrics, model, suffix=f"@{panelist.model}")
+            calls += self._model_calls(rubrics, model, seed, suffix=f"@{panelist.model}")
         return calls
 
-    def _model_calls(self, rubrics: list[Rubric], model: "Model", suffix: str = "") -> list[JudgeCall]:
+    def _model_calls(
+        self, rubrics: list[Rubric], model: "Model", seed: int, suffix: str = ""
+    ) -> list[JudgeCall]:
         alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
-        seed, votes = self.settings.seed, self.settings.votes
+        votes = self.settings.votes
         return [
             ModelJudge(group, self.frame, model, seed=seed, alone=alone, votes=votes, suffix=suffix)
             for group in groups
         ]
 
-    def _function_calls(self, judges: Mapping[str, Judge], model: "Model | None") -> list[JudgeCall]:
+    def _function_calls(
+        self, judges: Mapping[str, Judge], model: "Model | None", seed: int
+    ) -> list[JudgeCall]:
         embedder = self.models.role("embed", priority=GRADING)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": FormFiller(self.load_form, self.frame, model, self.settings.seed) if model else None,
+            "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
             "tokenizer": self.settings.tokenizer,
             "labels": self.settings.labels,
             "rules": self.rules,
@@ -225,6 +246,13 @@ async def _embed_lexically(texts: list[str]) -> list[list[float]]:
 def _stand_in(name: str) -> Callable[..., Any] | None:
     lexical = feature("lexical")
     return lexical.LexicalJudge(name).grade if name in lexical.STAND_INS else None
+
+
+def _asks_model(call: JudgeCall) -> bool:
+    """Whether a call asks the judge's own model, and may say something else when it asks again."""
+    if isinstance(call, ModelJudge):
+        return not call.suffix
+    return isinstance(call, FunctionJudge) and call.arguments.get("fill") is not None
 
 
 def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:

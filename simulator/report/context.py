@@ -288,6 +288,13 @@ def _remarks(summary: Summary) -> Iterator[Message]:
     elif judges:
         yield _("{judges}: turns without a reference or passages were skipped.", judges=judges)
     yield from (_votes_text(votes) for votes in summary.votes if not _is_torn(votes))
+    if twice := [judge.retest for judge in summary.judges.values() if judge.retest]:
+        yield _(
+            "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
+            " interval allows for what changed."
+        )
+        if failed := sum(retest.failed for retest in twice):
+            yield _("Second gradings that failed, and count as nothing: {n}.", n=failed)
     for pair in summary.panel:
         yield ngettext(
             "{judge} was graded by {model}, too ({n} turn): agreement (weighted kappa) {kappa}, mean differs"

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from simulator.core.document import Chart, Report, Series, Text, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
-from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
+from simulator.core.types import RETEST, Conversation, Passage, Results, Score, Turn, TurnScores
 from simulator.report import tables
 from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
 from simulator.report.painters.html import render
@@ -388,6 +388,7 @@ class _Views:
             for name, value in score.detail.items()
             if isinstance(value, int | float) and not isinstance(value, bool) and name not in _NO_FIGURES
         ]
+        second = score.second if RETEST in score.detail else None
         instead: Text = _("as above") if red and score.reason and score.reason == red.reason else ""
         return {
             "judge": score.judge,
@@ -397,6 +398,7 @@ class _Views:
             "grade": grade,
             "figures": figures,
             "votes": _votes(score),
+            "second": _("graded again: {grade}", grade=tables.grade_text(second)) if second else "",
             "steps": [cut(str(step)) for step in _listed(score, "steps")],
             "red": scored and score.judge in deciding,
             "beside": self._is_beside(score.judge),

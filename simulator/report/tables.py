@@ -10,7 +10,7 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
-from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
+from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Retest, Summary
 from simulator.stats.red import KINDS
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
@@ -61,6 +61,9 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         score = Mean(mean=summary.answered_score, n=0, planned=0)
         judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
         rows.append(row(Cell(text=_("Answered only")), score, Cell(text=""), judges))
+    if any(judge.retest for judge in summary.judges.values()):
+        changed = (_flips_cell(summary.judges[name].retest) for name in summary.active_judges)
+        rows.append((Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text=""), *changed))
     columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.active_judges))
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
@@ -70,6 +73,14 @@ def _mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
     low = mean.mean is not None and limit is not None and mean.mean < limit
     text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
     return Cell(text=text, number=mean.mean, red=low, note=note)
+
+
+def _flips_cell(retest: Retest | None) -> Cell:
+    """How many of the verdicts that were given twice differ; empty of a judge that gave none twice."""
+    if retest is None:
+        return Cell(text="")
+    share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest.n else "–"
+    return Cell(text=share, note=f"{retest.flips}/{retest.n}")
 
 
 def spending_table(

@@ -128,6 +128,8 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
         basis += [_("skipped {n}", n=judge.skipped)] if judge.skipped else []
         basis += [_("failed {n}", n=judge.failed)] if judge.failed else []
+        if retest := judge.retest:
+            basis.append(_("graded twice {n}, changed {flips}", n=retest.n, flips=retest.flips))
         yield f"judge.{name}", title, _mean(judge.mean, limit), _("{parts:dots}", parts=basis)
     for person in summary.personas:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"

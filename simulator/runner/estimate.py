@@ -63,11 +63,11 @@ MEASURED = 20
 NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models.
 _DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "votes", "panel", "guidelines", "voice_opening", "script", "replay",
-    "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
+    "adapter", "judges", "judging", "votes", "retest", "panel", "guidelines", "voice_opening", "script",
+    "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
 # Values of settings that runs of earlier versions did not store.
-_EARLIER_DEFAULTS = {"protocol": "dialogue"}
+_EARLIER_DEFAULTS = {"protocol": "dialogue", "retest": 0.0}
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]")
@@ -189,7 +189,10 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
     for conversation in plan:
         case = conversation.case
         has = (bool(case.history), bool(case.answer), *map(bool, case.references))
-        kind = (case.language, conversation.persona, context.turns(conversation), has)
+        turns = context.turns(conversation)
+        twice = [context.grading.is_graded_twice(conversation.id, n) for n in range(1, turns[0] + 1)]
+        # The first and the last turn are graded alone and, if the conversation ends there, as part of it.
+        kind = (case.language, conversation.persona, turns, has, twice[0], twice[-1], sum(twice))
         counts[kind] += 1
         sample = kept.setdefault(kind, [])
         if len(sample) < MEASURED:
@@ -313,12 +316,16 @@ def _grades(
     rubrics = [each for each in every if each.missing(seen) is None]
     combined = grading.is_combined and not whole
     groups = [rubrics] * bool(rubrics) if combined else [[each] for each in rubrics]
+    gradings = 1 + grading.is_graded_twice(seen.conversation, seen.turn.index)
     forms: list[tuple[str, Sequence[ReplySchema], bool, int]] = [
-        (model, group, not combined, votes)
-        for model in (first, *(panelist.model for panelist in grading.panelists))
+        (model, group, not combined, times)
+        for model, times in (
+            (first, gradings * votes),
+            *((panelist.model, votes) for panelist in grading.panelists),
+        )
         for group in groups
     ]
-    forms += [(first, [each], True, 1) for each in forms_filled if each.missing(seen) is None]
+    forms += [(first, [each], True, gradings) for each in forms_filled if each.missing(seen) is None]
     for model, group, alone, times in forms:
         if judges is not None and judges.isdisjoint(each.name for each in group):
             continue

@@ -38,8 +38,8 @@ Kind = Literal[
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
 _OF_THE_GRADING = (
-    "judging", "votes", "judge_temperature", "guidelines", "contacts", "ng_words", "rules", "tokenizer",
-    "customer_faults", "seed",
+    "judging", "votes", "retest", "judge_temperature", "guidelines", "contacts", "ng_words", "rules",
+    "tokenizer", "customer_faults", "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
@@ -350,7 +350,11 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
         # A text that changed while the version stayed, and the reverse.
         ("prompt_text", (name for name in changed if first[name][0] == second[name][0])),
         ("prompt_version", (name for name in changed if first[name][1] == second[name][1])),
-        ("settings", (name for name in settings if before.settings.get(name) != after.settings.get(name))),
+        # What an earlier version did not know is not set there.
+        (
+            "settings",
+            (n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)),
+        ),
         ("unfinished", dict.fromkeys(run.id for run in (before, after) if run.status != "finished")),
     )
     found = {kind: Caution(kind=kind, names=each) for kind, some in names if (each := tuple(some))}

@@ -38,6 +38,19 @@ class Mean(Value):
     planned: int
 
 
+class Retest(Value):
+    """How often a judge said something else when it graded the same turn again: `flips` of `n` times.
+
+    A flip is another grade, or one that is red where the other is not. `failed` second gradings count as
+    nothing; `variance` is the `retest_variance` of a grade 0..1.
+    """
+
+    n: int
+    flips: int
+    failed: int
+    variance: float
+
+
 class JudgeSummary(Value):
     """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
 
@@ -45,7 +58,8 @@ class JudgeSummary(Value):
     failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
     one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
     turns on which reference and passages contradict each other. `failure_reason` is the most frequent one. A
-    judge of whole conversations counts these instead of turns: those that were held to their end.
+    judge of whole conversations counts these instead of turns: those that were held to their end. `stderr`
+    allows for what `retest` found; None is a judge that graded nothing twice.
     """
 
     mean: float | None
@@ -61,6 +75,7 @@ class JudgeSummary(Value):
     failure_reason: str = ""
     excluded: int = 0
     undecided: int = 0
+    retest: Retest | None = None
 
 
 class PersonaSummary(Value):
@@ -238,7 +253,8 @@ class Summary(Value):
     conversations that were held but have no grade; `spared` did not need to be held, because the answer was
     certain without them. `reliability` is known where questions were asked several times. `labels` are the
     turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
-    `graded_turns` have a grade that no rule gave. `rows`: of a single-turn data set, without personas.
+    `graded_turns` have a grade that no rule gave. `score_noise` is the variance of a conversation's score
+    that grading its turns again would bring. `rows`: of a single-turn data set, without personas.
     """
 
     run: str
@@ -278,6 +294,7 @@ class Summary(Value):
     simulator: SimulatorSummary
     graded_turns: int = 0
     reliability: Reliability | None = None
+    score_noise: float = 0.0
     spending: dict[str, Spending]
     usage: dict[str, dict[str, Spending]]
     cost_usd: float | None

@@ -305,6 +305,7 @@ def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFig
         cases = {c.id: c.case.id for c in results.conversations.select("begun")}
         pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
         failed, conversations = max(summary.missing, graded.failed if graded else 0), len(pairs)
+        noise = summary.score_noise
     else:
         judge, failed = name, summary.judges[name].failed
         turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
@@ -314,10 +315,13 @@ def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFig
             if score.value is not None and (score.conversation, score.turn) in turns
         ]
         conversations = len({conversation for conversation, _turn in turns})
+        retest = summary.judges[name].retest
+        noise = retest.variance if retest else 0.0
     # The lowest value that the judge can give, or gave.
     scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
     floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
-    return _mean_figure(pairs, conversations, failed, floor)
+    figure = _mean_figure(pairs, conversations, failed, floor)
+    return figure._replace(found=figure.found and figure.found._replace(noise=noise))
 
 
 def _mean_figure(
@@ -844,6 +848,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "judges": {
             name: {key: rounded(getattr(judge, key)) for key in _SHOWN_OF_JUDGES}
             | ({"excluded": judge.excluded} if judge.excluded else {})
+            | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.judges.items()
         },
         "total": rounded(summary.total.model_dump()),

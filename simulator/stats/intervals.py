@@ -32,12 +32,14 @@ _ENDS = (-20.0, 12.0)
 class Clusters(NamedTuple):
     """Values (0..1) question by question: their sums, and how many there are.
 
-    `floor` is the lowest value there can be: a grade of 1 out of 5 is 0.2.
+    `floor` is the lowest value there can be: a grade of 1 out of 5 is 0.2. `noise` is the variance of a value
+    that grading the same again brings (`retest_variance`).
     """
 
     sums: Floats
     sizes: Floats
     floor: float = 0.0
+    noise: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -46,7 +48,7 @@ class Clusters(NamedTuple):
 
     def turned(self) -> "Clusters":
         """The values as 1 - value, so that a lower bound becomes an upper one."""
-        return Clusters(self.sizes - self.sums, self.sizes)
+        return Clusters(self.sizes - self.sums, self.sizes, noise=self.noise)
 
 
 class Draws:
@@ -105,6 +107,18 @@ def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float 
     return float((squares * len(groups) / (len(groups) - 1)) ** 0.5 / len(values))
 
 
+def retest_variance(pairs: Sequence[tuple[float, float]]) -> float:
+    """The variance of a value that grading the same once more brings: half the mean of (first - second)².
+
+    The simple response variance, by which censuses that ask a sample twice tell how far one answer can be
+    relied on (Hansen, Hurwitz and Pritzker, 1964); of verdicts of 0 and 1 it is half the share of flips. A
+    mean of n grades has its n-th part, beside the variance that the choice of questions brings (Hansen,
+    Hurwitz and Bershad, 1961). Some of it is in the spread between questions already, so that intervals are
+    rather too wide than too narrow.
+    """
+    return sum((one - other) ** 2 for one, other in pairs) / (2 * len(pairs)) if pairs else 0.0
+
+
 def interval_of_mean(
     values: Sequence[float],
     clusters: Sequence[str],
@@ -112,8 +126,11 @@ def interval_of_mean(
     seed: int,
     ends: tuple[float, float] | None = (0.0, 1.0),
     draws: int = DRAWS,
+    noise: float = 0.0,
 ) -> tuple[float, float] | None:
     """The 95 % interval of a mean of values that lie between `ends`; None under 5 clusters.
+
+    `noise` is the `retest_variance` of a value, which widens it: a normal error is added to every draw.
 
     After Gaffke (2005), as the bounds of the gate: clusters are weighed by exponential draws, and one more
     is among them that went as badly as can be, or as well. Half of the draws have the one, half the other,
@@ -133,7 +150,7 @@ def interval_of_mean(
         drawn = Draws(sorted(set(clusters)), seed=seed, resamples=draws).sums(list(groups.T))
         means, level = drawn[:, 0] / drawn[:, 1], widened(LEVEL, len(groups))
     else:
-        means, level = _weighed(groups, ends, seed, draws), LEVEL
+        means, level = _weighed(groups, ends, seed, draws, noise), LEVEL
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     mean = float(groups[:, 0].sum()) / float(groups[:, 1].sum())
     return min(float(low), mean), max(float(high), mean)
@@ -159,15 +176,17 @@ def p_below(values: Clusters, target: float, times: float = 1.0) -> float:
     """
     gains, counts = np.unique(np.round(values.sums - values.sizes * target, 10), return_counts=True)
     worst = float(np.max(values.sizes)) * (values.floor - target)
-    return float(p_values_below(times * counts[None, :].astype(float), gains, worst)[0])
+    noise = times * values.noise * float(values.sizes.sum())
+    return float(p_values_below(times * counts[None, :].astype(float), gains, worst, noise)[0])
 
 
-def p_values_below(counts: Floats, gains: Floats, worst: float) -> Floats:
+def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0.0) -> Floats:
     """The p-values of many samples: `counts` (samples, gains) says how often each gain occurs in each.
 
     A gain is what a question has above the target; `worst` is that of the question that went as badly as
     can be. It is the chance that their sum, each weighed by an exponential draw, is not above 0: the
-    inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961).
+    inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961). `noise` is the variance of a
+    normal error of that sum.
     """
     scale = max(float(np.max(np.abs(gains), initial=0.0)), abs(worst))
     if worst >= 0 or scale == 0:
@@ -176,6 +195,7 @@ def p_values_below(counts: Floats, gains: Floats, worst: float) -> Floats:
     at = _integral_points(step)[:, None] / scale
     waves = counts @ np.arctan(at * gains).T + np.arctan(at[:, 0] * worst)
     damping = counts @ np.log1p((at * gains) ** 2).T + np.log1p((at[:, 0] * worst) ** 2)
+    damping += noise * at[:, 0] ** 2
     integral = (np.sin(waves) * np.exp(-damping / 2)).sum(axis=1) * step
     chances: Floats = np.clip(0.5 - integral / np.pi, 0, 1)
     return chances
@@ -201,7 +221,7 @@ def upper_bound(values: Clusters, level: float) -> float:
     return 1 - lower_bound(values.turned(), level)
 
 
-def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int) -> Floats:
+def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int, noise: float) -> Floats:
     """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
     random, width = np.random.default_rng(seed), len(groups) + 1
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
@@ -210,7 +230,10 @@ def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int) -
         weights = random.standard_exponential((min(step, draws - start), width))
         sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
         blocks += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
-    return np.clip(np.concatenate(blocks), low, high)
+    means = np.concatenate(blocks)
+    if noise:
+        means += random.normal(0.0, sqrt(noise / float(np.sum(groups[:, 1]))), len(means))
+    return np.clip(means, low, high)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float] | None:

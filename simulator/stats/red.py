@@ -1,7 +1,7 @@
 """Which turns are red, and by which rule: the turns that people look at first."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import le, lt
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from simulator.core.types import (
     CONVERSATION,
     MAIN_METRIC,
     PASSED,
+    RETEST,
     Case,
     RedRules,
     Results,
@@ -67,9 +68,18 @@ def red_marks(
 
     A turn without an answer has the one mark `no_answer`, whatever the rules: it is the bot's own
     failure. Without `primary`, `turn` decides, or else the first judge among the scores. Where reference and
-    passages contradict each other, neither they nor what is held against them make it red.
+    passages contradict each other, neither they nor what is held against them make it red. A turn that was
+    graded twice is as red as the milder of its two gradings.
     """
     of_turn = [score for score in scores if score.conversation == conversation]
+    marks = _marks_of(of_turn, rules, primary)
+    if not (marks and any(RETEST in score.detail for score in of_turn)):
+        return marks
+    again = _marks_of([score.second or score for score in of_turn], rules, primary)
+    return max(marks, again, key=lambda each: (RANK[worst_severity(each)] if each else len(RANK), -len(each)))
+
+
+def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[Mark, ...]:
     scored = {score.judge: score for score in of_turn if score.state == "scored"}
     for score in scored.values():
         if is_unanswered(score):
@@ -111,6 +121,19 @@ def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0
         return bool(red_marks(score.conversation, (score,), rules, part))
     primary = "turn" if score.judge in KINDS else score.judge
     return bool(red_marks(score.conversation, (score,), rules, primary))
+
+
+def is_flipped(score: Score, rules: RedRules) -> bool:
+    """Whether a second grading gave another grade, or is red where the first is not, or the reverse.
+
+    False without a second grading.
+    """
+    if (second := score.second) is None:
+        return False
+    first = score.model_copy(update={"detail": {k: v for k, v in score.detail.items() if k != RETEST}})
+    if (first.state, first.raw) != (second.state, second.raw):
+        return True
+    return is_red_alone(first, rules) != is_red_alone(second, rules)
 
 
 def is_unanswered(score: Score) -> bool:

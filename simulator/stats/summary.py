@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import fsum
+from math import fsum, sqrt
 from statistics import fmean
-from typing import NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
@@ -23,6 +23,7 @@ from simulator.core.types import (
     COMPLETE,
     CONVERSATION,
     PASSED,
+    RETEST,
     STOPPED_EARLY,
     Conversation,
     Ended,
@@ -50,17 +51,19 @@ from simulator.stats.figures import (
     PanelAgreement,
     PersonaSummary,
     RedTurn,
+    Retest,
     SimulatorSummary,
     Summary,
     Total,
     VoteAgreement,
     turn_failure,
 )
-from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean
+from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean, retest_variance
 from simulator.stats.red import (
     KINDS,
     RANK,
     deciding_judges,
+    is_flipped,
     is_unanswered,
     is_undecided,
     primary_judge,
@@ -82,6 +85,8 @@ LAST_TURN = 12
 # Of a large data set, the texts of so many red turns are kept; of the others only where they are.
 MAX_QUOTED = 2_000
 Item = TypeVar("Item")
+# What became of a second grading; empty where there was none.
+Outcome = Literal["", "same", "flipped", "failed"]
 # The five graded 1..5 whose raw means add up to the total.
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
@@ -129,6 +134,7 @@ class Grade:
 
     `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided`
     means that the evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
+    `retest` is what became of a second grading, and `second` the value that it gave.
     """
 
     judge: str
@@ -141,6 +147,8 @@ class Grade:
     reason: str
     undecided: bool
     of_output: bool
+    retest: Outcome = ""
+    second: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +245,10 @@ def summarise(
         and grade.value is not None
     ]
     by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
+    lengths = Counter(s.conversation for s in spoken if s.value is not None)
+    retest = by_judge[primary].retest if primary in by_judge else None
+    # A conversation's score is the mean of its turns' grades.
+    noise = retest.variance * fmean(1 / lengths[c.id] for c in graded) if retest and graded else 0.0
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
     people = blind_grades(results.verdicts) if results.verdicts else {}
@@ -265,7 +277,9 @@ def summarise(
         rules=rules,
         score=_mean(values),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
-        interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(scales)),
+        interval=interval_of_mean(
+            values, [c.case for c in graded], seed=seed, ends=ends_of(scales), noise=noise
+        ),
         conversation_scores=means,
         judges=by_judge,
         personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
@@ -303,6 +317,7 @@ def summarise(
             without_spoilt=_mean(_conversation_means(kept).values()) if customers.spoilt else None,
         ),
         graded_turns=every.graded,
+        score_noise=noise,
         reliability=_reliability(every, spoken, means, primary, every.unbegun - spared),
         spending=results.spending,
         usage=results.usage,
@@ -331,7 +346,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 s.state == "scored" and not s.by_rule and not s.is_whole for s in scores.values()
             )
             run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            found = tuple(map(_grade, scores.values()))
+            found = tuple(_grade(score, rules) for score in scores.values())
             graded = grades.setdefault(found, {grade.judge: grade for grade in found})
             # Without their reasons, which are long.
             brief = tuple(
@@ -374,8 +389,12 @@ def _marks(
     return red_marks(conversation.id, scores.values(), rules, primary)
 
 
-def _grade(score: Score) -> Grade:
-    failure = None
+def _grade(score: Score, rules: RedRules) -> Grade:
+    failure, second = None, None
+    retest: Outcome = ""
+    if RETEST in score.detail:
+        second = score.second
+        retest = "failed" if second is None else "flipped" if is_flipped(score, rules) else "same"
     if score.state == "failed":
         kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
         failure = kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
@@ -390,6 +409,8 @@ def _grade(score: Score) -> Grade:
         score.reason if failure else "",
         is_undecided(score),
         "output" in score.detail and "passed" not in score.detail,
+        retest,
+        second.value if second else None,
     )
 
 
@@ -487,11 +508,15 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
+    retest = _retest([s.scores[name] for s in scored if s.scores[name].retest])
+    stderr = clustered_stderr(values, [s.case for s in scored])
+    if retest and stderr is not None:
+        stderr = sqrt(stderr**2 + retest.variance / len(values))
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
         raw_mean=_mean(s.scores[name].raw for s in scored),
-        stderr=clustered_stderr(values, [s.case for s in scored]),
+        stderr=stderr,
         n=len(scored),
         planned=len(spoken),
         skipped=len(due) - len(scored) - failures.total(),
@@ -501,6 +526,21 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         excluded=sum(s.excluded for s in spoken),
         undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
+        retest=retest,
+    )
+
+
+def _retest(twice: Sequence[Grade]) -> Retest | None:
+    """What became of the grades that were given twice; None where there are none."""
+    if not twice:
+        return None
+    outcomes = Counter(grade.retest for grade in twice)
+    pairs = [(g.value, g.second) for g in twice if g.value is not None and g.second is not None]
+    return Retest(
+        n=len(twice) - outcomes["failed"],
+        flips=outcomes["flipped"],
+        failed=outcomes["failed"],
+        variance=retest_variance(pairs),
     )
 
 
