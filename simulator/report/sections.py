@@ -259,7 +259,7 @@ def reliability_section(summary: Summary) -> Section | None:
         {
             _("Question"): lambda case: case,
             _("Asked"): lambda case: asked[case],
-            _("Passed"): share,
+            pgettext("a share", "Passed"): share,
         },
         counts=2,
     )
