@@ -1,13 +1,13 @@
-"""`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix, or a chain of prompts."""
+"""`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix of them."""
 
 from importlib import import_module
 from typing import Any
 
-from simulator.cli.options import argument, option, takes_settings
+from simulator.cli.options import argument, takes_settings
 from simulator.cli.simulate import PREFLIGHT, REHEARSAL
 from simulator.core.settings import load_settings
 
-# Several data sets, prompts or models, and chains of prompts: imported where there may be some.
+# Several data sets, prompts or models: imported where there may be some.
 MATRIX = "simulator.cli.matrix"
 
 
@@ -21,13 +21,8 @@ def command(
     flags: dict[str, Any],
     cases: list[str] | None = argument(
         "CASES",
-        "The rows: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY; or a matrix or chain (TOML). Not "
-        "needed with --resume.",
-    ),
-    link: str | None = option(
-        "--link NAME",
-        "Of a chain (TOML), only this link; `chain` is the chain as a whole.",
-        rich_help_panel="Rows",
+        "The rows: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY; or a matrix (TOML). Not needed with "
+        "--resume.",
     ),
 ) -> int:
     """Evaluate a data set: each row is asked once, answers are graded, a report is written.
@@ -37,10 +32,8 @@ def command(
     """
     files, prompts = cases or [], flags["prompt"] or []
     one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
-    if link is not None or _may_be_matrix(files, prompts, flags):
+    if _may_be_matrix(files, prompts, flags):
         matrices: Any = import_module(MATRIX)
-        if chain := matrices.chain_of_options(files, link):
-            return int(matrices.run_chain(chain, flags, link))
         if matrix := matrices.matrix_or_record(files, prompts, one):
             return int(matrices.run_matrix(matrix, one))
     settings = load_settings(one | {"cases": files[0] if files else None})

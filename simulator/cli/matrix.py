@@ -1,7 +1,7 @@
-"""`evaluate` with a matrix or a chain of prompts: each cell is a run of its own, and a table compares them.
+"""`evaluate` with a matrix: each cell is a run of its own, and a table compares them.
 
-A cell is a data set with a prompt and a model; of a chain, it is a link on its own rows, or the whole. What
-the cells are stands in matrix.json (`simulator/addons/matrix/record.py`), so that a matrix can be resumed.
+A cell is a data set with a prompt and a model. What the cells are stands in
+matrix.json (`simulator/addons/matrix/record.py`), so that a matrix can be resumed.
 """
 
 import contextlib
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.plan import (
     CellId,
-    DataSet,
     Matrix,
     ResolvedCell,
     from_record,
@@ -49,14 +48,15 @@ from simulator.cli.destinations import check_destinations, push_to_sheet, show_r
 from simulator.cli.forecast import show_forecast, total
 from simulator.cli.preflight import check_engine, run_settings
 from simulator.cli.publish import page_html, report_context, say_stopped
-from simulator.cli.rehearsal import resume, run_or_resume, start
+from simulator.cli.rehearsal import resume, start
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr
 from simulator.core.document import Report
-from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
+from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName, gone
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
+from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Spending
 from simulator.data.files import replaced
 from simulator.models import pricing
@@ -64,7 +64,6 @@ from simulator.models.pricing import BudgetSpent, Ledger
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
 from simulator.runner.bot_choice import with_bot
-from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
@@ -73,8 +72,6 @@ from simulator.sheets.model import Worksheet
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import new_run_id, read_run, run_ids
 
-# What a chain says for each link, so that no option may say it.
-_OF_THE_CHAIN = ("prompt", "outputs", "labels", "positive")
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
 # The reports that --to can name, and how their files end.
@@ -95,10 +92,9 @@ def matrix_or_record(
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
         if Path(name).is_file() and not is_matrix(Path(name)):
-            msg = _(
-                "{name}: neither a matrix ([matrix]) nor a chain ([[links]]). See docs/matrix.md.", name=name
-            )
-            raise InputError(msg)
+            if "links" in read_toml(Path(name)):  # of an earlier version
+                raise InputError(gone(_("{name}: a chain of prompts", name=name), "link"))
+            raise InputError(_("{path}: there is no table [matrix]. See docs/matrix.md.", path=name))
     if files:
         matrix = read_matrix(Path(files[0]))
         if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):
@@ -118,54 +114,7 @@ def _record_to_resume(name: str, runs: Path) -> Path | None:
     return path if not newest or newest[0] in runs_of_cells or newest[0] < path.parent.name else None
 
 
-def chain_of_options(files: Sequence[str], link: str | None) -> Path | None:
-    """The file of the chain that a command line names; None where it names none."""
-    chains = [Path(name) for name in files if is_chain(Path(name))]
-    if chains and len(files) == 1:
-        return chains[0]
-    if chains or link is not None:
-        msg = _("a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME")
-        raise InputError(msg)
-    return None
-
-
-def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
-    """The chain as data sets: one for each link, with its prompt, and one for the whole; or only `link`."""
-    data = [
-        DataSet(name=each.name, cases=each.cases, settings=each.run_settings)
-        for each in chain.links
-        if each.cases is not None
-    ]
-    if chain.cases is not None:
-        settings = {**chain.whole, "prompt": chain.path}
-        data.append(DataSet(name=WHOLE, cases=chain.cases, settings=settings))
-    if link is not None:
-        links = [each.name for each in chain.links]
-        data = [each for each in data if each.name == link]
-        if link not in (*links, WHOLE):
-            raise UnknownName(_("link of {chain}", chain=chain.path), link, links)
-    if not data:
-        msg = _('{chain}: there are no rows: write cases = "rows.csv" there.', chain=chain.path)
-        raise InputError(msg)
-    return Matrix(data=tuple(data), settings=chain.settings, title=chain.title, chain=True)
-
-
 # --- Running it ---
-
-
-def run_chain(path: Path, flags: Mapping[str, Any], link: str | None = None) -> int:
-    """Runs every link and the whole, each by itself, or only the one called `link`; returns the exit code."""
-    chain = read_chain(path)
-    for name in _OF_THE_CHAIN:
-        if flags.get(name):
-            msg = _("--{name}: {path} sets it for each link.", name=name, path=path)
-            raise InputError(msg)
-    matrix = matrix_of_chain(chain, link)
-    if link is not None:
-        (cell,) = _cells(matrix, flags)
-        if cell.outputs is None:  # else they must be written to a file first, as for a matrix
-            return run_or_resume(cell.settings)
-    return run_matrix(matrix, flags)
 
 
 def run_matrix(matrix: Matrix | Path, flags: Mapping[str, Any]) -> int:
@@ -330,7 +279,7 @@ def _new_record(
     matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path
 ) -> tuple[RecordFile, tuple[ResolvedCell, ...]]:
     now = datetime.now(tz=UTC)
-    folder = new_folder(runs, new_run_id(now.astimezone(), [WHOLE if matrix.chain else _LABEL]))
+    folder = new_folder(runs, new_run_id(now.astimezone(), [_LABEL]))
     cells = with_files(cells, folder)
     stored = [cell.stored() for cell in cells]
     common = shared(stored)
@@ -342,7 +291,6 @@ def _new_record(
         id=folder.name,
         created=now,
         title=matrix.title,
-        chain=matrix.chain,
         digest=digest,
         settings=common,
         cells=tuple(cell_runs),

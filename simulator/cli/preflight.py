@@ -132,8 +132,8 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
 def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:
     if not context.has_customers:
         rows, bot = ngettext("{n} row", "{n} rows", n=len(plan)), settings.adapter
-        if prompts := context.applied_prompts:
-            return _("{rows}, bot: {bot}, prompt: {prompt}.", rows=rows, bot=bot, prompt=prompts.summary)
+        if prompt := context.applied_prompt:
+            return _("{rows}, bot: {bot}, prompt: {prompt}.", rows=rows, bot=bot, prompt=prompt.title)
         return _("{rows}, bot: {bot}.", rows=rows, bot=bot)
     turns = settings.turns
     if settings.adapter == "recorded":  # as far as the log goes

@@ -134,6 +134,7 @@ GONE: Mapping[str, Message] = {
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
     "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),
     "write_task": _("data sets are graded by evaluate; a task of your own is a YAML file (docs/harness.md)"),
+    "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }

@@ -9,7 +9,7 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import DatasetRequest, columns_of, valid_cases
-from simulator.runner.plan import feature, sheet_cases
+from simulator.runner.plan import sheet_cases
 from simulator.storage.run_file import find_run, read_run
 
 
@@ -19,7 +19,7 @@ def with_bot(settings: Settings) -> Settings:
     Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
     with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
     """
-    if "adapter" in settings.model_fields_set or _links_have_bots(settings.prompt):
+    if "adapter" in settings.model_fields_set:
         return settings
     if settings.replay:
         run = read_run(find_run(settings.replay, Path(settings.runs))).run
@@ -60,13 +60,6 @@ def with_bot(settings: Settings) -> Settings:
     if has_cases:
         raise unknown_bot_error(settings.cases)
     return settings  # the error about a file without cases is raised where the plan is read
-
-
-def _links_have_bots(prompt: str | None) -> bool:
-    """Whether a prompt is a chain in which every link names its own bot."""
-    if not prompt or not feature("prompt").is_chain(Path(prompt)):
-        return False
-    return all(link.adapter for link in feature("prompt").read_chain(Path(prompt)).links)
 
 
 def is_bundled(cases: str) -> bool:

@@ -7,7 +7,7 @@ import inspect
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ class RunContext:
             self.model_factory if is_cached else Models(endpoints, settings, ledger, cached=False)
         )
         self.grading = Grading(settings, self.model_factory)
-        self.applied_prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
+        self.applied_prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
         self.replayed_lines = _replayed_lines(settings, self.redactor)
         self.scripts: Mapping[str, tuple[str, ...]] = (
@@ -183,10 +183,8 @@ class RunContext:
             import_module("openai")  # takes half a second, which must not fall into a bot's answer
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets, in_errors = self._secrets()
-        if self.applied_prompts is not None:
-            bot = await self.applied_prompts.around(
-                bot, plan, partial(shelves.connect, offered=self.offered(plan))
-            )
+        if self.applied_prompt is not None:
+            bot = self.applied_prompt.around(bot, plan)
         # Recorded answers are masked already, with their cases.
         redactor = None if self.settings.adapter == "recorded" else self.redactor
         if not (secrets or in_errors or redactor):
@@ -196,12 +194,10 @@ class RunContext:
 
     def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
         """The secrets masked in the bot's answers, and those masked in its error messages as well."""
-        chain = self.applied_prompts.chain if self.applied_prompts else None
-        all_settings = [self.settings.set, *(link.set for link in (chain.links if chain else ()))]
         models = {each.model for each in self.endpoints.values() if each and each.of_provider}
         providers = {re.split("[:_]", model)[0].upper() for model in models}
-        used = frozenset(secret for each in all_settings for secret in used_secrets(each, providers))
-        return used, frozenset(secret for each in all_settings for secret in known_secrets(each))
+        given = self.settings.set
+        return frozenset(used_secrets(given, providers)), frozenset(known_secrets(given))
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, invalid `--set`, or `--choosing` that it cannot do."""
@@ -210,10 +206,10 @@ class RunContext:
             self.settings.adapter, connect, self.settings.set, self.offered(plan)
         )
         if self.settings.choosing == "likelihood" and (
-            self.applied_prompts is None or "choosing" not in bound
+            self.applied_prompt is None or "choosing" not in bound
         ):
             what = _("there is no --prompt with labels or choices to choose among")
-            if self.applied_prompts is not None:
+            if self.applied_prompt is not None:
                 what = _(
                     "the adapter {adapter} returns no log-likelihoods; leave it out",
                     adapter=self.settings.adapter,
@@ -222,7 +218,7 @@ class RunContext:
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""
-        for name, digits in (self.applied_prompts.fingerprints() if self.applied_prompts else {}).items():
+        for name, digits in (self.applied_prompt.fingerprints() if self.applied_prompt else {}).items():
             if run.prompts.get(name) != digits:
                 msg = _(
                     "{name} is not what run {run} began with: start a new run.",
@@ -267,8 +263,8 @@ class RunContext:
         """Hashes of every prompt in use, for the run file."""
         people = [persona for persona in self.personas.values() if persona.id != SCRIPTED]
         hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in people}
-        if self.applied_prompts is not None:
-            hashes |= self.applied_prompts.fingerprints()
+        if self.applied_prompt is not None:
+            hashes |= self.applied_prompt.fingerprints()
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
         if self.grading.outputs:
@@ -281,7 +277,7 @@ class RunContext:
 
     def versions(self) -> dict[str, str]:
         """Versions that can change a result, including those of applied prompts, for the run file."""
-        return versions() | (self.applied_prompts.versions() if self.applied_prompts else {})
+        return versions() | (self.applied_prompt.versions() if self.applied_prompt else {})
 
     async def close(self, bot: Bot | None) -> None:
         """Closes the bot's and the models' connections."""

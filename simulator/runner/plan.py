@@ -54,7 +54,7 @@ _LISTED = 3
 FEATURES = {
     "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
-    "prompt": "simulator.runner.chains",
+    "prompt": "simulator.runner.prompts",
     "redact": "simulator.runner.masking",
     "script": "simulator.users.scripted",
     "sheet": "simulator.sheets.questions",
@@ -172,9 +172,9 @@ def read_plan(settings: Settings) -> PlannedRun:
     if settings.replay:
         replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
         return PlannedRun(*replayed, settings, SkippedRows())
-    prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
-    labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
-    data = _read(settings, labels, prompts)
+    prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
+    labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
+    data = _read(settings, labels, prompt)
     chosen_for: Message | str = ""
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
@@ -292,11 +292,11 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     return settings, chosen_for
 
 
-def _read(settings: Settings, labels: Labels, prompts: Any) -> DataSet:
+def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
-        return case_label_problem(case, labels) or (prompts.row_check(case) if prompts else None)
+        return case_label_problem(case, labels) or (prompt.row_check(case) if prompt else None)
 
     masking = feature("redact") if settings.redacts else None
     mask: Callable[[Case, int], Case] = (
@@ -305,7 +305,7 @@ def _read(settings: Settings, labels: Labels, prompts: Any) -> DataSet:
         else lambda case, _: case
     )
     if settings.protocol == "single_turn":
-        request = DatasetRequest(strict=settings.strict, asks=prompts is None, problem=problem)
+        request = DatasetRequest(strict=settings.strict, asks=prompt is None, problem=problem)
     else:
         request = QUESTIONS
     request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)

@@ -1,23 +1,24 @@
 """Fills in a prompt for each row of a data set, and asks a bot with it.
 
-A variable is looked up among the answers of earlier links, then among the columns of the data set, then among
-the fields of the row and the lists made of it (choices, labels, contexts, examples); a column never replaces
-`$question` and the other names that are always the row's own. Rows are checked when they are read, so that a
-missing column costs nothing; only what a link returns is known no earlier than when it is asked.
+A variable is looked up among the columns of the data set, then among the fields of the row and the lists made
+of it (choices, labels, contexts, examples); a column never replaces `$question` and the other names that are
+always the row's own. Rows are checked when they are read, so that a missing column costs nothing.
 """
 
 import inspect
 import random
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
+from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
+from simulator.core.settings import Settings
 from simulator.core.types import (
     SCRIPTED,
     Bot,
@@ -29,14 +30,17 @@ from simulator.core.types import (
     Value,
     traits_of,
 )
+from simulator.data.datasets import labels_in
 from simulator.data.files import quote
 from simulator.runner.conversation import call_bot
 from simulator.runner.prompt_file import (
     Examples,
     Prompt,
     column_value,
+    files_of,
     fill_in,
     is_fixed,
+    read_prompt,
     required_variables,
     row_variables,
     variable_source,
@@ -44,7 +48,6 @@ from simulator.runner.prompt_file import (
 )
 
 LETTERS = string.ascii_uppercase
-_NO_VARIABLES: Mapping[str, str] = {}
 _ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
 # Parts of a query that a bot's traits may list as received by it.
 SYSTEM, HISTORY = "system", "history"
@@ -81,17 +84,15 @@ class PromptRenderer:
         self._labels = {label: label for label in labels}
         self._examples: dict[tuple[str, tuple[int, ...]], str] = {}
 
-    def __call__(
-        self, case: Case, question: str | None = None, earlier: Mapping[str, str] = _NO_VARIABLES
-    ) -> RenderedPrompt:
-        """The prompt of a row; `question` replaces its own, `earlier` are the variables of earlier links.
+    def __call__(self, case: Case, question: str | None = None) -> RenderedPrompt:
+        """The prompt of a row; `question` replaces its own.
 
         Raises MissingVariable if the row has no value for a variable.
         """
         wording = self.prompt.wording(case)
         examples = self.prompt.examples_for(case.language)
         places = chosen_examples(examples, case)
-        value = self._values(case, case.question if question is None else question, earlier, places)
+        value = self._values(case, case.question if question is None else question, places)
         texts = wording.system, wording.user
         if not places or examples.turns:
             texts = without_examples(wording.system), without_examples(wording.user)
@@ -107,16 +108,11 @@ class PromptRenderer:
             ),
         )
 
-    def check(self, case: Case, links: AbstractSet[str] = frozenset()) -> None:
-        """Raises MissingVariable if a row has no value for a variable.
-
-        `links` are the earlier links, whose answers are still unknown; any of them may return passages.
-        """
-        value = self._values(case, case.question, _NO_VARIABLES, ())
+    def check(self, case: Case) -> None:
+        """Raises MissingVariable if a row has no value for a variable."""
+        value = self._values(case, case.question, ())
         for name in required_variables(self.prompt.wording(case)):
-            is_answer = any(name == link or name.startswith(f"{link}_") for link in links)
-            if not is_answer and not (links and name == "contexts"):
-                value(name)
+            value(name)
 
     def choices(self, case: Case) -> tuple[str, ...]:
         """The letters or label texts that the answer to a row should be one of; empty for any answer."""
@@ -129,13 +125,14 @@ class PromptRenderer:
         return self.prompt.label_texts(case.language) or {each: each for each in case.choices} or self._labels
 
     def _values(
-        self, case: Case, question: str, earlier: Mapping[str, str], places: tuple[int, ...]
+        self, case: Case, question: str, places: tuple[int, ...], answer: str | None = None
     ) -> Callable[[str], str]:
+        """Looks up a variable of a row; `answer` is that of an example."""
         own, lists = row_variables(case, question), self._lists(case, places)
 
         def value(name: str) -> str:
-            if name in earlier:
-                return earlier[name]
+            if name == "answer" and answer is not None:
+                return answer
             if not is_fixed(name) and (text := column_value(case, name)) is not None:
                 return text
             source = variable_source(name)
@@ -175,7 +172,7 @@ class PromptRenderer:
         Raises MissingVariable if the example has no value for a variable.
         """
         same = example.model_copy(update={"language": case.language})
-        value = self._values(same, same.question, {"answer": self.right(same)}, ())
+        value = self._values(same, same.question, (), self.right(same))
         wording = self.prompt.wording(same)
         as_turns = self.prompt.examples_for(case.language).turns
         texts = (wording.user, wording.answer) if as_turns else (wording.example,)
@@ -262,16 +259,7 @@ class PromptedBot:
 
     async def __call__(self, query: Query) -> Any:
         """The bot's result for the row's prompt."""
-        return await self.ask(query, {})
-
-    async def ask(
-        self, query: Query, earlier: Mapping[str, str], contexts: tuple[str, ...] | None = None
-    ) -> Any:
-        """The same with the variables and passages of earlier links."""
-        case = self.row(query.case)
-        if contexts is not None:
-            case = case.model_copy(update={"contexts": contexts})
-        rendered = self._renderer(case, query.text, earlier)
+        rendered = self._renderer(self.row(query.case), query.text)
         takes_system = SYSTEM in self._takes
         parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
         changes = {
@@ -298,13 +286,13 @@ def case_lookup(plan: Sequence[Conversation]) -> Lookup:
     return {conversation.case.id: conversation.case for conversation in plan}.__getitem__
 
 
-def row_check(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> RowCheck:
-    """A check of what rows lack for a prompt; `links` are the earlier links, with answers still unknown."""
+def row_check(prompt: Prompt) -> RowCheck:
+    """A check of what rows lack for a prompt."""
     renderer = PromptRenderer(prompt, ("-",))  # the labels are known only when all rows have been read
 
     def check(case: Case) -> Sentence | None:
         try:
-            renderer.check(case, links)
+            renderer.check(case)
         except MissingVariable as error:
             if is_fixed(error.variable):
                 return _(
@@ -342,3 +330,62 @@ def check_examples(prompt: Prompt) -> None:
                     "{where} lacks ${variable}, which the example uses.", where=where, variable=error.variable
                 )
                 raise PromptError(msg) from None
+
+
+class AppliedPrompt:
+    """The prompt of a run, read before anything else so that an invalid one is reported at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises PromptError for an invalid file."""
+        self.settings = settings
+        self.prompt = read_prompt(settings.prompt or "", settings.shots)
+        check_examples(self.prompt)
+        # What a row lacks for this prompt, as a text to follow its file and line; None if nothing.
+        self.row_check = row_check(self.prompt)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The prompt's own file and those of its examples, except those of the shelf."""
+        return tuple(path for path in files_of(self.prompt) if path.parent != shelves.PROMPTS)
+
+    def around(self, bot: Bot, plan: Sequence[Conversation]) -> Bot:
+        """The bot asked with this prompt; recorded answers are returned unchanged."""
+        if self.settings.adapter == "recorded":
+            return bot
+        return PromptedBot(bot, self.prompt, case_lookup(plan), self._labels(plan))
+
+    @property
+    def title(self) -> str:
+        """The prompt with its version: `reply 3`."""
+        return f"{self.prompt.name} {self.prompt.version}"
+
+    def fingerprints(self) -> dict[str, str]:
+        """The hash of the prompt, for the run file."""
+        return {f"prompt:{self.prompt.name}": self.prompt.hash}
+
+    def versions(self) -> dict[str, str]:
+        """The version that the prompt file states, for the run file."""
+        return {f"prompt:{self.prompt.name}": self.prompt.version}
+
+    def _labels(self, plan: Iterable[Conversation]) -> tuple[str, ...]:
+        """The data set's labels; from the plan if the prompt needs them and --labels has none."""
+        needed = self.prompt.choosing == "labels" and not self.prompt.labels
+        if not needed or self.settings.labels:
+            return tuple(self.settings.labels)
+        labels = labels_in(conversation.case for conversation in plan)
+        if not labels:
+            msg = _(
+                "{prompts}: no row has a label to choose: write [labels], or --labels A,B.",
+                prompts=self.prompt.path,
+            )
+            raise InputError(msg)
+        return labels
+
+
+def applied_prompt(settings: Settings) -> AppliedPrompt | None:
+    """The prompt in the settings; None if rows are sent unchanged. Raises InputError outside `evaluate`."""
+    if settings.prompt is None:
+        return None
+    if settings.protocol != "single_turn":
+        raise InputError(_("prompt: only `evaluate` applies a prompt; simulated customers have their own."))
+    return AppliedPrompt(settings)

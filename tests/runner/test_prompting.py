@@ -311,11 +311,11 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
 
 def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
-    from simulator.runner.chains import applied_prompts
+    from simulator.runner.prompts import applied_prompt
 
-    assert applied_prompts(Settings()) is None
+    assert applied_prompt(Settings()) is None
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
-        applied_prompts(Settings(prompt="choose"))
+        applied_prompt(Settings(prompt="choose"))
 
 
 def test_workers_need_every_file_of_a_prompt() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from rag_adapters._limits import LimitedBot, Limits
 from simulator.core.types import Case, Query, Traits, traits_of
-from simulator.runner.chains import ChainBot, LinkCall
 from simulator.runner.conversation import ask
 from simulator.runner.masking import MaskedBot
 from simulator.runner.prompt_file import Prompt, read_prompt
@@ -57,11 +56,11 @@ class Touchy:
     "made", [partial(Crowded, value) for value in (["Tokyo"], 5, True, "two")] + [Touchy]
 )
 async def test_a_bots_own_attributes_are_its_own(made: Callable[[], Any]) -> None:
-    """Whatever they are called, and with a prompt, a chain and limits around it, it is asked as any bot."""
+    """Whatever they are called, and with a prompt and limits around it, it is asked as any bot."""
     bot = made()
     prompt, row = prompt_of(PROMPT), Case(id="r1", question="いくらですか", language="ja")
-    link = LinkCall("a", PromptedBot(bot, prompt, lambda _: row))
-    around = [bot, MaskedBot(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), ChainBot([link], bot, 5)]
+    prompted = PromptedBot(bot, prompt, lambda _: row)
+    around = [bot, MaskedBot(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), prompted]
 
     for rag in around:
         answer = await ask(rag, QUERY, 5)

@@ -138,7 +138,7 @@ class Cluster:
         connect = shelves.connector(settings.adapter)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
         # Only for prompts, and an adapter that takes them: there may be a million.
-        needs_cases = context.applied_prompts is not None or "cases" in bound
+        needs_cases = context.applied_prompt is not None or "cases" in bound
         return Setup(
             run=self.run,
             settings=settings.stored_values() | own | {"calls": max(1, settings.calls // self.slots)},

@@ -34,8 +34,8 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Case, Conversation, Persona, Role, Run, Score, Usage, Utterance
 from simulator.models.pricing import JUDGE, Allowance, Ledger
-from simulator.runner.chains import AppliedPrompts
 from simulator.runner.context import PACKAGES, RunContext
+from simulator.runner.prompts import applied_prompt
 from simulator.runner.run import Runner
 
 # Seconds between two looks whether the driver still waits for a batch.
@@ -63,13 +63,13 @@ _LOADED = _program_hash()
 
 def user_files(settings: Settings) -> list[str]:
     """The files of the user's own that settings name: the bot, judges, lists, prompts and those of --set."""
-    prompts = AppliedPrompts(settings) if settings.prompt else None
-    code = (settings.adapter, *settings.judges, *(prompts.code if prompts else ()))
+    prompt = applied_prompt(settings)
+    code = (settings.adapter, *settings.judges)
     given = (text.removeprefix("@") for text in settings.set.values())
     lists = (settings.outputs, settings.guidelines, settings.contacts, settings.ng_words, settings.rules)
     names = [
         *(name.rpartition(":")[0] or name for name in code), *given, *lists, settings.script or "",
-        *map(os.path.relpath, prompts.files if prompts else ()),
+        *map(os.path.relpath, prompt.files if prompt else ()),
     ]  # fmt: skip
     return [name for name in names if name and len(name) < _LONGEST_NAME and os.path.isfile(name)]  # noqa: PTH113
 

@@ -20,7 +20,7 @@ from pydantic import Field
 from simulator.addons.matrix.plan import CellId
 from simulator.addons.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.core.settings import stored_settings
-from simulator.core.types import PASSED, Language, Results, Value
+from simulator.core.types import Language, Results, Value
 from simulator.models.pricing import total_spending
 from simulator.stats.classification import (
     Classification,
@@ -167,7 +167,6 @@ class MatrixFigures(Value):
 
     id: str
     title: str
-    chain: bool = False
     created: datetime
     language: Language
     data: tuple[DataFigures, ...]
@@ -188,21 +187,6 @@ class MatrixFigures(Value):
         costs = [cell.graded_usd for cell in self.cells if cell.run]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
-    def as_one_table(self, name: str) -> "MatrixFigures":
-        """All runs of a chain as the cells of one data set, in its order; none is compared with another."""
-        cells = []
-        for data in self.data:
-            for cell in data.cells:
-                judges = {
-                    judge: each.model_copy(update={"against": None}) for judge, each in cell.judges.items()
-                }
-                own = {"cell": CellId(data=name, prompt=data.name), "against": None, "judges": judges}
-                cells.append(cell.model_copy(update=own))
-        names = tuple(dict.fromkeys(judge for data in self.data for judge in data.judges))
-        primary = PASSED if PASSED in names else next((data.primary for data in self.data), "")
-        table = DataFigures(name=name, judges=names, primary=primary, cells=tuple(cells))
-        return self.model_copy(update={"data": (table,)})
-
 
 def as_json(found: MatrixFigures) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals, dollars to 6."""
@@ -210,7 +194,6 @@ def as_json(found: MatrixFigures) -> dict[str, Any]:
     values = {
         "matrix": found.id,
         "title": found.title,
-        "chain": found.chain,
         "complete": not found.open,
         "cells": {"finished": 0, **states},
         "data": [
@@ -390,7 +373,6 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
     return MatrixFigures(
         id=record.id,
         title=record.title,
-        chain=record.chain,
         created=record.created,
         language="en" if english else "ja",
         data=data,

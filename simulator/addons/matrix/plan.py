@@ -82,7 +82,6 @@ class Matrix(Value):
     models: tuple[NamedModel, ...] = (NamedModel(),)
     settings: dict[str, JsonValue] = Field(default={})
     title: str = ""
-    chain: bool = False
 
     def cells(self) -> Iterator[tuple[CellId, dict[str, Any]]]:
         """Each cell with its own settings, without those of all: data sets first, then prompts."""

@@ -48,7 +48,7 @@ class Record(Value):
     id: str
     created: datetime
     title: str = ""
-    chain: bool = False
+    chain: bool = False  # what earlier versions wrote
     digest: str = ""
     settings: dict[str, JsonValue] = Field(default={})
     cells: tuple[CellRun, ...]

@@ -1,4 +1,4 @@
-"""The report of a matrix or chain, and its worksheets."""
+"""The report of a matrix, and its worksheets."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,6 @@ from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
 from simulator.report.tables import signed_points
-from simulator.runner.chains import WHOLE
 from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
 
@@ -64,12 +63,7 @@ _VERDICTS: dict[Verdict, tuple[Text, Message]] = {
 
 
 def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
-    """A section for each data set, or one for all of a chain; `page` is where it is a page."""
-    title = matrix.title or (
-        _("Evaluation of the chain") if matrix.chain else pgettext("of a matrix", "Comparison")
-    )
-    matrix = _as_shown(matrix, title)
-    line_of = _chain_line if matrix.chain else data_line
+    """A section for each data set; `page` is where it is a page."""
     unfinished, n = tuple(_unfinished(matrix)), len(matrix.cells)
     headline = _("{finished} of {n} runs finished", finished=n - len(unfinished), n=n)
     total = _(
@@ -79,12 +73,12 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     )
     sections = []
     for at, data in enumerate(matrix.data, 1):
-        blocks = Line(line_of(data), "strong"), _table(data, matrix)
+        blocks = Line(data_line(data), "strong"), _table(data)
         sections.append(Section(f"data-{at}", data.name, blocks))
-        if charts := tuple(_charts(data, matrix)):
+        if charts := tuple(_charts(data)):
             sections.append(Section(f"chart-{at}", "", charts, views=PAGE))
     return Report(
-        title=title,
+        title=matrix.title or pgettext("of a matrix", "Comparison"),
         language=matrix.language,
         about=f"{matrix.id} · {local_time(matrix.created):%Y/%m/%d %H:%M}",
         lead=(Line(headline, "strong"), *((Notes(unfinished),) if unfinished else ())),
@@ -96,11 +90,6 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     )
 
 
-def _as_shown(matrix: MatrixFigures, title: Text) -> MatrixFigures:
-    """A chain as one table, which has the title of the chain."""
-    return matrix.as_one_table(shown(title, matrix.language)) if matrix.chain else matrix
-
-
 # --- What is said ---
 
 
@@ -108,15 +97,11 @@ def _unfinished(matrix: MatrixFigures) -> Iterator[Line]:
     """A line for each cell that is not finished: its state, or why it failed."""
     for cell in matrix.open:
         name: Text = " × ".join(filter(None, (cell.cell.data, cell.cell.prompt, cell.cell.model)))
-        if matrix.chain:
-            name = _name(cell, chain=True)
         yield Line(_("{cell}: {why:sentence}", cell=name, why=cell.error or _verdict(cell)), "alarm")
 
 
-def _name(cell: CellFigures, *, chain: bool = False) -> Text:
+def _name(cell: CellFigures) -> Text:
     """The name of a cell within its data set: prompt and model, or the data set where neither varies."""
-    if chain and cell.cell.prompt == WHOLE:
-        return _("the whole")
     return " × ".join(filter(None, (cell.cell.prompt, cell.cell.model))) or cell.cell.data
 
 
@@ -142,21 +127,6 @@ def data_line(data: DataFigures) -> Message:
         open=leading.against.open,
         least=FEWEST_CASES,
     )
-
-
-def _chain_line(chain: DataFigures) -> Message:
-    """The mean of the whole, and the link with the lowest mean by itself."""
-    means: dict[str, tuple[float, Message]] = {}
-    for cell in chain.cells:
-        if figure := chain.deciding(cell):
-            values = {"judge": judge_title(chain.primary), "mean": _mean_text(figure[0], None)}
-            text = _("{name} ({judge} {mean})", name=_name(cell, chain=True), **values)
-            means[cell.cell.prompt] = figure[0], text
-    whole = means.pop(WHOLE, None)
-    if not means:
-        return whole[1] if whole else _("No row has been graded yet.")
-    lowest = _("The lowest link alone is {link}.", link=min(means.values(), key=lambda each: each[0])[1])
-    return _("{whole}. {lowest}", whole=whole[1], lowest=lowest) if whole else lowest
 
 
 def _verdict(cell: CellFigures) -> Text:
@@ -189,12 +159,7 @@ def _gate(cell: CellFigures) -> Text:
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
     """How to read the tables, a sentence each."""
     yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
-    if matrix.chain:
-        yield _(
-            "A link alone is told what the links before it should have come to, from its data; the whole is"
-            " told what they did come to."
-        )
-    if not matrix.chain and not all(data.by_f1 for data in matrix.data):
+    if not all(data.by_f1 for data in matrix.data):
         yield _(
             "★ and differences compare row by row with the highest cell (Wilcoxon's signed-rank test;"
             " p is multiplied by the number of pairs of cells, and below 5 % it is beyond chance)."
@@ -251,35 +216,28 @@ _FIGURES: tuple[_Figure, ...] = (
 # --- Tables and pictures ---
 
 
-def _table(data: DataFigures, matrix: MatrixFigures) -> Table:
+def _table(data: DataFigures) -> Table:
     """The names of the cells, which lead to the pages of their runs, and all columns that hold something."""
     names = []
     for cell in data.cells:
         href = f"../{quote(cell.run, safe='')}/report.html" if cell.run else ""
-        names.append(Cell(text=_name(cell, chain=matrix.chain), href=href, tone=_tone(cell, data)))
+        names.append(Cell(text=_name(cell), href=href, tone=_tone(cell, data)))
     columns = [
-        column
-        for column in _columns(data, chain=matrix.chain)
-        if any(cell.text not in {NOTHING, ""} for cell in column[1])
+        column for column in _columns(data) if any(cell.text not in {NOTHING, ""} for cell in column[1])
     ]
-    if not matrix.chain:
-        judges = [(judge_title(name), [_judged(cell, name) for cell in data.cells]) for name in data.judges]
-        columns = [*((title, cells, False) for title, cells in judges), *columns]
     return Table.of(
         "matrix",
-        (_("link") if matrix.chain else pgettext("of a column", "cell"), *(c[0] for c in columns)),
+        (pgettext("of a column", "cell"), *(c[0] for c in columns)),
         zip(names, *(column[1] for column in columns), strict=True),
         words=frozenset(at for at, column in enumerate(columns, 1) if column[2]),
     )
 
 
-def _columns(data: DataFigures, *, chain: bool) -> Iterator[tuple[Text, list[Cell], bool]]:
+def _columns(data: DataFigures) -> Iterator[tuple[Text, list[Cell], bool]]:
     """Title and cells of the columns that may be empty, and whether they hold words."""
     cells = data.cells
-    if chain:
-        yield _("rows"), [count_cell(cell.rows) for cell in cells], False
-        yield judge_title(PASSED), [_judged(cell, PASSED) for cell in cells], False
-        yield _("mean of each judge"), [_judges(cell, data) for cell in cells], True
+    for name in data.judges:
+        yield judge_title(name), [_judged(cell, name) for cell in cells], False
     if data.by_f1:
         yield "F1", [_labels(cell, "f1", best=cell.cell.key == data.best) for cell in cells], False
         yield _("accuracy"), [_labels(cell, "accuracy") for cell in cells], False
@@ -287,9 +245,8 @@ def _columns(data: DataFigures, *, chain: bool) -> Iterator[tuple[Text, list[Cel
         figures = map(cell_of, cells)
         yield title, [Cell(text=NOTHING) if each.number == 0 else each for each in figures], False
     yield _("target"), [Cell(text=_gate(cell)) for cell in cells], True
-    if not chain:
-        verdicts = [Cell(text=_verdict(cell), tone=_tone(cell, data)) for cell in cells]
-        yield _("against the highest"), verdicts, True
+    verdicts = [Cell(text=_verdict(cell), tone=_tone(cell, data)) for cell in cells]
+    yield _("against the highest"), verdicts, True
 
 
 def _tone(cell: CellFigures, data: DataFigures) -> Tone:
@@ -306,18 +263,6 @@ def _judged(cell: CellFigures, name: str) -> Cell:
     return Cell(text=f"★ {text}" if cell.is_best(name) else text, number=judge.mean, note=counts)
 
 
-def _judges(cell: CellFigures, data: DataFigures) -> Cell:
-    """The judges of a run, each with its mean."""
-    if cell.error:
-        return Cell(text=_("cannot be run"))
-    means = [
-        _("{name} {value}", name=judge_title(name), value=_mean_text(judge.mean, judge.stderr))
-        for name in data.judges
-        if name != PASSED and (judge := cell.judges.get(name))
-    ]
-    return Cell(text=_("{parts}", parts=means) if means else NOTHING)
-
-
 def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     """With two decimals, because classifiers are often close together."""
     labels = cell.labels.model_dump() if cell.labels else {}
@@ -325,14 +270,14 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     return Cell(text=f"★ {text}" if best else text, number=labels.get(key))
 
 
-def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
+def _charts(data: DataFigures) -> Iterator[Block]:
     """A bar for each deciding figure, with its 95 % range; nothing where fewer than two cells have one."""
     figures = [(cell, figure) for cell in data.cells if (figure := data.deciding(cell))]
     if len(figures) < 2:
         return
     bars = [
         (
-            _name(cell, chain=matrix.chain),
+            _name(cell),
             mean,
             f"{'★ ' if data.best == cell.cell.key else ''}{_mean_text(mean, None)}"
             f" ({_mean_text(low, None)}–{_mean_text(high, None)})",
@@ -354,9 +299,6 @@ _WIDTHS = {"data": 16, "prompt": 16, "model": 20, "state": 10, "against": 30, "g
 def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
     """The workbook: all cells, then each data set with its own judges; a resumed matrix updates its rows."""
     title = shown(pgettext("of a worksheet", "Comparison"), matrix.language)
-    if matrix.chain:
-        matrix = _as_shown(matrix, title)
-        return (_worksheet(matrix, "matrix", title, matrix.data),)
     titles = _sheet_titles([data.name for data in matrix.data], title)
     return (
         _worksheet(matrix, "matrix", title, matrix.data),
@@ -368,7 +310,7 @@ def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
 
 
 def _worksheet(matrix: MatrixFigures, name: str, title: str, data_sets: Sequence[DataFigures]) -> Worksheet:
-    """A row for each cell of these data sets; of a chain, for each link, then the whole."""
+    """A row for each cell of these data sets."""
     rows, columns = [], [Column(key="key", title="key", width=8)]
     for data in data_sets:
         for cell in data.cells:
@@ -407,7 +349,7 @@ def _sheet_cells(
     language, (state, mark) = matrix.language, _STATES[cell.state]
     verdict = ": ".join(filter(None, (shown(_verdict(cell), language), cell.error)))
     yield "data", _("data"), text_cell(cell.cell.data)
-    yield "prompt", _("link") if matrix.chain else _("prompt"), text_cell(cell.cell.prompt)
+    yield "prompt", _("prompt"), text_cell(cell.cell.prompt)
     yield "model", _("model"), text_cell(cell.cell.model)
     yield "state", _("state"), text_cell(shown(state, language), mark, cell.error)
     best = data.best == cell.cell.key

@@ -1,4 +1,4 @@
-"""A stand-in for a model, so that the chain runs without a key: it looks for words, and knows no better."""
+"""A stand-in for a model, so that these prompts run without a key: it looks for words, and no more."""
 
 import json
 import re
