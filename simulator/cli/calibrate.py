@@ -78,7 +78,7 @@ def command(  # noqa: PLR0917 - one for each option
     the judge's grades. If interrupted, run the same command again: nothing is paid for twice.
 
     With --probes no labels are needed: right answers are changed in one known way (a wrong figure, a
-    thank-you, a curt tone, an angry customer). What moves the judge although it should not is saved too.
+    thank-you, an angry customer). What moves the judge although it should not is saved too.
     """
     settings = load_settings({**flags, "judges": [judges] if judges else None})
     of_labels = {"FILE": file, "--label": label, "--good": good, "--by": by}

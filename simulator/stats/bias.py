@@ -17,12 +17,12 @@ from simulator.stats.red import red_marks
 
 Kind = Literal["flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer"]
 Expectation = Literal["falls", "stays", "reported"]
-KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer")
+# Curt answers are no longer made, but earlier results have them.
+KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
 EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
     "flipped_fact": ("falls", 2.0),
     "padding": ("stays", 0.2),
-    "curt": ("stays", 0.2),
     "angry": ("stays", 0.2),
     "twin": ("stays", 0.2),
     "shuffled": ("stays", 0.1),

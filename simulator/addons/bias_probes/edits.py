@@ -1,7 +1,7 @@
-"""Edits of a right answer: a figure changed, a statement turned into its opposite, or the whole said curtly.
+"""Edits of a right answer: a figure changed, or a statement turned into its opposite.
 
 Figures are amounts, dates, durations, opening times and telephone numbers. The rules for statements are in
-flips.toml, those for curt answers in curt.toml.
+flips.toml.
 """
 
 import re
@@ -37,23 +37,6 @@ _QUOTED = re.compile(r"「[^」]*」|\"[^\"]*\"")
 _ENDED = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 # Nothing, or one sentence with a telephone number.
 _ONLY_CONTACT = re.compile(r"|[^。\n]*\d{3}-\d{3,4}[^。\n]*。?")
-_U = dict(zip("いきぎしちにびみり", "うくぐすつぬぶむる", strict=True))
-_A = dict(zip("いきぎしちにびみり", "わかがさたなばまら", strict=True))
-_TE = {"み": "んで", "び": "んで", "に": "んで", "ち": "って", "り": "って", "い": "って"} | {
-    "き": "いて", "ぎ": "いで", "し": "して"
-}  # fmt: skip
-_E_ROW = "えけげせてねべめれぜで"
-# Verbs that keep their stem although it ends in i: でき(る), 過ぎ(る), 見(る), て い(る).
-_KEEPS = re.compile(
-    r"(?:でき|出来|起き|過ぎ|すぎ|足り|借り|降り|感じ|信じ|生じ|閉じ|落ち|伸び|用い|見|着|[てで]い)$"
-)
-# 直し is a stem of 直す, 確認し one of 確認する: after a lone kanji し belongs to the verb.
-_OWN_SHI = re.compile(r"(?:^|[^一-龥々])[一-龥々]し$")
-_ENDING = re.compile(r"(?<=[ぁ-ん一-龥])(ませんでした|ません|ました|ます)")
-_REQUEST = re.compile(r"(?:お|ご)([一-龥々]+[ぁ-ん]{0,2}(?:[一-龥]{1,2}[ぁ-ん]{0,2})?)ください")
-_PREFIX = re.compile(r"(?<![一-龥ァ-ヶ])(?:お|ご)(?=[一-龥])(?!客|金|互|飯|宅|店)")
-_QUOTED_PART = re.compile(f"({_QUOTED.pattern})")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
 
 class Flip(NamedTuple):
@@ -305,64 +288,3 @@ def _agreeing(text: str) -> str:
     text = re.sub(r"\ba\(n\) *", "a ", text)
     text = re.sub(r"(?<=[^aeiou])y\+s\b", "ies", text)
     return re.sub(r"\+s\b", "s", text)
-
-
-# --- Manner ---
-
-
-def plainly(text: str, language: Language) -> str:
-    """The text in plain, short sentences; quoted words stay as they are."""
-    pairs = table("curt.toml")[language]
-
-    def replaced(part: str) -> str:
-        for find, put in pairs:
-            part = re.sub(find, put, part)
-        return part
-
-    if language == "en":
-        said = filter(None, map(replaced, _SENTENCE.split(text)))
-        return " ".join(sentence[:1].upper() + sentence[1:] for sentence in said)
-    pieces = _QUOTED_PART.split(text)
-    for at in range(0, len(pieces), 2):
-        piece = _REQUEST.sub(lambda match: _asked(match[1]), replaced(pieces[at]))
-        pieces[at] = _conjugated(_PREFIX.sub("", piece))
-    return "".join(pieces)
-
-
-def _asked(stem: str) -> str:
-    """A request: 申し込み as 申し込んで, 返却 as 返却して, 申し出 as 申し出て."""
-    last = stem[-1]
-    if last in _TE and not _KEEPS.search(stem):
-        return stem[:-1] + _TE[last]
-    is_noun = re.fullmatch(r"[一-龥々]+", stem)
-    return stem + ("して" if is_noun else "て")
-
-
-def _conjugated(text: str) -> str:
-    """Every verb that ends politely, in its plain form."""
-    done, *rest = _ENDING.split(text)
-    for ending, following in zip(rest[::2], rest[1::2], strict=True):
-        done = _form(done, ending) + following
-    return done
-
-
-def _form(stem: str, ending: str) -> str:
-    """The plain form of what `stem` ends with: かかり and ません give かからない."""
-    last = stem[-1]
-    keeps = last in _E_ROW or bool(_KEEPS.search(stem))
-    is_suru = last == "し" and not _OWN_SHI.search(stem)
-    if ending.startswith("ません"):
-        if stem.endswith("あり"):
-            stem = stem[:-2]
-        elif not keeps and not is_suru:
-            stem = stem[:-1] + _A.get(last, last)
-        return stem + ("なかった" if ending == "ませんでした" else "ない")
-    if ending == "ました":
-        if last in _TE and last != "し" and not _KEEPS.search(stem):
-            return stem[:-1] + _TE[last].replace("て", "た").replace("で", "だ")
-        return stem + "た"
-    if is_suru:
-        return stem[:-1] + "する"
-    if keeps:
-        return stem + "る"
-    return stem[:-1] + _U[last] if last in _U else stem + ending

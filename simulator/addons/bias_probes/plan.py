@@ -1,4 +1,4 @@
-"""Probes made of questions with a right answer and its passages, and of the pages of a knowledge base."""
+"""Probes made of questions with a right answer and its passages."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from random import Random
 from string import Template
 from typing import Any
 
-from simulator.addons.bias_probes.edits import Flip, figure_flips, opposite_flips, plainly, table
+from simulator.addons.bias_probes.edits import Flip, figure_flips, opposite_flips, table
 from simulator.core import shelves
 from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
@@ -24,10 +24,8 @@ SHOWN = 4
 KNOWN = 0.75
 # An answer taken from a passage: so many sentences at most.
 TAKEN = 2
-# Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.
-FLIPS_PER_CASE, FLIPS_PER_PAGE = 4, 2
-# Pages of a language that are searched for sentences; a large knowledge base has more than enough.
-PAGES = 120
+# Facts of one answer that are flipped: a few, of different sorts.
+FLIPS_PER_CASE = 4
 
 
 class Source(Value):
@@ -99,30 +97,6 @@ def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> l
     return found
 
 
-def page_sources(knowledge: Sequence[Passage], seed: int) -> Iterator[Source]:
-    """Every statement of a headed passage as an answer to a question about that page.
-
-    The statement before it in its paragraph goes along, so that it is clear what is spoken of.
-    """
-    for passage in knowledge:
-        heading, _, rest = passage.text.partition("\n")
-        if not heading.startswith("#") or not rest.strip():
-            continue
-        language, number = _language_of([passage]), 0
-        question = Template(_text(language, "page_question")).substitute(page=heading.strip("# "))
-        for line in passage.text.splitlines():
-            stated = statements(line)
-            for before, text in zip(("", *stated), stated, strict=False):
-                number += 1
-                answer = _joined(filter(None, (before, text)), language)
-                case = Case(
-                    id=f"{passage.id}:{number}", question=question, language=language,
-                    references=((answer,),), passages=(passage.id,),
-                )  # fmt: skip
-                others = _others(case, [passage], knowledge, seed)
-                yield Source(case=case, answer=answer, passages=(passage, *others), gold=1)
-
-
 def _joined(said: Iterable[str], language: Language) -> str:
     return ("" if language == "ja" else " ").join(said)
 
@@ -169,14 +143,12 @@ def probes(
     has its gold passages, or the case its contexts. Twins are made once, from the first language.
     """
     known = sources(cases, knowledge, seed)
-    pages = list(page_sources(_pages(knowledge, known, seed), seed))
     spoken: list[Language] = [language] if language else ["ja", "en"]
     made: list[Probe] = []
     for each in spoken:
         own = [source for source in known if source.case.language == each]
         for source in own:
             made += _of_case(source, seed)
-        made += _of_pages([page for page in pages if page.case.language == each], seed)
     made += _twins(known, spoken[0])
     return tuple(made)
 
@@ -192,10 +164,6 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     courtesy = [draw.choice(_text(language, place)) for place in ("before", "after")]
     padded = _joined([courtesy[0], source.answer, courtesy[1]], language)
     yield _probe("padding", source, base, source.context("padding", answer=padded))
-    curt = plainly(source.answer, language)
-    if curt == source.answer:
-        curt = _joined([curt, _text(language, "curt_end")], language)
-    yield _probe("curt", source, base, source.context("curt", answer=curt))
     asked = Template(draw.choice(_text(language, "angry"))).substitute(question=_ended(source.case))
     yield _probe("angry", source, base, source.context("angry", question=asked))
     if len({passage.id for passage in source.passages}) > 1:
@@ -206,21 +174,6 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     if further := further_sentences(source)[:1]:
         longer = _joined([source.answer, *further], language)
         yield _probe("longer", source, base, source.context("longer", answer=longer), new=further[0])
-
-
-def _of_pages(pages: Sequence[Source], seed: int) -> Iterator[Probe]:
-    """Sentences of the pages, turned into their opposite: the last one of an answer each time."""
-    by_page: dict[str, list[tuple[Source, Flip]]] = {}
-    for source in pages:
-        last = source.answer.rstrip("。.")
-        start = max(last.rfind("。"), last.rfind(". ")) + 1
-        turned = opposite_flips(source.answer, source.case.language)
-        own = [(source, flip) for flip in turned if flip.text[:start] == source.answer[:start]]
-        by_page.setdefault(source.case.passages[0], []).extend(own)
-    for page, found in by_page.items():
-        drawn = _draw(seed, without_language(page), "page").sample(found, min(len(found), FLIPS_PER_PAGE))
-        for number, (source, flip) in enumerate(drawn, 1):
-            yield _flip_probe(source, flip, number)
 
 
 def _varied(flips: Sequence[Flip], most: int, draw: Random) -> list[Flip]:
@@ -261,17 +214,6 @@ def _probe(kind: Kind, source: Source, base: GradingContext, changed: GradingCon
         kind=kind, sort=kind, language=language, cluster=source.cluster, base=base, changed=changed,
         expects=expects, bound=bound, note=note,
     )  # fmt: skip
-
-
-def _pages(knowledge: Sequence[Passage], known: Sequence[Source], seed: int) -> list[Passage]:
-    """The pages to search, those of the cases first."""
-    gold = {passage.id for source in known for passage in source.passages[: source.gold]}
-    rest = [passage for passage in knowledge if passage.id not in gold]
-    ordered = [p for p in knowledge if p.id in gold] + _draw(seed, "pages").sample(rest, len(rest))
-    chosen: list[Passage] = []
-    for language in ("ja", "en"):
-        chosen += [p for p in ordered if language_of(p.text) == language][:PAGES]
-    return sorted(chosen, key=lambda passage: passage.id)
 
 
 def _ended(case: Case) -> str:

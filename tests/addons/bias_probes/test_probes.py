@@ -55,10 +55,10 @@ def test_the_bundled_questions_give_at_least_200_pairs(language: Language) -> No
 def test_the_same_seed_gives_the_same_pairs(seed: int) -> None:
     """Two makings are equal, whatever else was drawn before; another seed flips other facts."""
     few = CASES[:8] + CASES[-16:]
-    made = probes(few, KNOWLEDGE[:30], seed=seed)
+    made = probes(few, KNOWLEDGE, seed=seed)
 
-    assert probes(few, KNOWLEDGE[:30], seed=seed) == made
-    assert probes(few, KNOWLEDGE[:30], seed=seed + 1) != made
+    assert probes(few, KNOWLEDGE, seed=seed) == made
+    assert probes(few, KNOWLEDGE, seed=seed + 1) != made
 
 
 def test_another_case_changes_nothing_in_the_others() -> None:
@@ -128,9 +128,9 @@ def test_a_turned_sentence_keeps_every_figure() -> None:
             assert before == after or probe.sort == "fee"
 
 
-@pytest.mark.parametrize("kind", ["padding", "curt", "angry", "shuffled", "longer"])
+@pytest.mark.parametrize("kind", ["padding", "angry", "shuffled", "longer"])
 def test_a_change_of_manner_keeps_every_figure(kind: str) -> None:
-    """More courtesy, fewer words, an angry customer, another order: the facts are the same."""
+    """More courtesy, an angry customer, another order: the facts are the same."""
     for probe in of(kind):
         before, after = said(probe)
 
@@ -138,18 +138,12 @@ def test_a_change_of_manner_keeps_every_figure(kind: str) -> None:
         assert kind == "longer" or quantities(before) == quantities(after)
 
 
-def test_padding_surrounds_the_answer_and_curtness_takes_words_away() -> None:
-    """The padded answer holds the right one whole; the curt ones are shorter all together."""
+def test_padding_surrounds_the_answer() -> None:
+    """The padded answer holds the right one whole."""
     for probe in of("padding"):
         before, after = said(probe)
         assert before in after
         assert not after.startswith(before)
-    curt = [said(probe) for probe in of("curt")]
-    assert sum(len(after) for _, after in curt) < sum(len(before) for before, _ in curt)
-    for before, after in (said(p) for p in of("curt") if p.language == "ja"):
-        assert "ます" not in after
-        assert "ください" not in after
-        assert before.count("「") == after.count("「")
 
 
 def test_an_angry_customer_asks_the_same() -> None:
@@ -258,7 +252,7 @@ def test_ones_own_cases_are_enough() -> None:
     )  # fmt: skip
     made = probes([own])
 
-    assert {"flipped_fact", "padding", "curt", "angry"} <= {probe.kind for probe in made}
+    assert {"flipped_fact", "padding", "angry"} <= {probe.kind for probe in made}
     assert "shuffled" not in {probe.kind for probe in made}
     assert probes([own.model_copy(update={"contexts": ()})]) == ()
     assert probes([own.model_copy(update={"answerable": False})]) == ()
