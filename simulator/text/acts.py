@@ -21,13 +21,16 @@ FILE = Path(__file__).with_name("dialogue_acts.toml")
 # cost.
 LONGEST = 600
 
-Act = Literal["courtesy", "question", "no_handover", "handover", "refusal", "referral", "claim"]
+Act = Literal[
+    "courtesy", "question", "no_handover", "handover", "refusal", "contact", "lead", "referral", "claim"
+]  # fmt: skip
 
 _CJK = re.compile(f"[{CJK}]")
 _QUESTION = re.compile(r"[?？][」』）)\"]*$|(?:です|ます|でしょう|ません|ました)か[。.]?$")
 _DIGIT = re.compile(r"\d")
 _ENDS = (".", "!", "?", "。")
 _REASONS = ("ので、", "ため、")
+_REASONED = frozenset(("refusal", "handover", "contact"))
 _LEADS = (*_REASONS, "が、", "けど、", "けれど、", "けれども、", "ものの、")
 _TURNS = re.compile(r"(?:but|however|though|although|nevertheless)\b", re.IGNORECASE)
 _WORD = re.compile(r"\{([a-z]+)\}")
@@ -45,11 +48,12 @@ class _ActPatterns:
 
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
-        self.turn, self.aside, self.apology, self.telling = (
-            re.compile(straight_pattern(table[name])) for name in ("break", "aside", "apology", "telling")
+        self.turn, self.aside, self.apology, self.telling, self.condition, self.substance = (
+            re.compile(straight_pattern(table[name]))
+            for name in ("break", "aside", "apology", "telling", "condition", "substance")
         )
         self.acts: dict[Act, re.Pattern[str]] = {}
-        for act in ("no_handover", "handover", "refusal", "courtesy", "referral"):
+        for act in ("no_handover", "handover", "refusal", "courtesy", "contact", "lead", "referral"):
             joined = straight_pattern("|".join(f"(?:{pattern})" for pattern in table[act]))
             self.acts[act] = re.compile(_WORD.sub(lambda found: table["words"][found[1]], joined))
 
@@ -59,11 +63,20 @@ class _ActPatterns:
         if len(plain) > LONGEST:
             return "claim"
         if _QUESTION.search(plain) and not self.telling.search(plain):
-            return "question"
-        plain = self.aside.sub("", plain).lstrip(" ,、")
-        found = (act for act, pattern in self.acts.items() if pattern.search(plain))
+            return "contact" if self.acts["contact"].search(plain) else "question"
+        main = self.aside.sub("", plain).lstrip(" ,、")
+        found = (act for act, pattern in self.acts.items() if pattern.search(main))
         act: Act = next(found, "claim")
-        return "claim" if act == "courtesy" and _DIGIT.search(plain) else act
+        if act == "claim" and self.acts["contact"].search(plain):  # because of that, please ask ...
+            act = "contact"
+        if act in {"handover", "contact"} and self.condition.search(plain):
+            return "referral"
+        return "claim" if act == "courtesy" and _DIGIT.search(main) else act
+
+    def names_contact(self, text: str) -> bool:
+        """Whether a part names somebody to turn to, whatever else it does."""
+        plain = normalise(text)
+        return len(plain) <= LONGEST and bool(self.acts["contact"].search(plain))
 
 
 @lru_cache(maxsize=1024)
@@ -81,12 +94,24 @@ def is_refusal(text: str, language: Language) -> bool:
     "That is not possible" is an answer; "I cannot say whether it is possible" is a refusal.
     """
     acts = {part.act for part in parts(text, language)}
-    if "refusal" not in acts:
-        return "handover" in acts and "claim" not in acts
-    return _length(text, language, "claim") <= _length(text, language, "refusal")
+    # What leads up to a person, however long, answers nothing.
+    leads = bool(acts & {"handover", "contact"})
+    substance = _patterns(_language(text, language)).substance if leads else None
+    claimed = _length(text, language, "claim", substance)
+    return claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed
 
 
 def is_handover(text: str, language: Language) -> bool:
+    """Whether the answer brings in a person, or has nothing but whom the customer may turn to."""
+    if passes_on(text, language):
+        return True
+    patterns = _patterns(_language(text, language))
+    return is_refusal(text, language) and any(
+        patterns.names_contact(part.text) for part in parts(text, language)
+    )
+
+
+def passes_on(text: str, language: Language) -> bool:
     """Whether the bot itself passes the customer on to a person; naming a contact does not count."""
     return any(part.act == "handover" for part in parts(text, language))
 
@@ -101,14 +126,15 @@ def claims(text: str, language: Language) -> tuple[str, ...]:
 
     A contact is a claim too (its number may be wrong), except beside a refusal, whose reason is none.
     """
-    stated = ("claim",) if is_refusal(text, language) else ("claim", "referral", "no_handover")
     found = parts(text, language)
+    told = {part.act for part in found} & {"refusal", "handover"} and is_refusal(text, language)
+    stated = ("claim",) if told else ("claim", "lead", "contact", "referral", "no_handover")
     pairs = zip_longest(found, found[1:])
     return tuple(part.text for part, following in pairs if part.act in stated and _standing(part, following))
 
 
-def _length(text: str, language: Language, act: Act) -> float:
-    """How many characters do this.
+def _length(text: str, language: Language, act: Act, having: re.Pattern[str] | None = None) -> float:
+    """How many characters do this, in parts that have something if a pattern is given.
 
     What only leads up to the rest of its sentence counts half, and not at all where that refuses: then it
     says why.
@@ -117,7 +143,7 @@ def _length(text: str, language: Language, act: Act) -> float:
     return sum(
         len(aside.sub("", normalise(part.text))) * _standing(part, following)
         for part, following in zip_longest(found, found[1:])
-        if part.act == act
+        if part.act == act and (having is None or having.search(normalise(part.text)))
     )
 
 
@@ -126,7 +152,7 @@ def _standing(part: Part, following: Part | None) -> float:
     if following is None:
         return 1.0
     turns, both = bool(_TURNS.match(following.text)), (part.act, following.act)
-    if part.text.endswith(_REASONS) and both == ("claim", "refusal"):
+    if part.text.endswith(_REASONS) and part.act == "claim" and following.act in _REASONED:
         return 0.0
     if part.text.endswith(_ENDS):
         return 0.5 if turns and both == ("refusal", "claim") else 1.0

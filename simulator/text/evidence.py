@@ -15,7 +15,7 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from simulator.core.types import Case, GradingContext, Language
-from simulator.text.acts import apologises, is_handover, is_refusal, parts
+from simulator.text.acts import apologises, is_refusal, parts, passes_on
 from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
 from simulator.text.segments import clauses, normalise, sentences, tokens
 from simulator.text.wording import wording
@@ -216,7 +216,7 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
 def _outcome(text: str, language: Language) -> str:
     if not is_refusal(text, language):
         return "answer"
-    return "handover" if is_handover(text, language) else "refusal"
+    return "handover" if passes_on(text, language) else "refusal"
 
 
 def without_courtesies(text: str, language: Language) -> str:
@@ -270,7 +270,7 @@ class TurnEvidence:
     @cached_property
     def handed_over(self) -> bool:
         """Whether the bot passes the customer on to a person."""
-        return is_handover(self.answer, self.language)
+        return passes_on(self.answer, self.language)
 
     @cached_property
     def apologises(self) -> bool:
@@ -280,7 +280,9 @@ class TurnEvidence:
     @cached_property
     def has_contact(self) -> bool:
         """Whether it names somebody to turn to."""
-        return any(part.act in {"referral", "handover"} for part in parts(self.answer, self.language))
+        return any(
+            part.act in {"contact", "referral", "handover"} for part in parts(self.answer, self.language)
+        )
 
     @cached_property
     def only_asks(self) -> bool:

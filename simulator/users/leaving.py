@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
-from simulator.text.acts import is_handover, is_refusal
+from simulator.text.acts import is_refusal, passes_on
 from simulator.text.evidence import all_references, best_agreement, expected_response
 
 # From this agreement (0..1) with a reference on, everything is answered.
@@ -44,7 +44,7 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
     text = turn.answer.text
     if turn.answer.error is not None or not text.strip():
         return True
-    return is_refusal(text, case.language) and not is_handover(text, case.language)
+    return is_refusal(text, case.language) and not passes_on(text, case.language)
 
 
 def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
@@ -63,7 +63,7 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
     if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:
-        if gives_nothing(turn, case) or is_handover(turn.answer.text, case.language):
+        if gives_nothing(turn, case) or passes_on(turn.answer.text, case.language):
             continue
         answers.append(turn.answer.text)
         is_complete = _is_complete(scores.get((conversation.id, turn.index), {}).get("turn"))

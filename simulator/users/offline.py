@@ -10,7 +10,7 @@ from string import Template
 
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Persona, Turn, Utterance
-from simulator.text.acts import is_handover, is_refusal, parts
+from simulator.text.acts import is_refusal, parts, passes_on
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
@@ -83,7 +83,7 @@ class PhraseUser:
         answer = turns[-1].answer
         if answer.error is not None or not answer.text.strip():
             return Situation.FAILED
-        if is_handover(answer.text, case.language):
+        if passes_on(answer.text, case.language):
             return Situation.HANDED_OVER
         if is_refusal(answer.text, case.language):
             return Situation.REFUSED

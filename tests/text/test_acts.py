@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
-from simulator.text.acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts
+from simulator.text.acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts, passes_on
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -35,8 +35,18 @@ def test_passing_the_customer_on_is_a_handover(language: Language, text: str) ->
     assert is_handover(text, language)
 
 
+@pytest.mark.parametrize(("language", "text"), examples("contact"))
+def test_a_contact_is_a_handover_where_nothing_is_answered(language: Language, text: str) -> None:
+    """The customer is sent to a person; beside an answer it is a courtesy, and the bot passes on nobody."""
+    answer = {"ja": "解約金は5,000円です。", "en": "The fee is 30 dollars."}[language]
+
+    assert is_handover(text, language)
+    assert not is_handover(f"{answer} {text}", language)
+    assert not passes_on(text, language)
+
+
 @pytest.mark.parametrize(("language", "text"), examples("no_handover"))
-def test_naming_a_contact_is_no_handover(language: Language, text: str) -> None:
+def test_people_who_are_only_mentioned_take_nothing_over(language: Language, text: str) -> None:
     """Nor is a cable that is connected, or a number that is transferred."""
     assert not is_handover(text, language)
 
@@ -51,7 +61,8 @@ def test_the_bundled_references_are_read_rightly(language: Language) -> None:
         row["id"]
         for row in rows
         if is_refusal(row["references"], language) != (row["answerable"] != "yes")
-        or is_handover(row["references"], language) != (row["handover"] == "required")
+        or passes_on(row["references"], language) != (row["handover"] == "required")
+        or (is_handover(row["references"], language) and row["handover"] == "forbidden")
     ]
 
     assert rows
