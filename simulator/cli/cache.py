@@ -1,17 +1,14 @@
 """`cache`: how much of the models' answers is stored on this machine, and how to delete it."""
 
 import sys
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from simulator.cli.options import argument, option, takes
-from simulator.cli.terminal import DONE, padded, print_json
+from simulator.cli.terminal import DONE, print_json, say
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, localised, ngettext, safe_text
+from simulator.core.messages import _, localised, ngettext
 from simulator.core.settings import load_settings
-from simulator.models.cache import CacheContents, cache_file, cached_endpoints, clear, size_on_disk
-
-UNKNOWN = _("unknown endpoint")
+from simulator.models.cache import cache_file, clear, entries, size_on_disk
 
 
 @takes("json_output")
@@ -33,42 +30,12 @@ def command(
         msg = _("--older-than can only be used with `cache clear`.")
         raise InputError(msg)
     cleared = clear(path, older_than) if action == "clear" else None
-    rows = cached_endpoints(path)
+    n, size = entries(path), size_on_disk(path)
     if settings.json_output:
-        shown: dict[str, Any] = {"file": str(path), "bytes": size_on_disk(path), "cleared": cleared}
-        shown["endpoints"] = [row._asdict() for row in rows]
-        print_json(shown)
+        print_json({"file": str(path), "bytes": size, "cleared": cleared, "entries": n})
         return DONE
     if cleared is not None:
-        _write(ngettext("{n} answer cleared.", "{n} answers cleared.", n=cleared))
-    _show(rows, str(path), size_on_disk(path))
+        say(ngettext("{n} answer cleared.", "{n} answers cleared.", n=cleared))
+    shown = _("{path}: {n} answers, {size:,.1f} MB", path=path, n=n, size=size / 1e6)
+    sys.stdout.write(f"{localised(shown)}\n")
     return DONE
-
-
-def _show(rows: "list[CacheContents]", path: str, size: int) -> None:
-    total = sum(row.entries for row in rows)
-    _write(_("{path}: {n} answers, {size:,.1f} MB", path=path, n=total, size=size / 1e6))
-    for row in rows:
-        ages = _("age unknown")
-        if row.oldest:
-            ages = _("{newest} to {oldest} old", newest=_age(row.newest), oldest=_age(row.oldest))
-        _write(
-            _(
-                "{entries} answers  {size} MB  {ages}  {endpoint}",
-                entries=f"{row.entries:8,}",
-                size=f"{row.size / 1e6:8,.2f}",
-                ages=padded(localised(ages), 24),
-                endpoint=row.endpoint or UNKNOWN,
-            )
-        )
-
-
-def _age(stored: str) -> Message:
-    days = (datetime.now(tz=UTC) - datetime.fromisoformat(stored)).total_seconds() / 86400
-    if days >= 2:
-        return _("{n} days", n=round(days))
-    return _("{n} hours", n=round(days * 24))
-
-
-def _write(line: Message) -> None:
-    sys.stdout.write(f"{safe_text(localised(line))}\n")

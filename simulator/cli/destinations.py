@@ -202,9 +202,7 @@ DESTINATIONS: dict[str, Destination] = {
         "report.json",
         lambda out: _format("files").json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),
     ),
-    "csv": _file(
-        "report.csv", lambda out: _format("files").csv_bytes(out.context, out.settings.csv_encoding)
-    ),
+    "csv": _file("report.csv", lambda out: _format("files").csv_bytes(out.context)),
     "junit": _file("junit.xml", lambda out: _format("files").junit_xml(out.context)),
     "markdown": _file("report.md", lambda out: _format("markdown").markdown(out.report)),
 }

@@ -1,29 +1,29 @@
 """What a run or another command will cost: said before it is paid, and shown by --dry-run."""
 
-import sys
+import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.cli.preflight import ROLE_NAMES
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
     SAVED,
     Result,
-    padded,
     print_json,
     progress_bar,
     run_async,
     say,
 )
-from simulator.core.messages import Message, _, localised, ngettext, sentences
+from simulator.core.document import Line, Report
+from simulator.core.messages import Message, _, language_of, ngettext, sentences
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
+from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Conversation, Spending
 from simulator.models.pricing import Ledger, check_prices, total_spending
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import print_report
-from simulator.report.tables import money
+from simulator.report.tables import money, spending_table
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, by_role, forecast
 
@@ -74,21 +74,10 @@ def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
     if as_json:
         print_json(_calls_json(estimate))
         return DONE
-    if len(estimate) > 1:
-        for role, spent in estimate.items():
-            line = ngettext(
-                "{role} {calls} call   {tokens_in} tokens in  {tokens_out} out  {money}",
-                "{role} {calls} calls  {tokens_in} tokens in  {tokens_out} out  {money}",
-                n=spent.calls,
-                role=padded(localised(ROLE_NAMES[role]), 6),
-                calls=f"{spent.calls:6}",
-                tokens_in=f"{spent.tokens_in:9,}",
-                tokens_out=f"{spent.tokens_out:8,}",
-                money=money(spent),
-            )
-            sys.stdout.write(f"{localised(line)}\n")
-    most = _("At most {total}. Nothing was started.", total=total(estimate.values()))
-    sys.stdout.write(f"{localised(most)}\n")
+    spending = [(title("role", role), spent) for role, spent in estimate.items()]
+    most = Line(_("At most {total}. Nothing was started.", total=total(estimate.values())))
+    blocks = (spending_table("forecast", _("role"), spending), most) if len(spending) > 1 else (most,)
+    print_report(Report(_("Forecast"), language_of(os.environ), blocks))
     return DONE
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import say
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
+from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players
 from simulator.core.settings import Protocol, Settings
+from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, Role
 from simulator.data.knowledge import unread_files
 from simulator.runner.context import RunContext
@@ -96,13 +97,6 @@ def check_retest(context: RunContext) -> None:
 
 # --- What is said when a run starts ---
 
-ROLE_NAMES: dict[str, Message] = {
-    "user": pgettext("a role", "user"),
-    "judge": pgettext("a role", "judge"),
-    "embed": pgettext("a role", "embed"),
-    "demo": pgettext("a role", "demo"),
-}
-
 
 def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
@@ -124,7 +118,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
     models = tuple(
-        _("{role} {model}", role=ROLE_NAMES[role], model=context.models()[role]) for role in roles_played
+        _("{role} {model}", role=title("role", role), model=context.models()[role]) for role in roles_played
     )
     say(sentences(size, _("Models: {models}.", models=models)))
 

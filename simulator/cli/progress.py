@@ -1,11 +1,11 @@
 """Progress on stderr while a run goes on; nothing when stderr is not a terminal."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from simulator.core.messages import Message, _, localised
+from simulator.cli.terminal import progress_bar
+from simulator.core.messages import Message, _
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.report.tables import money
 from simulator.runner.context import RunContext
@@ -62,23 +62,14 @@ class Tally:
 @contextlib.contextmanager
 def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Iterator[Tally]:
     """The tally, shown as a bar when stderr is a terminal."""
-    tally = Tally(plan, context)
-    if not sys.stderr.isatty():
-        yield tally
-        return
-    from rich.console import Console  # only for eyes
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(localised(tally.message()), total=max(1, len(plan)))
-        updated = 0.0
+    tally, updated = Tally(plan, context), 0.0
+    with progress_bar(len(plan), tally.message()) as bar:
 
         def changed() -> None:
             nonlocal updated
             if time.monotonic() - updated > 0.1:
                 updated = time.monotonic()
-                bar.update(task, completed=tally.over, description=localised(tally.message()))
+                bar.update(tally.over, len(plan), tally.message())
 
         tally.changed = changed
         yield tally

@@ -103,10 +103,11 @@ class ProgressBar:
         if self._bar:
             self._bar.advance(self._task)
 
-    def update(self, done: int, total: int) -> None:
-        """So many of so many are done."""
+    def update(self, done: int, total: int, label: Message | str = "") -> None:
+        """So many of so many are done; `label` says what."""
         if self._bar:
-            self._bar.update(self._task, completed=done, total=max(1, total))
+            said = {"description": localised(label)} if label else {}
+            self._bar.update(self._task, completed=done, total=max(1, total), **said)
 
 
 @contextlib.contextmanager
@@ -118,10 +119,10 @@ def progress_bar(total: int, label: Message | str) -> Iterator[ProgressBar]:
     from rich.console import Console  # only for eyes
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    text = TextColumn(localised(label))
+    text = TextColumn("{task.description}")
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), text, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield ProgressBar(bar, bar.add_task("", total=max(1, total)))
+        yield ProgressBar(bar, bar.add_task(localised(label), total=max(1, total)))
 
 
 # --- Output that nobody reads to its end ---

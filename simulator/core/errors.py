@@ -130,6 +130,7 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
 GONE: Mapping[str, Message] = {
     "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
     "report": _("diff A B writes two runs on one page"),
+    "csv_encoding": _("--to csv is UTF-8 with a byte order mark, which Excel opens as it is"),
     "free": _("compare each with the earlier run by a diff of its own"),
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
     "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),

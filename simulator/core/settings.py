@@ -451,7 +451,7 @@ SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
     "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
-    "csv_encoding", "engine", "scheduler", "workers",
+    "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
@@ -659,9 +659,6 @@ class Settings(RowSettings):
     worksheet: str | None = Field(None, description="Suffix of worksheet names, to share one spreadsheet.")
     new_sheet: str | None = Field(None, description="Create a Google Sheet with this title.")
     folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
-    csv_encoding: Literal["utf-8", "cp932"] = Field(
-        "utf-8", description="Encoding of --to csv; cp932 shows 〓 for characters it lacks."
-    )
     runs: str = Field("runs", description="Folder of the runs.")
     resume: str | None = Field(
         None, description="Finish an interrupted run: id, start of an id, latest, or path."

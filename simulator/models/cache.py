@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
@@ -144,16 +144,6 @@ class ResponseCache:
             self._file = None
 
 
-class CacheContents(NamedTuple):
-    """The replies of one endpoint and model; times in UTC, empty for replies of earlier versions."""
-
-    endpoint: str
-    entries: int
-    size: int
-    oldest: str
-    newest: str
-
-
 def cache_file() -> Path:
     """The path of the cache of model replies."""
     return cache_folder() / "responses.sqlite"
@@ -165,16 +155,12 @@ def size_on_disk(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.exists())
 
 
-def cached_endpoints(path: Path) -> list[CacheContents]:
-    """The contents by endpoint and model, the largest first."""
+def entries(path: Path) -> int:
+    """How many replies are kept there."""
     if not path.exists():
-        return []
+        return 0
     with _opened(path) as file:
-        rows = file.execute(
-            """SELECT endpoint, count(*), sum(length(CAST(body AS BLOB))), min(kept), max(kept)
-              FROM responses GROUP BY endpoint ORDER BY 3 DESC"""
-        )
-        return [CacheContents(*row) for row in rows]
+        return int(file.execute("SELECT count(*) FROM responses").fetchone()[0])
 
 
 def clear(path: Path, older_than: float | None = None) -> int:

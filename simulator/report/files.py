@@ -1,6 +1,5 @@
 """A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML."""
 
-import codecs
 import csv
 import io
 import json
@@ -17,8 +16,6 @@ from simulator.storage.results import conversations_with_scores
 
 # A text that begins so, also after spaces, is a formula to a spreadsheet; full-width signs are, too.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
-# The printer's geta: a visible mark for a character that an encoding lacks.
-GETA = "〓"
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
     "answer_seconds", "passages", "red", "severity", "marks", "reason",
@@ -61,8 +58,8 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
             }
 
 
-def csv_bytes(context: ReportContext, encoding: str = "utf-8") -> bytes:
-    """The file's content: UTF-8 with BOM, or CP932 with 〓 for every character that it lacks.
+def csv_bytes(context: ReportContext) -> bytes:
+    """The file's content: UTF-8 with BOM, which spreadsheets open as it is.
 
     Text that a spreadsheet would take for a formula is led by an apostrophe.
     """
@@ -76,23 +73,7 @@ def csv_bytes(context: ReportContext, encoding: str = "utf-8") -> bytes:
         cells = [row[key] for key in HEAD]
         cells += [value for score in scores for value in (score.get("raw"), score.get("reason"))]
         writer.writerow([_cell(value) for value in cells])
-    return encoded(out.getvalue(), encoding)
-
-
-def encoded(text: str, encoding: str) -> bytes:
-    """The text in an encoding that people's spreadsheets open."""
-    if encoding.lower().replace("-", "") == "utf8":
-        return text.encode("utf-8-sig")
-    return text.encode(encoding, "geta")
-
-
-def _geta(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return GETA * (error.end - error.start), error.end
-
-
-codecs.register_error("geta", _geta)
+    return out.getvalue().encode("utf-8-sig")
 
 
 def _cell(value: object) -> object:

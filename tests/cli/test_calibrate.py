@@ -114,7 +114,7 @@ def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
 
     assert (done.code, done.json["forecast"]["judge"]["calls"]) == (0, 36)
     assert done.json["cost_usd"] > 0
-    assert said.out.startswith("At most 36 model calls, about ")
+    assert "\nAt most 36 model calls, about " in said.out
     assert server.requests == []
     assert not Path("calibrations").exists()
 

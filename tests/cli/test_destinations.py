@@ -67,13 +67,6 @@ def test_every_file_is_written_beside_the_run(folder: Path, capsys: pytest.Captu
         assert (folder / name).stat().st_mode & 0o077 == 0
 
 
-def test_csv_for_an_old_excel(folder: Path) -> None:
-    """Shift_JIS as Japanese Windows knows it."""
-    assert main(("report", "--to", "csv", "--csv-encoding", "cp932")) == 0
-
-    assert "fees-01-ja" in (folder / "report.csv").read_bytes().decode("cp932")
-
-
 def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A function is given what its parameters name; what it says is shown."""
     assert main(("report", "--to", "post.py:send")) == 0
@@ -110,17 +103,3 @@ def test_what_cannot_be_painted_to_is_one_line(
     assert said.count("error: ") == 1
     assert problem in said
     assert "Traceback" not in said
-
-
-def test_two_runs_make_one_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the later run; nothing else is painted anew."""
-    assert main((*HELD, "--seed", "7")) == 0
-    later = find_run("latest", Path("runs")).parent
-    capsys.readouterr()
-    assert main(("report", folder.name, later.name)) == 0
-    page = later / "side-by-side.html"
-
-    assert capsys.readouterr().out.strip() == str(page)
-    text = page.read_text(encoding="utf-8")
-    assert folder.name in text
-    assert later.name in text

@@ -52,7 +52,7 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
 
     assert first == (
         "1 conversation, up to 1 turn each, bot: demo."
-        " Models: user gpt-4.1-mini, judge gpt-4.1, embed embed-model, demo gpt-4.1-mini."
+        " Models: Customer gpt-4.1-mini, Judge gpt-4.1, Embeddings embed-model, Demo bot gpt-4.1-mini."
     )
     assert second.startswith("At most 3 model calls, about ")
     assert second.endswith(" USD.")

@@ -109,7 +109,7 @@ def test_a_rehearsal_and_all_that_is_made_of_it_hold_no_secret(
         assert leaks(planted, out, err) == [], (command, code)
     runs = sorted(path.name for path in (planted / "runs").iterdir())
     pair: Sequence[Sequence[str]] = (
-        ("diff", *runs[:2]), ("compare", *runs[:2], "--html", "c.html"), ("report", *runs[:2]),
+        ("diff", *runs[:2]), ("compare", *runs[:2], "--html", "c.html"),
         ("cross-examine", runs[1], "--limit", "1", "--set", f"token={TOKEN}"),
     )  # fmt: skip
     for command in pair:
@@ -212,7 +212,7 @@ def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: Open
         ])  # fmt: skip
     runs = sorted((planted / "runs").iterdir())
     main(["compare", *(path.name for path in runs)])
-    main(["report", *(path.name for path in runs)])
+    main(["diff", *(path.name for path in runs)])
 
     kept = [
         *runs,

@@ -116,7 +116,7 @@ def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.Cap
     first = find_run("latest", runs)
     add_note(first, "sheet", json.dumps({"key": "KEY123", "worksheet": " v1"}))
     assert simulate() == 0
-    main(["report", first.parent.name, "latest"])
+    main(["diff", first.parent.name, "latest"])
     capfd.readouterr()
 
     assert main(["purge", first.parent.name, "--yes"]) == 0
