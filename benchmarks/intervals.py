@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.stats.intervals import LEVEL, interval_of_mean, student, widened
+from simulator.stats.intervals import LEVEL, interval_of_mean, retest_variance, student, widened
 
 Floats = NDArray[np.float64]
 GRADES = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -31,6 +31,9 @@ CASES = (5, 8, 10, 20, 50)
 REPEATS = (1, 3)
 # The share of conversations that are graded as their question deserves; the others are as they come.
 ALIKE = 0.6
+# Bots as usual, whose judge gives a share of its grades by lot; every fifth one is graded twice (--retest).
+UNSTEADY, BY_LOT, EVERY = "unsteady", 0.3, 5
+SHAPES[UNSTEADY] = SHAPES["usual"]
 # Where differences are shown: two runs of one bot, or of a bot and one that is half the way to perfect.
 DIFFERENCES = ("unchanged", "improved")
 FEWEST_DIFFERENCES = 6
@@ -70,19 +73,24 @@ def kinds() -> Iterator[Kind]:
     yield from (Kind(shape, 1, cases) for shape, cases in product(DIFFERENCES, counts))
 
 
-def sampled(kind: Kind, samples: int, random: np.random.Generator) -> tuple[Floats, float]:
-    """Values (samples, cases, repeats), and their true mean."""
+def sampled(kind: Kind, samples: int, random: np.random.Generator) -> tuple[Floats, float, Floats]:
+    """Values (samples, cases, repeats), their true mean, and the values of a second grading."""
     size = (samples, kind.cases, kind.repeats)
     if kind.differs:
-        before, _ = sampled(Kind("usual", 1, kind.cases), samples, random)
+        before, *_ = sampled(Kind("usual", 1, kind.cases), samples, random)
         shape = "usual" if kind.shape == "unchanged" else "good"
-        other, _ = sampled(Kind(shape, 1, kind.cases), samples, random)
+        other, *_ = sampled(Kind(shape, 1, kind.cases), samples, random)
         by = np.where(random.random(size) < ALIKE, 0.0, other - before)
-        return by, (1 - ALIKE) * (_true(shape) - _true("usual"))
+        return by, (1 - ALIKE) * (_true(shape) - _true("usual")), by
     odds = SHAPES[kind.shape]
     deserved = random.choice(GRADES, (samples, kind.cases, 1), p=odds)
     found = random.choice(GRADES, size, p=odds)
-    return np.where(random.random(size) < ALIKE, deserved, found), _true(kind.shape)
+    values = second = np.where(random.random(size) < ALIKE, deserved, found)
+    if kind.shape == UNSTEADY:
+        values, second = (
+            np.where(random.random(size) < BY_LOT, random.choice(GRADES, size, p=odds), second) for _ in "12"
+        )
+    return values, _true(kind.shape), second
 
 
 def _true(shape: str) -> float:
@@ -92,7 +100,7 @@ def _true(shape: str) -> float:
 def simulate(kind: Kind, samples: int, seed: int) -> Coverage:
     """All figures of one kind."""
     random = np.random.default_rng([seed, kind.cases, kind.repeats, *kind.shape.encode()])
-    values, true = sampled(kind, samples, random)
+    values, true, second = sampled(kind, samples, random)
     means = values.mean(axis=2)
     places = random.integers(0, kind.cases, (_RESAMPLES, kind.cases))
     drawn = means[:, places].mean(axis=2)
@@ -101,7 +109,7 @@ def simulate(kind: Kind, samples: int, seed: int) -> Coverage:
         _quantiles(drawn, LEVEL),
         _quantiles(drawn, widened(LEVEL, kind.cases)),
         means.mean(axis=1)[:, None] + np.column_stack([-reach, reach]),
-        reported_intervals(kind, values, seed),
+        reported_intervals(kind, values, second, seed),
     )
     held = [float(((ends[:, 0] <= true + 1e-9) & (ends[:, 1] >= true - 1e-9)).mean()) for ends in every]
     return Coverage(*held, *(float((ends[:, 1] - ends[:, 0]).mean()) for ends in every[1:]))
@@ -112,14 +120,15 @@ def _quantiles(drawn: Floats, level: float) -> Floats:
     return found
 
 
-def reported_intervals(kind: Kind, values: Floats, seed: int) -> Floats:
-    """The intervals that reports show of each sample."""
+def reported_intervals(kind: Kind, values: Floats, second: Floats, seed: int) -> Floats:
+    """The intervals that reports show of each sample; `second` are the values of a second grading."""
     names = [f"q{case:03}" for case in range(kind.cases) for _ in range(kind.repeats)]
     ends = None if kind.differs else (float(GRADES[0]), 1.0)
-    found = [
-        interval_of_mean(sample.ravel().tolist(), names, seed=seed + at, ends=ends)
-        for at, sample in enumerate(values)
-    ]
+    found = []
+    for at, (one, other) in enumerate(zip(values, second, strict=True)):
+        pairs = list(zip(one.ravel()[::EVERY].tolist(), other.ravel()[::EVERY].tolist(), strict=True))
+        noise = retest_variance(pairs) if kind.shape == UNSTEADY else 0.0
+        found.append(interval_of_mean(one.ravel().tolist(), names, seed=seed + at, ends=ends, noise=noise))
     return np.array(found, dtype=float)
 
 

@@ -262,6 +262,7 @@ def reliability_section(summary: Summary) -> Section | None:
             pgettext("a share", "Passed"): share,
         },
         counts=2,
+        words=frozenset({1}),
     )
     notes = [
         _("A conversation passes when none of its turns is red."),
