@@ -7,7 +7,6 @@ numbers below and above 0), with the part of the set in meta.subset.
 
 import asyncio
 import random
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from simulator.addons.compare.grade import (
     PairModelJudge,
     PairPrompt,
     Verdict,
-    VerdictCache,
     judge_pairs,
 )
 from simulator.addons.compare.plan import Pair, TurnPairs
@@ -247,13 +245,11 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
     """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
     models = Models(endpoints(settings), settings, ledger)
     model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
-    with tempfile.TemporaryDirectory() as folder:
-        judge: PairJudge = PairLexicalJudge()
-        if model is not None:
-            prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
-            cache = VerdictCache(Path(folder), prompt.fingerprint(model.endpoint.model))
-            judge = PairModelJudge(prompt, model, settings.seed, lambda _: cache)
-        try:
-            return await judge_pairs([each.pair for each in pairs], judge, settings.calls, lambda _: None)
-        finally:
-            await models.close()
+    judge: PairJudge = PairLexicalJudge()
+    if model is not None:
+        prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
+        judge = PairModelJudge(prompt, model, settings.seed)
+    try:
+        return await judge_pairs([each.pair for each in pairs], judge, settings.calls, lambda _: None)
+    finally:
+        await models.close()

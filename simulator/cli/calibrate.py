@@ -12,7 +12,7 @@ from simulator.addons.calibration.report import CalibrationOutcome, calibration_
 from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged, spent_json
 from simulator.cli.options import GOOD, argument, option, takes
-from simulator.cli.terminal import exit_code_of_failures, print_json, saved_in_cache, say, stdout_to_stderr
+from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.settings import load_settings
@@ -118,7 +118,7 @@ def _calibrate(run: CalibrationRun) -> int:
     if run.label.remark:
         say(run.label.remark)
     job = JudgeWork(about, "" if grader == "by_function" else model, len(run.rows), run.forecast())
-    graded = judged(run.grade, job, settings, saved_in_cache(settings.cache))
+    graded = judged(run.grade, job, settings)
     if isinstance(graded, int):
         return graded
     compared = run.compare(graded)
@@ -160,7 +160,7 @@ def _probe(run: ProbeRun) -> int:
         for note in notes:
             say(_("Warning: {note}", note=note.text) if note.tone == "alarm" else note.text)
     job = JudgeWork(about, models["judge"], len(run.contexts), run.forecast())
-    bias = judged(run.grade, job, settings, saved_in_cache(settings.cache))
+    bias = judged(run.grade, job, settings)
     if isinstance(bias, int):
         return bias
     paths = run.keep(bias)

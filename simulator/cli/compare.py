@@ -35,9 +35,7 @@ def command(
 
     The judge reads each pair twice, in both orders; if the verdicts differ, it is a tie. Turns are compared
     as long as the customer said the same: always the first, and later ones of runs made with --replay. You
-    see wins, ties and losses, whether order or length swayed the judge, and a rating of all runs
-    (Bradley-Terry). Verdicts are saved beside the later run (pairwise.jsonl): repeating the command pays
-    for nothing twice.
+    see wins, ties and losses, and whether order or length swayed the judge.
     """
     settings = load_settings(flags)
     comparison = Comparison(compared, settings, anchor=anchor)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
-    SAVED,
     Result,
     print_json,
     progress_bar,
     run_async,
+    saved_in_cache,
     say,
 )
 from simulator.core.document import Line, Report
@@ -94,11 +94,10 @@ def judged(
     work: Callable[[Callable[..., None]], Coroutine[Any, Any, Result]],
     job: JudgeWork,
     settings: Settings,
-    saved: Message | str = SAVED,
 ) -> Result | int:
     """What the work returns; or the exit code, where it was a dry run or ended early.
 
-    `work` is given what it calls for every piece that is done; `saved` says how to continue.
+    `work` is given what it calls for every piece that is done.
     """
     if settings.dry_run:
         return show_calls({"judge": job.most}, as_json=settings.json_output)
@@ -110,7 +109,7 @@ def judged(
         by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
     say(sentences(job.about, by))
     with progress_bar(job.pieces, _("graded")) as bar:
-        done = run_async(work(bar.advance), saved)
+        done = run_async(work(bar.advance), saved_in_cache(settings.cache))
     return INCOMPLETE if done is None else done
 
 

@@ -5,17 +5,16 @@ import contextlib
 import glob
 import gzip
 import io
-import json
 import os
 import re
 import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
 from simulator.core.messages import Message, _, sentences
@@ -52,31 +51,6 @@ def replaced(path: Path, advice: Message | None = None) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-
-
-def append_line(path: Path, entry: Mapping[str, Any]) -> None:
-    """Adds an entry to a file of JSON lines at once, so that an interruption loses nothing that is paid for.
-
-    Raises InputError where it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-    except OSError as error:
-        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
-
-
-def appended_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The entries of such a file; a line that an interruption cut off is left out."""
-    if path.is_file():
-        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    yield entry
 
 
 def _remove(path: Path) -> None:

@@ -219,9 +219,7 @@ def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: Open
         *(file for folder in (*runs, planted / "cache" / "rehearsal") for file in folder.iterdir()),
     ]
     open_to_others = [path.name for path in kept if path.stat().st_mode & 0o077]
-    assert {"pairwise.jsonl", "side-by-side.html", "report.xlsx", "responses.sqlite"} <= {
-        p.name for p in kept
-    }
+    assert {"side-by-side.html", "report.xlsx", "responses.sqlite"} <= {p.name for p in kept}
     assert open_to_others == []
 
 

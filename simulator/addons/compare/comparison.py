@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
+    ORDERS,
     Outcome,
     PairJudge,
     PairLexicalJudge,
     PairModelJudge,
     PairPrompt,
-    VerdictCache,
     by_rule,
     has_evidence,
     judge_pairs,
@@ -146,20 +146,14 @@ class Comparison:
         model = self._models.role("judge", temperature=self.settings.judge_temperature, priority=GRADING)
         if model is None:
             return PairLexicalJudge()
-        caches = {
-            results.run.id: VerdictCache(path.parent, self.rubric) for path, results in self.runs.items()
-        }
-        # Beside the later of both runs; ids sort by time.
-        seed = self.settings.seed
-        return PairModelJudge(self.prompt, model, seed, lambda pair: caches[max(pair.a, pair.b)])
+        return PairModelJudge(self.prompt, model, self.settings.seed)
 
     def forecast(self) -> Spending:
-        """What is still to be paid at most; verdicts of earlier comparisons are paid already."""
-        judge = self.judge
-        if not isinstance(judge, PairModelJudge):
+        """Calls, tokens and dollars at most: what the response cache has costs nothing."""
+        if self.model == LEXICAL:
             return Spending()
         judged = [pair for pair in self.pairs if by_rule(pair) is None]
-        calls = [messages for pair in judged for messages in judge.open_calls(pair)]
+        calls = [self.prompt.messages(pair, first) for pair in judged for first in ORDERS]
         tokens_in, tokens_out = sum(map(prompt_tokens, calls)), REPLY_TOKENS * len(calls)
         return self.ledger.prices.spending(self.model, len(calls), tokens_in, tokens_out)
 

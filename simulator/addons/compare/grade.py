@@ -1,7 +1,6 @@
 """Which of two answers is better: a model is asked in both orders; what needs no model is decided by rule.
 
-Verdicts that were paid for are kept line by line beside the later run (pairwise.jsonl), so that nothing is
-asked twice.
+Nothing is kept but in the response cache, so that a repetition pays for nothing twice.
 """
 
 import asyncio
@@ -20,13 +19,10 @@ from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import Reply, skeleton
 from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
 from simulator.core.types import GradingContext, Language, Value
-from simulator.data.files import append_line, appended_lines
 from simulator.grading.lexical import turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
 from simulator.models.client import Messages, Model
 from simulator.text.evidence import TurnEvidence
-
-NAME = "pairwise.jsonl"
 
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]
@@ -242,38 +238,17 @@ def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str
     return [(tag, text[:LONGEST_EARLIER]) for tag, text in lines]
 
 
-class VerdictCache:
-    """The verdicts in one folder by one rubric, each under a hash of all that the model was sent."""
-
-    def __init__(self, folder: Path, rubric: str) -> None:
-        """Reads the file; lines of other rubrics stay where they are."""
-        self.path, self.rubric = folder / NAME, rubric
-        lines = (line for line in appended_lines(self.path) if line.get("rubric") == rubric)
-        self._lines = {line["key"]: line for line in lines if "key" in line}
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The line of an earlier comparison: `verdict` (1, 2 or tie, in the order shown) and `reason`."""
-        return self._lines.get(key)
-
-    def put(self, key: str, **line: object) -> None:
-        """Writes a line at once."""
-        self._lines[key] = {"key": key, "rubric": self.rubric, **line}
-        append_line(self.path, self._lines[key])
-
-
 class PairModelJudge:
-    """Asks a model in both orders; ballots are kept as they arrive."""
+    """Asks a model in both orders."""
 
-    def __init__(
-        self, prompt: PairPrompt, model: Model, seed: int, cache_for: Callable[[Pair], VerdictCache]
-    ) -> None:
-        """`cache_for` gives the cache in which the verdicts on a pair are kept."""
-        self.prompt, self.model, self.seed, self.cache_for = prompt, model, seed, cache_for
+    def __init__(self, prompt: PairPrompt, model: Model, seed: int) -> None:
+        """The seed makes the same requests in every comparison of the same runs."""
+        self.prompt, self.model, self.seed = prompt, model, seed
 
     async def __call__(self, pair: Pair) -> Outcome:
         """The outcome of both orders; without a verdict when one of them gave nothing usable.
 
-        What makes further calls pointless is raised only when the other order's call has arrived and is kept.
+        What makes further calls pointless is raised only when the other order's call has arrived.
         """
         both = await asyncio.gather(*(self._ballot(pair, first) for first in ORDERS), return_exceptions=True)
         ballots = tuple(result for result in both if isinstance(result, Ballot))
@@ -285,35 +260,17 @@ class PairModelJudge:
             return outcome(pair, "model", None, ballots=ballots, problem=" ".join(str(errors[0]).split()))
         return outcome(pair, "model", settled(ballots), reason=ballots[0].reason, ballots=ballots)
 
-    def open_calls(self, pair: Pair) -> list[Messages]:
-        """The messages that would have to be paid for."""
-        cache = self.cache_for(pair)
-        both = [self.prompt.messages(pair, first) for first in ORDERS]
-        return [messages for messages in both if cache.get(self._key(messages)) is None]
-
     async def _ballot(self, pair: Pair, first: Side) -> Ballot:
         """The verdict by run, where the answer of `first` was answer 1."""
-        messages, cache = self.prompt.messages(pair, first), self.cache_for(pair)
-        key, turn = self._key(messages), pair.one.turn.index
-        line = cache.get(key)
-        if line is None:
-            reply = await self.model.ask(
-                messages,
-                Preference,
-                self.prompt.again(pair.one.case.language),
-                seed=stable_int(self.seed, pair.one.conversation, turn, first),
-            )
-            shown = (pair.a, pair.b) if first == "a" else (pair.b, pair.a)
-            line = {"verdict": reply.verdict, "reason": encodable(reply.reason)}
-            cache.put(key, shown=shown, conversation=pair.one.conversation, turn=turn, **line)
+        reply = await self.model.ask(
+            self.prompt.messages(pair, first),
+            Preference,
+            self.prompt.again(pair.one.case.language),
+            # The same whichever run was named first.
+            seed=stable_int(self.seed, pair.one.conversation, pair.one.turn.index),
+        )
         by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
-        return Ballot(first=first, verdict=by_run[line["verdict"]], reason=line["reason"])
-
-    def _key(self, messages: Messages) -> str:
-        return fingerprint(
-            self.model.endpoint.model, str(self.model.temperature), str(self.seed),
-            *(message["content"] for message in messages),
-        )  # fmt: skip
+        return Ballot(first=first, verdict=by_run[reply.verdict], reason=str(encodable(reply.reason)))
 
 
 # --- without a model ---

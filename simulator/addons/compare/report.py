@@ -75,23 +75,8 @@ class _Builder:
             yield Line(failed, "alarm")
 
     def sections(self) -> Iterator[Section]:
-        """Wins, ratings, bias, customers, examples, and what could not be compared."""
+        """Wins, bias, customers, examples, and what could not be compared."""
         yield Section("duels", _("Wins and losses"), tuple(self._wins()))
-        if len(self.figures.runs) > 2:
-            ratings = Table.listing(
-                "ratings",
-                self.figures.ratings,
-                {
-                    _("Run"): lambda each: self.letters[each.run],
-                    _("Points"): lambda each: _with_interval("{:.0f}", each.rating, each.low, each.high),
-                    _("W-T-L"): lambda each: f"{each.wins}-{each.ties}-{each.losses}",
-                },
-            )
-            note = _(
-                "Strength with a mean of 1000 (Bradley-Terry): of two answers side by side, that of a run"
-                " 100 points ahead is chosen about 64 times in 100."
-            )
-            yield Section("ratings", _("Ratings"), (ratings, Line(note, "soft")))
         yield Section("bias", _("Bias of the judge"), (Facts(tuple(self._bias())),))
         if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
             yield Section("personas", _("By kind of customer"), personas)
@@ -243,12 +228,8 @@ def _is_off(share: Share) -> bool:
 
 
 def bounded(share: Share) -> str:
-    """`58% [51, 66]`."""
-    value, low, high = (None if end is None else 100 * end for end in (share.value, share.low, share.high))
-    return _with_interval("{:.0f}%", value, low, high)
-
-
-def _with_interval(form: str, value: float | None, low: float | None, high: float | None) -> str:
-    """A value with its interval, where it has one; a hyphen for None."""
-    text = "-" if value is None else form.format(value)
-    return text if low is None or high is None else f"{text} [{low:.0f}, {high:.0f}]"
+    """`58% [51, 66]`; a hyphen for None."""
+    text = "-" if share.value is None else f"{100 * share.value:.0f}%"
+    if share.low is None or share.high is None:
+        return text
+    return f"{text} [{100 * share.low:.0f}, {100 * share.high:.0f}]"

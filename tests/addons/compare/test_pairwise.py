@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from simulator.addons.compare.grade import (
-    NAME,
     PairLexicalJudge,
     PairPrompt,
     Preference,
-    VerdictCache,
     by_rule,
 )
 from simulator.addons.compare.plan import Pair, matched
@@ -171,20 +169,6 @@ def test_rules_need_no_judge() -> None:
         ruled = by_rule(pair)
         assert ruled is not None
         assert (ruled.verdict, ruled.how) == (verdict, "rule")
-
-
-def test_verdicts_are_kept_line_by_line(tmp_path: Path) -> None:
-    """A cut-off last line and lines of another rubric cost nothing but themselves."""
-    read = {"verdict": "2", "reason": "理由", "conversation": "angry/c#1"}
-    VerdictCache(tmp_path, "r1").put("k1", **read)
-    VerdictCache(tmp_path, "r2").put("k2", **read)
-    with (tmp_path / NAME).open("a", encoding="utf-8") as file:
-        file.write('{"key": "k3", "rub')
-    again = VerdictCache(tmp_path, "r1")
-
-    assert again.get("k1") == {"key": "k1", "rubric": "r1", **read}
-    assert again.get("k2") is None
-    assert again.get("k3") is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
