@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from simulator.core.document import Cell, Line, Section, Table, Text, points, target_points
-from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences, shown
+from simulator.core.document import Line, Section, Text, points, target_points
+from simulator.core.messages import Message, _, ngettext, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
-from simulator.core.settings import MAJOR, CheckFormat
+from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
-from simulator.report.sections import answerable_sections, sections
+from simulator.report.sections import answerable_sections, feature, sections
 from simulator.stats.corrected import ENOUGH_GRADES
 from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
-from simulator.stats.gate import CheckedCondition, Gate, condition_text, percent_up, range_text, value_text
+from simulator.stats.gate import Gate
 from simulator.stats.red import RISK
 from simulator.stats.summary import excerpt
 
@@ -56,11 +56,6 @@ UNKNOWN = JudgeTrusts()
 
 # Characters of why grades failed: an error of a user's own judge ends with its file and line.
 _LONGEST_REASON = 600
-_DECISIONS: dict[str, Message] = {
-    "passed": pgettext("of a target", "Passed"),
-    "missed": pgettext("of a target", "Missed"),
-    "undecided": _("Undecided"),
-}
 
 
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
@@ -68,9 +63,9 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
     if gate.conditions:
         if gate.decision in {"passed", "missed"}:
             text = _("Passed ({what})") if gate.decision == "passed" else _("Missed ({what})")
-            return text.format(what=_verdict_subject(gate))
+            return text.format(what=feature("conditions").verdict_subject(gate))
         if gate.incomplete or gate.more is None:
-            return _DECISIONS["undecided"]
+            return _("Undecided")
         return _("Undecided (about {n} more conversations would settle it)", n=gate.more)
     if gate.target is None:
         return _("No target was set")
@@ -90,22 +85,6 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         return _("Target {target}: not settled yet", target=target)
     short = short_of(gate.corrected.score if gate.corrected else score, gate.target)
     return _("Target {target} missed by {short}", target=target, short=short)
-
-
-def _verdict_subject(gate: Gate) -> Message:
-    """What passed or was missed, and with which confidence."""
-    missed, n = [each for each in gate.conditions if each.decision == "missed"], len(gate.conditions)
-    if gate.target is not None and not isinstance(gate.asked, str) and len(missed) == (not gate.passed):
-        what = _("target {target}", target=target_points(gate.target))
-        if missed and not missed[0].condition.rises:
-            what = condition_text(missed[0])
-    elif gate.passed:
-        what = _("all {n} conditions", n=n)
-    else:
-        what = _("{missed} of {n} conditions", missed=len(missed), n=n)
-    if gate.confidence is None:
-        return what
-    return _("{what}, {sure} % sure", what=what, sure=f"{100 * gate.confidence:.4g}")
 
 
 def short_of(score: float, target: float) -> str:
@@ -333,50 +312,6 @@ def _votes_text(votes: VoteAgreement) -> Message:
     )
 
 
-def _is_counted(checked: CheckedCondition) -> bool:
-    """Whether a condition that allows some failures passed by its count, which carries no certainty."""
-    condition = checked.condition
-    if condition.name == MAJOR:
-        return checked.decision == "passed" and condition.threshold > 0
-    return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
-
-
-def conditions_table(gate: Gate) -> Table | None:
-    """A row for each condition: verdict, figure, range and what it rests on; None for a single one."""
-    if len(gate.conditions) < 2:
-        return None
-
-    def verdict_cell(checked: CheckedCondition) -> Cell:
-        decision, by_count = checked.decision, gate.confidence is not None and _is_counted(checked)
-        return Cell(
-            text=_("Passed (count)") if by_count else _DECISIONS[decision],
-            red=decision == "missed",
-            tone="good" if decision == "passed" else "alarm",
-        )
-
-    def basis(checked: CheckedCondition) -> Text:
-        """'480（120 質問）': the number of values behind a figure, and of their questions."""
-        n, values = checked.cases, checked.n
-        return (
-            ngettext("{values} ({n} question)", "{values} ({n} questions)", n=n, values=values) if n else ""
-        )
-
-    return Table.listing(
-        "conditions",
-        gate.conditions,
-        {
-            _("Condition"): lambda checked: Cell(
-                text=condition_text(checked), note=_("added by default") if checked.by_default else ""
-            ),
-            _("Verdict"): verdict_cell,
-            _("Result"): lambda checked: Cell(text=value_text(checked), number=checked.value),
-            _("May lie between"): range_text,
-            _("Rests on"): basis,
-        },
-        _("What it takes to pass"),
-    )
-
-
 def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
     """What a reader must know of the gate besides: that it stopped the run, what its counts rest on."""
     if summary.spared:
@@ -389,50 +324,13 @@ def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
             share=f"{100 * summary.spared / summary.planned:.0f}",
         )
     for checked in gate.conditions:
-        yield from _count_notes(checked, gate)
+        yield from feature("conditions").count_notes(checked, gate)
     if summary.spared and gate.confidence is not None:
         yield _(
             "The gate was looked at on the way, so the ranges are a little wider (a wrong pass happens in at"
             " most {error} % of runs).",
             error=f"{100 * (1 - gate.confidence):.3g}",
         )
-
-
-def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
-    """That a condition was added by default, and how far a count that passed can be relied on."""
-    condition, is_major = condition_text(checked), checked.condition.name == MAJOR
-    if checked.by_default:
-        yield _("{condition} goes with every target; --max-major changes it.", condition=condition)
-    counts_turns = checked.condition.measure == "count" or is_major
-    if checked.decision != "passed" or not counts_turns or checked.high is None:
-        return
-    high = percent_up(checked.high)
-    seen = {"condition": condition, "turns": checked.n, "cases": checked.cases, "high": high}
-    if not _is_counted(checked):
-        text = _(
-            "{condition} is what was seen in {turns} turns ({cases} questions); among other questions it may"
-            " still be up to {high} % of turns."
-        )
-        if is_major:
-            text = _(
-                "{condition} is what was seen in {cases} questions; among others it may still be up to"
-                " {high} %."
-            )
-        yield text.format(**seen)
-    elif gate.confidence is not None:
-        judged = _(
-            "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"
-            " extend to it.",
-            condition=condition,
-            value=value_text(checked),
-            sure=f"{100 * gate.confidence:.4g}",
-        )
-        share = _(
-            "Among other questions it may be up to {high} % of turns (from {turns} turns, {cases} questions)."
-        )
-        if is_major:
-            share = _("Among other questions it may be up to {high} % (from {cases} questions).")
-        yield sentences(judged, share.format(**seen))
 
 
 @dataclass(frozen=True)

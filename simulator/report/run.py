@@ -29,7 +29,6 @@ from simulator.report import tables
 from simulator.report.context import (
     STAND_INS,
     ReportContext,
-    conditions_table,
     counts_text,
     lowest_score,
     score_lines,
@@ -79,7 +78,8 @@ def run_report(context: ReportContext) -> Report:
 
 def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
-    if table := conditions_table(context.gate):
+    if len(context.gate.conditions) > 1:
+        table = feature("conditions").conditions_table(context.gate)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("means", "", _means(context), views=TEXT)

@@ -39,6 +39,7 @@ from simulator.text.wording import quoted
 # What only some reports need: imported where a run has it.
 FEATURES = {
     "causes": "simulator.diagnosis.recommendations",
+    "conditions": "simulator.report.conditions",
     "consistency": "simulator.addons.consistency.report",
     "contest": "simulator.stats.contest",
     "fixes": "simulator.report.fixes",

@@ -10,7 +10,8 @@ from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
-from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
+from simulator.report.conditions import conditions_table
+from simulator.report.context import STAND_INS, ReportContext, verdict
 from simulator.report.fixes import cause_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -111,7 +112,8 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     summary, titles, limit = context.summary, context.titles, context.summary.rules.overall
     if summary.offline:
         yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), STAND_INS
-    if conditions := conditions_table(context.gate):
+    if len(context.gate.conditions) > 1:
+        conditions = conditions_table(context.gate)
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)
     basis = [_held(summary.graded, summary.planned)]

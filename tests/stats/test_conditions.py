@@ -17,10 +17,9 @@ from simulator.core.settings import (
 )
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results, Spending
-from simulator.report.context import conditions_table, notes, verdict
-from simulator.stats.figures import CorrectedScore
-from simulator.stats.gate import (
-    CheckedCondition,
+from simulator.report.conditions import conditions_table
+from simulator.report.context import notes, verdict
+from simulator.stats.conditions import (
     MeasuredFigure,
     check_condition,
     check_corrected,
@@ -28,6 +27,8 @@ from simulator.stats.gate import (
     measure_condition,
     ungraded_personas,
 )
+from simulator.stats.figures import CorrectedScore
+from simulator.stats.gate import CheckedCondition
 from simulator.stats.intervals import cluster_values, p_below
 from simulator.stats.summary import summarise
 from tests.diff_runs import a_result, grades_of, stored

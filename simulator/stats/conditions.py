@@ -1,0 +1,493 @@
+"""Conditions of a target, one by one: measured, decided, and in words.
+
+With a confidence a condition passes when the one-sided lower bound of its figure does, and is missed when the
+upper bound misses. What was counted, and what no further question can undo, is decided by what was seen.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simulator.core.document import Text, points, target_points
+from simulator.core.messages import Message, _, pgettext
+from simulator.core.settings import FIGURES, MAJOR, Condition, Settings, check_names, target_conditions
+from simulator.core.titles import title
+from simulator.core.types import Conversation, Results, Turn
+from simulator.stats.answerability import answer_place, handover_place
+from simulator.stats.figures import CorrectedScore, Summary, turn_failure
+from simulator.stats.gate import (
+    SAME,
+    CheckedCondition,
+    Decision,
+    Finding,
+    Gate,
+    Lack,
+    MoreQuestions,
+    finding,
+    major_cases,
+    major_texts,
+    missing_findings,
+)
+from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
+from simulator.stats.red import worst_severity
+from simulator.stats.sequential import alpha_at
+from simulator.stats.summary import CUT_OFF, counted_turns
+from simulator.storage.results import without_superseded
+
+# The share of answers that may be slower than `p95_seconds`.
+QUICK_SHARE = 0.95
+# On fewer questions nothing is decided, whatever they say.
+MIN_QUESTIONS = 5
+# Nobody asks more questions than this: what they could settle is not worth settling.
+MAX_QUESTIONS = 10_000
+_USUAL_Z = 1.959964
+# Shares that are shown in percent; a score and the grades of judges are points out of 100.
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
+_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+_FIGURES: dict[str, Message] = {
+    "score": _("Score"),
+    "answered_correctly": _("Did not refuse what it should answer"),
+    "refused_correctly": _("Refused what it should"),
+    "handover_correctly": _("Right handovers"),
+    "red": pgettext("a share", "Red turns"),
+    "failed": _("Turns without answer"),
+    "major": _("Questions with a major turn"),
+    "severity_major": _("Major turns"),
+    "severity_moderate": _("Moderate turns"),
+    "severity_minor": _("Minor turns"),
+    "p95_seconds": _("Seconds to answer (95 %)"),
+    "latency_p95": _("Seconds to answer (95 %)"),
+    "cost_usd": _("Cost"),
+}
+_SECONDS = ("p95_seconds", "latency_p95")
+
+
+class MeasuredFigure(NamedTuple):
+    """A figure of the run as reports show it, and the 0..1 values behind it, by question.
+
+    `n` counts the values, `failed` those that could not be measured; `found` is None without any value. For
+    seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least` is
+    what a share will be at least, however the questions go that were not asked yet.
+    """
+
+    value: float | None
+    found: Clusters | None
+    n: int
+    failed: int = 0
+    goal: float | None = None
+    conversations: int = 0
+    least: float | None = None
+
+    @property
+    def cases(self) -> int:
+        """On how many questions the figure rests."""
+        return 0 if self.found is None else len(self.found.sizes)
+
+
+# Where a conversation is counted that did right, and where one that did wrong; elsewhere it says nothing.
+_PLACES: Mapping[str, tuple[Callable[[Conversation], str], set[str], set[str]]] = {
+    "answered_correctly": (answer_place, {"answered_answerable"}, {"refused_answerable"}),
+    "refused_correctly": (answer_place, {"refused_unanswerable"}, {"answered_unanswerable"}),
+    "handover_correctly": (
+        handover_place,
+        {"handed_required", "kept_forbidden"},
+        {"kept_required", "handed_forbidden"},
+    ),
+}
+
+
+def measure_condition(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
+    """The figure that a condition is about."""
+    results, name = without_superseded(results), condition.name
+    begun = results.conversations.select("begun")
+    if name in ("score", summary.primary) or name in summary.judges:
+        return _graded_figure(name, results, summary)
+    if name in _PLACES:
+        place, right, wrong = _PLACES[name]
+        pairs = [(float(at in right), c.case.id) for c in begun if (at := place(c)) in right | wrong]
+        return _mean_figure(pairs, len(pairs))
+    if condition.repeats:
+        passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
+        pairs = [(chance, case) for case, chance in passes.items()]
+        return _mean_figure(pairs, len(begun), len(summary.cases) - len(pairs))
+    if name == "cost_usd":
+        cost, least = summary.cost_usd, summary.spent.least_usd
+        # Of an unknown cost the part that is known decides, where it is too much already.
+        value = least if cost is None and least > condition.threshold else cost
+        return MeasuredFigure(value, None, len(begun))
+    if name == MAJOR:
+        major = major_cases(summary)
+        share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
+        planned = {conversation.case.id for conversation in results.conversations}
+        return share._replace(least=sum(major.values()) / len(planned) if planned else None)
+    return _turn_figure(condition, results, summary)
+
+
+def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
+    """The share of turns that are red, or so gravely, or got no answer, or a quick one.
+
+    Of seconds the value is how long 95 % of the answers took at most, of a severity how many turns have it.
+    """
+    name, severity = condition.name, condition.name.removeprefix("severity_")
+    red = {
+        (t.conversation, t.turn)
+        for t in summary.reddest
+        if name == "red" or worst_severity(t.marks) == severity
+    }
+
+    def value(conversation: Conversation, turn: Turn) -> float | None:
+        """0 or 1; None where a log does not tell how long the bot took."""
+        if name == "failed":
+            return float(turn_failure(turn) is not None)
+        if name in _SECONDS:
+            return None if (s := _seconds(turn)) is None else float(s <= condition.threshold)
+        return float((conversation.id, turn.index) in red)
+
+    known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
+    pairs = [(each, case) for each, case in known if each is not None]
+    share = _mean_figure(pairs, len(results.conversations.select("begun")), len(known) - len(pairs))
+    if name in _SECONDS:
+        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn)) is not None]
+        slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
+        return share._replace(value=slow, goal=QUICK_SHARE)
+    return share._replace(value=len(red)) if name != severity and share.found is not None else share
+
+
+def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
+    """The run's score, which is the mean over conversations, or the mean of a judge's grades over turns."""
+    if name in ("score", summary.primary):
+        judge, graded = summary.primary, summary.judges.get(summary.primary)
+        cases = {c.id: c.case.id for c in results.conversations.select("begun")}
+        pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
+        failed, conversations = max(summary.missing, graded.failed if graded else 0), len(pairs)
+        noise = summary.score_noise
+    else:
+        judge, failed = name, summary.judges[name].failed
+        turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
+        pairs = [
+            (score.value, turns[score.conversation, score.turn])
+            for score in results.scores.of_judge(name, "scored")
+            if score.value is not None and (score.conversation, score.turn) in turns
+        ]
+        conversations = len({conversation for conversation, _turn in turns})
+        retest = summary.judges[name].retest
+        noise = retest.variance if retest else 0.0
+    # The lowest value that the judge can give, or gave.
+    scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
+    floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
+    figure = _mean_figure(pairs, conversations, failed, floor)
+    return figure._replace(found=figure.found and figure.found._replace(noise=noise))
+
+
+def _mean_figure(
+    pairs: Sequence[tuple[float, str]], conversations: int, failed: int = 0, floor: float = 0.0
+) -> MeasuredFigure:
+    """The mean of values, each with the question that it belongs to."""
+    if not pairs:
+        return MeasuredFigure(None, None, 0, failed)
+    found = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
+    return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
+
+
+def _seconds(turn: Turn) -> float | None:
+    """How long the bot took; no answer is slower than any, and a log does not tell."""
+    if turn.unrecorded:
+        return None
+    return float("inf") if turn_failure(turn) else turn.answer.seconds
+
+
+def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
+    """The personas of the run without a graded conversation."""
+    graded = {c.persona for c in results.conversations if c.id in summary.conversation_scores}
+    return tuple(persona.id for persona in results.personas if persona.id not in graded)
+
+
+def check_condition(
+    condition: Condition, found: MeasuredFigure, level: float | None, max_failed: float
+) -> CheckedCondition:
+    """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
+
+    What was seen decides, too, about counts, costs, `== 0` and questions gone wrong.
+    """
+    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
+    fact = level is None or grows or condition.name == MAJOR
+    holds = found.value is not None and condition.holds(found.value)
+    # What it will come to at least: more questions cannot undo that.
+    least = found.value if grows and found.least is None else found.least
+    decision: Decision = "undecided"
+    lack: Lack = ""
+    more = None
+    lost = found.failed > (found.n + found.failed) * max_failed + SAME
+    if condition.repeats and (found.value is None or lost):
+        decision, lack = "missed", "repeats"
+    elif found.value is None:
+        lack = "nothing"
+    elif least is not None and not condition.holds(least):
+        decision = "missed"
+    elif lost:
+        lack = "ungraded"
+    elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
+        lack = "few"
+    elif not fact:
+        decision, lack, more = _decided_by_bound(condition, found, 1 - (level or 0))
+    elif holds or found.least is None:
+        decision = "passed" if holds else "missed"
+    else:
+        lack = "close"  # those that are not asked yet may go well
+    values = None if level is None else found.found
+    return CheckedCondition(
+        condition=condition,
+        decision=decision,
+        value=found.value,
+        low=None if values is None else lower_bound(values, level or 0),
+        high=None if values is None else upper_bound(values, level or 0),
+        n=found.n,
+        cases=found.cases,
+        fact=fact,
+        lack=lack,
+        failed=found.failed,
+        more=more,
+    )
+
+
+def _decided_by_bound(
+    condition: Condition, found: MeasuredFigure, alpha: float
+) -> tuple[Decision, Lack, MoreQuestions | None]:
+    """Passed or missed when the bound on that side says so; otherwise what would settle it."""
+    values = found.found
+    assert values is not None  # noqa: S101 - without values nothing was decided before
+    # The values whose mean has to be high, the same reversed, and how high the mean has to be.
+    if found.goal is not None or condition.rises:
+        good, bad, target = values, values.turned(), condition.threshold if found.goal is None else found.goal
+    else:
+        good, bad, target = values.turned(), values, 1 - condition.threshold
+    if p_below(good, target) <= alpha:
+        return "passed", "", None
+    if p_below(bad, 1 - target) <= alpha:
+        return "missed", "", None
+    questions = _more_questions(*((good, target) if good.mean > target else (bad, 1 - target)), alpha)
+    if questions is None:
+        return "undecided", "close", None
+    each = max(1.0, found.conversations / found.cases)
+    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each))
+    return "undecided", "close", more
+
+
+def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
+    """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS."""
+    asked = len(found.sizes)
+    low, high = 1.0, 2.0
+    while p_below(found, target, high) > alpha:
+        low, high = high, 2 * high
+        if high * asked > MAX_QUESTIONS:
+            return None
+    while (high - low) * asked > 0.5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_below(found, target, middle) > alpha else (low, middle)
+    return max(1, math.ceil((high - 1) * asked - 0.5))
+
+
+def check_corrected(
+    checked: CheckedCondition, corrected: CorrectedScore, level: float | None
+) -> CheckedCondition:
+    """The condition decided by the score as people's blind grades correct it.
+
+    Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one.
+    """
+    wider = 1.0 if level is None else max(1.0, NormalDist().inv_cdf(level) / _USUAL_Z)
+    low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
+    goal, rises = checked.condition.threshold, checked.condition.rises
+    good, bad = (low >= goal - SAME, high < goal - SAME) if rises else (high <= goal + SAME, low > goal)
+    decision: Decision = "passed" if good else "missed" if bad else "undecided"
+    changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
+    if checked.lack in ("", "close"):
+        changes |= {"decision": decision, "lack": "close" if decision == "undecided" else "", "more": None}
+    return checked.model_copy(update=changes)
+
+
+def conditions_gate(
+    results: Results, summary: Summary, settings: Settings, limit: float, *, blind: bool
+) -> Gate:
+    """The gate that asks for every condition; `limit` is the largest share of questions with a major turn.
+
+    `blind` as for `decide`.
+    """
+    target, certainty = settings.target, settings.certainty
+    conditions = target_conditions(target)
+    check_names(target, summary.judges)
+    results = without_superseded(results)
+    by_default = set[Condition]()
+    if settings.max_major is not None or MAJOR not in {condition.name for condition in conditions}:
+        of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
+        by_default = {of_major} if settings.max_major is None else set()
+        conditions = tuple(dict.fromkeys((*conditions, of_major)))
+    level = None
+    if certainty is not None:
+        # The error that this look may make: the whole of it, or with --sequential this look's share.
+        alpha = 1 - certainty
+        if settings.sequential:
+            cases = {conversation.case.id for conversation in results.conversations}
+            still_open = {t.case.id for t in results.conversations if t.ended is None or t.ended in CUT_OFF}
+            alpha = alpha_at(len(cases - still_open), len(cases), alpha)
+        level = 1 - alpha
+    checked = []
+    for condition in conditions:
+        found = measure_condition(condition, results, summary)
+        each = check_condition(condition, found, level, settings.max_failed)
+        if summary.corrected and each.is_score(summary.primary):
+            each = check_corrected(each, summary.corrected, level)
+        checked.append(each.model_copy(update={"by_default": condition in by_default}))
+    return decide_conditions(
+        summary,
+        checked,
+        settings.max_failed,
+        ungraded_personas=ungraded_personas(results, summary),
+        asked=target,
+        confidence=certainty,
+        blind=blind,
+    )
+
+
+def decide_conditions(
+    summary: Summary,
+    conditions: Sequence[CheckedCondition],
+    max_failed: float,
+    *,
+    ungraded_personas: Sequence[str] = (),
+    asked: float | str | None = None,
+    confidence: float | None = None,
+    blind: bool = False,
+) -> Gate:
+    """The gate that passes only when all conditions have, and when nothing is missing.
+
+    `ungraded_personas` are those that took part without a graded conversation; `blind` as for `decide`.
+    """
+    missing = missing_findings(summary, max_failed, blind=blind)
+    findings = [
+        Finding(problem="condition", message=_condition_message(each))
+        for each in conditions
+        if each.decision != "passed"
+    ]
+    if ungraded_personas:
+        findings.append(finding("personas", personas=tuple(ungraded_personas)))
+    findings += missing
+    decision: Decision = "passed" if not findings else "undecided"
+    if not missing and any(each.decision == "missed" for each in conditions):
+        decision = "missed"
+    of_score = (
+        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.primary)
+    )
+    return Gate(
+        target=next(of_score, None),
+        passed=decision == "passed",
+        incomplete=bool(missing),
+        findings=tuple(findings),
+        corrected=summary.corrected,
+        asked=asked,
+        confidence=confidence,
+        decision=decision,
+        conditions=tuple(conditions),
+    )
+
+
+def condition_text(checked: CheckedCondition) -> Message:
+    """A condition as people read it: 'スコア ≥ 90'."""
+    condition = checked.condition
+    name = _FIGURES.get(condition.name) or title("judge", condition.name)
+    if condition.repeats:
+        name = _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
+    amount = _amount(checked, condition.threshold)
+    return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
+
+
+def value_text(checked: CheckedCondition) -> Text:
+    """The figure of a condition as people read it; a share never looks like the threshold it misses."""
+    if checked.value is None or math.isinf(checked.value):
+        return "–"
+    if checked.condition.measure == "share" and checked.condition.rises:
+        return _percent(checked, points(checked.value, against=checked.condition.threshold))
+    return _amount(checked, checked.value, rounded=True)
+
+
+def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
+    measure = checked.condition.measure
+    if measure == "share":
+        return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
+    text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
+    if measure == "seconds":
+        return _("{n} s", n=text)
+    return _("{amount} USD", amount=text) if measure == "cost" else text
+
+
+def _percent(checked: CheckedCondition, points: Text) -> Text:
+    """A share with its percent sign, a score or grade without one."""
+    is_percent = checked.condition.name in _PERCENT or checked.condition.repeats
+    return _("{n} %", n=points) if is_percent else points
+
+
+def range_text(checked: CheckedCondition) -> Text:
+    """The range of a figure, or the upper bound of a count of turns; empty where neither is known."""
+    measure, threshold = checked.condition.measure, checked.condition.threshold
+    if checked.low is None or checked.high is None:
+        return ""
+    if measure == "count":
+        return _("up to {high} % of turns", high=percent_up(checked.high))
+    against = threshold if checked.condition.rises else None
+    low, high = points(checked.low, against=against), points(checked.high, against=against)
+    if measure == "seconds":
+        return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
+    return _percent(checked, _("{low}–{high}", low=low, high=high))
+
+
+def percent_up(share: float) -> str:
+    """A share in percent, rounded up."""
+    return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
+
+
+def _condition_message(checked: CheckedCondition) -> Message:
+    """Why a condition has not passed."""
+    values: dict[str, Any] = {
+        "condition": condition_text(checked),
+        "value": value_text(checked),
+        "range": range_text(checked),
+    }
+    if checked.decision == "missed" and checked.condition.name == MAJOR:
+        return finding("major", **_major_texts_of(checked)).message
+    if checked.lack == "repeats":
+        text = _(
+            "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
+        )
+        values |= {"k": checked.condition.repeats, "failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.decision == "missed":
+        text = _("{condition} does not hold: the result is {value}.")
+    elif checked.lack == "few":
+        text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")
+        values |= {"cases": checked.cases, "least": MIN_QUESTIONS}
+    elif checked.lack == "nothing" and checked.condition.measure == "cost":
+        text = _("{condition} cannot be decided: a model has no known price.")
+    elif checked.lack == "nothing":
+        text = _("No question of this run says anything about {condition}.")
+    elif checked.lack == "ungraded":
+        text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
+        values |= {"failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.more is None:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
+            " more questions to settle."
+        )
+    else:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
+            " like this, about {questions} more questions ({conversations} conversations) would settle it."
+        )
+        values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
+    return text.format(**values)
+
+
+def _major_texts_of(checked: CheckedCondition) -> dict[str, str]:
+    """How many of how many questions have a major turn, and which share may."""
+    value = checked.value or 0.0
+    return major_texts(round(value * checked.n), checked.n, checked.condition.threshold)
