@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, parse_qsl, unquote
 from aiohttp import web
 
 from tests.servers import sheets_api as api
-from tests.servers import sheets_html as html
 from tests.servers.loopback import LoopbackServer, dumps, reset
 from tests.servers.sheets_auth import Account, Accounts
 from tests.servers.sheets_client import by_service_account
@@ -25,7 +24,6 @@ from tests.servers.sheets_typing import raw
 Sheets = dict[str, dict[str, list[list[str]]]]
 ROBOT = "robot@project-123456789012.iam.gserviceaccount.com"
 MARI = "mari@example.com"
-_PAGE = "/spreadsheets/d/"
 
 
 class LoggedRequest:
@@ -147,8 +145,6 @@ class SheetsServer(LoopbackServer):
     def _dispatched(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         if self.refusals:
             return _refusal(self.refusals.pop(0)), False
-        if asked.path.startswith(_PAGE):
-            return self._page(asked), False
         if asked.path == "/token":
             return self._token(asked), False
         return self._drive(asked) if asked.path.startswith("/drive/") else self._sheets(asked)
@@ -159,12 +155,6 @@ class SheetsServer(LoopbackServer):
         asked.trouble = next((trouble for trouble in self.troubles if trouble.meets(method, access)), None)
         if asked.trouble:
             asked.trouble.times -= 1
-
-    def _page(self, asked: LoggedRequest) -> web.Response:
-        asked.method, asked.access = "page", "page"
-        with self.store.lock:
-            book = self.store.books.get(asked.path.removeprefix(_PAGE).partition("/")[0])
-            return _html(html.page(book)) if book else web.Response(status=404, text="no such spreadsheet")
 
     def _token(self, asked: LoggedRequest) -> web.Response:
         self._named(asked, "token", "token")
@@ -232,10 +222,6 @@ def _mask(method: Method, query: Json) -> Mask:
 
 def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     return web.Response(body=dumps(body), status=status, content_type="application/json", headers=headers)
-
-
-def _html(text: str) -> web.Response:
-    return web.Response(text=text, content_type="text/html")
 
 
 def _refusal(status: int) -> web.Response:

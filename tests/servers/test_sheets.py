@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gspread.exceptions import APIError
 
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
@@ -93,23 +92,6 @@ def test_rows_and_columns_move_what_is_bound_to_them(server: SheetsServer, book:
     assert "label" not in places(server)
 
 
-def test_values_are_written_by_filter(server: SheetsServer, book: Any, mari: Person) -> None:
-    """Wherever the column went, its values come by its key; one that is gone gets nothing."""
-    apply(book, **tag(7, "COLUMNS", 2, "column", "label"))
-    mari.insert_columns("S", "ID", 1)
-    one = {"developerMetadataLookup": {"metadataId": 7}}
-    data = [{"dataFilter": one, "majorDimension": "COLUMNS", "values": [["判定", "=1+1", None, "×"]]}]
-    mari.type("S", "D3", "△")
-    wrote = post(book, "/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": data})
-
-    assert wrote["totalUpdatedCells"] == 3
-    assert [row[3:] for row in mari.rows("S")] == [["判定"], ["=1+1"], ["△"], ["×"]]
-    assert places(server) == {"label": 3}
-    mari.delete_columns("S", "D")
-    lost = post(book, "/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": data})
-    assert lost["totalUpdatedCells"] == 0
-
-
 CELL = {"userEnteredValue": {"stringValue": "", "numberValue": 1}}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "No request set"),
@@ -126,32 +108,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("request_", "message"), WRONG)
-def test_a_wrong_request_is_told_so(book: Any, request_: dict[str, Any], message: str) -> None:
-    """A wrong name, type, choice or place is an invalid argument."""
-    with pytest.raises(APIError) as caught:
-        apply(book, **request_)
-
-    assert caught.value.error["status"] == "INVALID_ARGUMENT"
-    assert message in caught.value.error["message"]
-
-
 def test_every_method_and_request_is_in_googles_document() -> None:
     """Nothing is made up."""
     assert METHODS.keys() < {method.name for method in methods()}
     assert document()["schemas"]["Request"].keys() > HANDLERS.keys()
-
-
-def test_a_batch_is_all_or_nothing(server: SheetsServer, book: Any, mari: Person) -> None:
-    """One refused request leaves everything as it was."""
-    bad = [
-        {"updateCells": {"range": area(0, 1, 0, 1), "rows": [], "fields": "*"}},
-        {"insertDimension": {"range": span("ROWS", 0, 5)}},
-        {"addSheet": {"properties": {"title": "T"}}},
-        {"deleteSheet": {"sheetId": 77}},
-    ]
-    with pytest.raises(APIError, match=r"Invalid requests\[3\].deleteSheet: No sheet with id: 77"):
-        book.batch_update({"requests": bad})
-
-    assert mari.rows("S") == TABLE
-    assert [sheet.title for sheet in server.book("KEY").sheets] == ["S"]
