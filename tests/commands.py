@@ -25,6 +25,14 @@ class Done(NamedTuple):
         """The newest run."""
         return read_run(find_run("latest", Path("runs")))
 
+    @property
+    def error(self) -> str:
+        """The error line: the only one, and the last on standard error."""
+        *_, last = self.err.splitlines()
+        assert self.err.count("error: ") == 1
+        assert "Traceback" not in self.err
+        return last
+
 
 class Command(Protocol):
     """The fixture `command`."""

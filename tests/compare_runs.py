@@ -3,12 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from simulator.addons.compare.grade import Ballot, Outcome, Side, Verdict, settled
-from simulator.core import shelves
 from simulator.core.types import (
     Answer,
     Case,
@@ -17,11 +15,11 @@ from simulator.core.types import (
     Failure,
     Language,
     Passage,
+    Results,
     Run,
     Turn,
-    Utterance,
 )
-from simulator.storage.run_file import RunFile
+from tests.diff_runs import START, stored
 from tests.servers.replies import ChatRequest, text_of
 
 PASSAGE = {
@@ -63,26 +61,10 @@ def _answer(said: str | Failure, language: Language) -> Answer:
 
 def a_run(name: str, conversations: Sequence[Conversation], folder: Path = Path("runs")) -> str:
     """A finished run on disk; gives its id."""
-    run = Run(id=name, created=datetime(2026, 11, 21, tzinfo=UTC), settings={})
-    personas = [
-        shelves.persona(persona)
-        for persona in sorted({conversation.persona for conversation in conversations})
-    ]
-    file = RunFile.create(
-        folder / name, run, [_unplayed(conversation) for conversation in conversations], personas
-    )
-    for conversation in conversations:
-        for turn in conversation.turns:
-            file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user))
-            file.save_answer(conversation.id, turn.index, turn.answer)
-        file.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
-    file.finish("finished", 1.0)
-    file.close()
+    run = Run(id=name, created=START, settings={}, status="finished")
+    ended = tuple(each.model_copy(update={"ended": Ended.TURN_LIMIT}) for each in conversations)
+    stored(Results(run=run, planned=len(ended), conversations=ended), folder)
     return name
-
-
-def _unplayed(conversation: Conversation) -> Conversation:
-    return conversation.model_copy(update={"turns": ()})
 
 
 def two_runs(count: int = 8, language: Language = "ja") -> tuple[str, str]:

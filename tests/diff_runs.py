@@ -100,7 +100,9 @@ def stored(results: Results, runs: Path = Path("runs")) -> Path:
     """The run as a run file."""
     unplayed = {"turns": (), "ended": None}
     plan = [conversation.model_copy(update=unplayed) for conversation in results.conversations]
-    file = RunFile.create(runs / results.run.id, results.run, plan, [shelves.persona("calm")])
+    names = dict.fromkeys(conversation.persona for conversation in plan)
+    personas = [shelves.persona(name) for name in names if name != "scripted"]
+    file = RunFile.create(runs / results.run.id, results.run, plan, personas)
     for conversation in results.conversations:
         for turn in conversation.turns:
             file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user, clean=turn.clean))

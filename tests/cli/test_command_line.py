@@ -6,15 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from simulator import __version__
-from simulator.cli.app import COMMANDS, PROGRAM, main
+from simulator.cli.app import COMMANDS, PROGRAM
 from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
 from simulator.core.settings import SETTINGS_FILE, Settings, flag
+from tests.commands import Command
 from tests.golden_files import compare
 
 RUN = [sys.executable, str(shelves.ROOT / "run.py")]
@@ -22,23 +23,10 @@ BOT = "def answer(question):\n    return question + ' です。'\n"
 OWN = ["--offline", "--adapter", "bot.py:answer", "--judges", "turn"]
 
 
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
+def run(command: Command) -> Command:
     """Runs a command in this process, beside a bot of one's own."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-
-    def command(*arguments: str) -> Done:
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
     return command
 
 

@@ -21,14 +21,13 @@ from simulator.core import shelves
 from simulator.core.settings import Settings, load_settings
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import find_run, read_run
+from tests.report.test_fixing_pages import Walk as PageWalk
 
 PAGES = ("quickstart.ja.md", "quickstart.md")
 # What of a page is done once for the whole checkout, or by whoever walks.
 NOT_WALKED = ("make install", "source .venv/bin/activate", "mkdir ../shop", "cd ../shop")
-STEPS = re.compile(r"^```(\w+)\n(.*?)^```|^## (\d)\.", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\S+\.(?:py|toml))\n")
 DOOR = str(shelves.ROOT / "run.py")
-RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
 WORLD = {
     name: value
     for name, value in os.environ.items()
@@ -77,26 +76,16 @@ class Server:
             self.process = None
 
 
-class Walk:
-    """Somebody who does what a page says, block by block, and looks whether it shows what they see."""
+class Walk(PageWalk):
+    """The walk of somebody who has a bot and a folder of their own beside the checkout."""
 
     def __init__(self, page: str, home: Path) -> None:
-        self.text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
+        super().__init__(page, home)
         self.folder = home / "shop"
         self.folder.mkdir()
         (home / "rehearsal").symlink_to(shelves.ROOT)
         self.server = Server(self.folder)
         self.rehearsals: list[Rehearsed] = []
-        self.unseen: list[str] = []
-        self.section = ""
-
-    def go(self) -> None:
-        """Every block in order; what is quoted but was not seen is kept in `unseen`."""
-        for kind, block, section in STEPS.findall(self.text):
-            self.section = section or self.section
-            if kind:
-                getattr(self, f"_{kind}")(block)
-        self.server.stop()
 
     def write(self, name: str, text: str) -> None:
         """A file of the page, with the port that the bot really has."""
@@ -122,23 +111,12 @@ class Walk:
     def _csv(self, block: str) -> None:
         self.write("questions.csv", block)
 
-    def _diff(self, block: str) -> None:
-        first, _, before, after = block.splitlines()
-        file = self.folder / first.removeprefix("--- ")
-        text = file.read_text(encoding="utf-8")
-        assert before[1:] in text
-        file.write_text(text.replace(before[1:], after[1:]), encoding="utf-8")
-
     def _text(self, block: str) -> None:
         self._compare(block, self.report())
 
-    def _console(self, block: str) -> None:
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            if command not in NOT_WALKED:
-                self._compare(shown, self._done(shlex.split(command)))
-
     def _done(self, words: list[str]) -> str:
+        if shlex.join(words) in NOT_WALKED:
+            return ""
         if words[:3] == ["python", "-m", "uvicorn"]:
             return self.server.start(words)
         assert words[:2] == ["python", "../rehearsal/run.py"]
@@ -149,19 +127,9 @@ class Walk:
             assert code == 0, said
         return said
 
-    def _compare(self, shown: str, seen: str) -> None:
-        """Notes every quoted piece that was not seen, or not in this order; spaces and breaks may differ."""
-        rest = self.bare(seen)
-        for line in shown.splitlines():
-            for piece in filter(None, map(self.bare, line.split("…"))):
-                before, found, after = rest.partition(piece)
-                rest = after if found else before
-                self.unseen += [] if found else [f"{self.section}: {line}"]
-
     def bare(self, text: str) -> str:
         """Without what differs from run to run and from width to width."""
-        text = RUN_ID.sub("RUN", text).replace(f":{self.server.port}", ":8000")
-        return re.sub(r"\s+", "", text)
+        return super().bare(text.replace(f":{self.server.port}", ":8000"))
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:

@@ -3,13 +3,10 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
-from simulator.core.types import Results
-from simulator.storage.run_file import find_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -22,47 +19,10 @@ def answer(question, history):
 '''
 
 
-class Done(NamedTuple):
-    """What a command left: exit code, standard output and error, and the newest run if there is one."""
-
-    code: int
-    out: str
-    err: str
-    results: Results | None
-
-    @property
-    def json(self) -> Any:
-        """Standard output, which is one JSON object and nothing else."""
-        return json.loads(self.out)
-
-    @property
-    def run(self) -> Results:
-        """The newest run."""
-        assert self.results is not None
-        return self.results
-
-    @property
-    def error(self) -> str:
-        """The error line: the only one, and the last on standard error."""
-        *_, last = self.err.splitlines()
-        assert self.err.count("error: ") == 1
-        assert "Traceback" not in self.err
-        return last
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Runs the command line here."""
+@pytest.fixture(autouse=True)
+def bot(tmp_path: Path) -> None:
+    """A bot of one's own, where the commands are run."""
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
-
-    def run(*arguments: str) -> Done:
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        runs = tmp_path / "runs"
-        results = read_run(find_run("latest", runs)) if runs.is_dir() else None
-        return Done(code, out, err, results)
-
-    return run
 
 
 @pytest.fixture
@@ -192,7 +152,8 @@ def test_two_judges_of_one_name_are_refused(command: Any, root: Path, tmp_path: 
     (tmp_path / "turn.toml").write_text(text, encoding="utf-8")
     done = command("--judges", "turn,./turn.toml", "--limit", "1")
 
-    assert (done.code, done.results) == (2, None)
+    assert done.code == 2
+    assert not (tmp_path / "runs").exists()
     assert "--judges names two judges called 'turn'" in done.error
 
 
@@ -208,7 +169,7 @@ def test_a_report_can_be_painted_again(command: Any, tmp_path: Path) -> None:
     assert page.is_file()
     assert (missed.code, missed.json["passed"]) == (1, False)
     assert page.with_name("report.json").is_file()
-    assert command("report").results == first.results
+    assert command("report").run == first.run
 
 
 def test_a_bot_that_never_answers_is_graded_so(command: Any, tmp_path: Path) -> None:

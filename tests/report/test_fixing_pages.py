@@ -26,7 +26,7 @@ class Walk:
 
     def __init__(self, page: str, home: Path) -> None:
         self.text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
-        self.home = home
+        self.home = self.folder = home
         self.first_run = ""
         self.codes: dict[str, list[int]] = {}
         self.unseen: list[str] = []
@@ -42,7 +42,7 @@ class Walk:
 
     def _diff(self, block: str) -> None:
         name, _, before, after = block.splitlines()
-        file = self.home / name.removeprefix("--- ")
+        file = self.folder / name.removeprefix("--- ")
         text = file.read_text(encoding="utf-8")
         assert text.count(before[1:]) == 1, before
         file.write_text(text.replace(before[1:], after[1:]), encoding="utf-8")
@@ -77,17 +77,16 @@ class Walk:
 
     def _compare(self, shown: str, seen: str) -> None:
         """Notes every quoted piece that was not seen, or not in this order; spaces and breaks may differ."""
-        rest = bare(seen)
+        rest = self.bare(seen)
         for line in shown.splitlines():
-            for piece in filter(None, map(bare, LEFT_OUT.split(line))):
+            for piece in filter(None, map(self.bare, LEFT_OUT.split(line))):
                 before, found, after = rest.partition(piece)
                 rest = after if found else before
                 self.unseen += [] if found else [line]
 
-
-def bare(text: str) -> str:
-    """Without what differs from run to run and from width to width."""
-    return re.sub(r"\s+", "", RUN_ID.sub("RUN", text))
+    def bare(self, text: str) -> str:
+        """Without what differs from run to run and from width to width."""
+        return re.sub(r"\s+", "", RUN_ID.sub("RUN", text))
 
 
 @pytest.fixture(scope="module", params=PAGES)
