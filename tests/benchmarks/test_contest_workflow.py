@@ -58,14 +58,6 @@ def test_it_runs_on_merges_and_may_do_no_more_than_it_must(workflow: dict[str, A
     assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", used) for used in uses)
 
 
-def test_what_others_wrote_is_never_part_of_a_script(workflow: dict[str, Any]) -> None:
-    """Variables, secrets and names of GitHub come by way of the environment."""
-    for step in steps(workflow).values():
-        assert "${{" not in step.get("run", "")
-    secrets = re.findall(r"secrets\.(\w+)", str(workflow))
-    assert sorted(secrets) == ["OPENAI_API_KEY", "REHEARSAL_JUDGE_KEY"]
-
-
 def test_without_a_key_it_evaluates_offline_and_comments(
     workflow: dict[str, Any], tmp_path: Path, root: Path
 ) -> None:
@@ -95,8 +87,3 @@ def test_without_a_key_it_evaluates_offline_and_comments(
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     assert asked[0].startswith("api repos/o/r/commits/abc/pulls")
     assert asked[1] == f"pr comment 7 --body-file {tmp_path / 'comment.md'}"
-
-
-def test_without_a_run_there_is_nothing_to_say(workflow: dict[str, Any], tmp_path: Path, root: Path) -> None:
-    """An installation that failed leaves no comment, and no second failure."""
-    assert run(steps(workflow)["Comment"], tmp_path, root).stdout == ""

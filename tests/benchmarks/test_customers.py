@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import customers, customers_data
-from benchmarks.customers import Column, accused, main, told_apart
+from benchmarks.customers import Column, main, told_apart
 from simulator.stats.figures import CustomerSummary
 from tests.customer_conversations import a_case, a_run, a_talk
 
@@ -92,22 +92,6 @@ def test_every_corpus_is_played_and_measured_offline(
     assert "4 conversations" in capsys.readouterr().out
 
 
-def test_without_corpora_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One sentence, and no failure."""
-    monkeypatch.setattr(customers, "DATA", tmp_path / "nothing")
-
-    assert main(["--offline"]) == 0
-    assert "skipped: no corpora in nothing/" in capsys.readouterr().out
-
-
-def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """And exit code 2."""
-    assert main(["--run", "no-such-run"]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
-
-
 def a_column(real: str, simulated: str) -> Column:
     conversations = [
         a_talk(
@@ -128,9 +112,3 @@ def test_lines_of_two_kinds_are_told_apart_and_of_one_kind_are_not() -> None:
 
     assert apart == (1, 40)
     assert same[0] == pytest.approx(0.5, abs=0.15)
-
-
-def test_real_customers_are_accused_only_of_what_they_made_up() -> None:
-    """The same functions on real lines tell how often a fault is falsely found."""
-    assert accused(a_column("泊まりたいです", "x"))[:2] == (0, 40)
-    assert accused(a_column("契約番号はA-1032-5", "x"))[0] == 20

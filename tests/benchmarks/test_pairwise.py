@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pairwise_validity import read_pairs
 from benchmarks.validity import main
 from tests.compare_runs import LONG, SHORT, judge, prefers_longer
 from tests.labelled_answers import written
@@ -60,14 +59,3 @@ def test_a_model_is_measured_where_there_is_one(
 
     assert "> fake-judge                             8  0.000" in out
     assert "shown first and preferred: 50%; orders that disagree: 0%" in out
-
-
-def test_an_answer_that_is_the_reference_is_no_yardstick(tmp_path: Path) -> None:
-    """And votes may be words, or numbers by dimension."""
-    path = tmp_path / "pairwise_x.jsonl"
-    votes = {"correctness": [-2, -1], "overall": [1, 0, 2]}
-    written(path, rows(1, answer_b=LONG["en"], human_preference=votes))
-    found = read_pairs(path)[0]
-
-    assert found.pair.one.references == ()
-    assert (found.sign, found.published) == (1, {"rival": -1})

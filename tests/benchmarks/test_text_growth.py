@@ -2,12 +2,8 @@
 
 import inspect
 import re
-import time
 
-import pytest
-
-from benchmarks import text_growth
-from benchmarks.text_growth import TEXTS, Growth, functions, grown, line, main
+from benchmarks.text_growth import TEXTS, functions
 from simulator.text import (  # fmt: skip
     acts,
     choices,
@@ -52,43 +48,3 @@ def test_every_function_takes_every_text() -> None:
     for use in functions().values():
         for text in TEXTS.values():
             use(text(60))
-
-
-@pytest.mark.parametrize(("power", "is_linear"), [(1, True), (2, False)])
-def test_a_square_is_told_from_a_line(power: int, is_linear: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a made-up clock, on which a text takes its length, or its square."""
-    clock = [0.0]
-    monkeypatch.setattr(time, "process_time", lambda: clock[0])
-
-    def use(text: str) -> None:
-        clock[0] += (len(text) / 100_000) ** power
-
-    found = grown(use, "blanks")
-
-    assert (found.factor < text_growth.MOST_GROWTH) == is_linear
-    assert found.factor == pytest.approx(2**power, rel=0.01)
-
-
-def test_what_is_over_at_once_counts_as_linear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock cannot tell two short times apart."""
-    monkeypatch.setattr(time, "process_time", lambda: 0.0)
-
-    assert grown(len, "blanks") == Growth("blanks", text_growth.LONGEST, 0.0, 2.0)
-
-
-def test_a_line_tells_factor_and_text() -> None:
-    """Four times as long: 0.5 s for 16,000 characters."""
-    assert line("acts.parts", Growth("Mr. Mr.", 16_000, 0.5, 4.0)).split() == (
-        ["4.00", "acts.parts", "31.25", "s", "per", "million", "16,000", "Mr.", "Mr."]
-    )
-
-
-def test_growth_beyond_linear_fails(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The exit names the function and the text."""
-    monkeypatch.setattr(text_growth, "grown", lambda _use, kind: Growth(kind, 4000, 0.1, 3.9))
-
-    with pytest.raises(SystemExit, match=r"faster than linear: segments.tokens on blanks"):
-        main(["--of", "segments.tokens", "--on", "blanks"])
-    assert "segments.tokens" in capsys.readouterr().out

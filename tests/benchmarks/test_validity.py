@@ -24,20 +24,3 @@ def test_every_fitting_pair_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "  people (one and the rest)" in out
     assert "  published rival" in out
     assert "2 files in" in out
-
-
-def test_files_of_one_set_are_shown_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two halves of a set are one set, and a sample is a sample."""
-    written(tmp_path / "judge_labels_a.jsonl", labelled()[:18])
-    written(tmp_path / "judge_labels_b.jsonl", labelled()[18:])
-    main(["--data", str(tmp_path), "--set", "judge", "--limit", "15"])
-    out = capsys.readouterr().out
-
-    assert "## shop, together (shop, en, 36 rows)" in out
-
-
-def test_without_sets_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence, and no failure."""
-    main(["--data", str(tmp_path / "none")])
-
-    assert "skipped: no label sets in none/" in capsys.readouterr().out

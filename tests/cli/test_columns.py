@@ -2,13 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
-from simulator.core.settings import load_settings
 from simulator.data.cases import read_cases
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
@@ -39,20 +37,6 @@ def test_columns_are_taken_for_what_is_said(name: str, text: str) -> None:
     assert case.answer is None
 
 
-def test_columns_of_a_workbook_are_found_below_its_title() -> None:
-    """The row of column names is known by what is said of it."""
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    sheet: Any = book.active
-    for row in (["FAQ 2026"], ["Q", "模範"], ["送料は?", "550円"]):
-        sheet.append(row)
-    book.save("q.xlsx")
-    (case,) = read_cases("q.xlsx", columns={"question": "Q", "references": "模範"})
-
-    assert (case.question, case.references) == ("送料は?", (("550円",),))
-
-
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -77,17 +61,6 @@ def test_columns_are_pairs(given: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "write references=answer" in capsys.readouterr().err
     assert main(["--columns", "references=answer", "--offline"]) == 2
     assert "name it with --cases" in capsys.readouterr().err
-
-
-def test_columns_come_from_flags_environment_and_settings_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commas and repetition mean the same; a table of rehearsal.toml does, too."""
-    wanted = {"question": "Q", "references": "a b"}
-    assert load_settings({"columns": ["question=Q", "references = a b"]}).columns == wanted
-    monkeypatch.setenv("REHEARSAL_COLUMNS", "question=Q,references=a b")
-    assert load_settings({}).columns == wanted
-    monkeypatch.delenv("REHEARSAL_COLUMNS")
-    Path("rehearsal.toml").write_text('[columns]\nquestion = "Q"\nreferences = "a b"\n', encoding="utf-8")
-    assert load_settings({}).columns == wanted
 
 
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from simulator import __version__
 from simulator.cli.app import COMMANDS, PROGRAM
 from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
@@ -55,11 +54,6 @@ def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
     assert done == run(*filter(None, [word]), "-h")
 
 
-def test_help_of_the_default_command(run: Any) -> None:
-    """Options first: the help is that of a rehearsal."""
-    assert run("--persona", "angry", "--help") == run("simulate", "--help")
-
-
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     """Each field is in one panel, but for the tables of the file, and fits the page."""
     fields = [name for names in PANELS.values() for name in names]
@@ -71,11 +65,6 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
         assert Settings.model_fields[name].description
         assert (f"  {flag(name)} " in shown) is (name not in OWN_SETTINGS["single_turn"])
     assert max(map(len, shown.splitlines())) <= 100
-
-
-def test_the_version_is_printed(run: Any) -> None:
-    """On a line of its own."""
-    assert run("--version") == (0, f"{__version__}\n", "")
 
 
 def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
@@ -189,15 +178,6 @@ def test_a_broken_file_is_one_line(run: Any, word: str, toml: str, told: str) ->
     assert not Path("runs").exists()
 
 
-def test_control_codes_do_not_reach_the_terminal(run: Any) -> None:
-    """Neither what was typed nor a file's name can colour, clear or forge a line."""
-    done = run("--persona", "\x1b[31mred\r\nerror: fake\x07\u202e")
-
-    assert done.err.startswith("error: unknown persona ' [31mred error: fake '.")
-    assert done.err.count("\n") == 1
-    assert not {"\x1b", "\r", "\x07", "\u202e"} & set(done.err)
-
-
 def test_ctrl_c_is_one_line(run: Any) -> None:
     """Before anything has begun there is nothing to finish."""
     Path("bot.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
@@ -242,19 +222,6 @@ def test_run_as_a_process() -> None:
     assert done.returncode == 0, done.stderr
     assert b"?" in done.stdout
     assert b"Traceback" not in done.stderr
-
-
-def test_nobody_has_to_read_to_the_end() -> None:
-    """A rehearsal whose verdict nobody took is incomplete."""
-    Path("bot.py").write_text(BOT, encoding="utf-8")
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as gone:
-        done = process(*OWN, "--limit", "1", stdout=gone)
-
-    assert done.returncode == 3, done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"BrokenPipe" not in done.stderr
 
 
 def test_help_starts_without_heavy_libraries() -> None:

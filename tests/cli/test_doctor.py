@@ -81,19 +81,6 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     assert not cache_folder().exists()
 
 
-@pytest.mark.parametrize(("judges", "used"), [
-    ("cosine", True), ("answer_relevancy", True), ("rouge_l,fluency", False),
-])  # fmt: skip
-def test_embeddings_are_tried_where_a_judge_needs_them(
-    examine: Any, server: OpenAIServer, judges: str, used: bool
-) -> None:
-    """Any judge that embeds, not only the cosine."""
-    found = examine(*OWN, "--limit", "1", "--judges", judges)
-
-    assert found.said["embed model"].endswith("numbers" if used else "not used")
-    assert server.counts["embeddings"] == used
-
-
 def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
     """Settings first, then a line for each part; the exit code is 0 when all work."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
@@ -125,15 +112,6 @@ def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
         assert found.said[f"{role} model"].startswith(f"{model} at {server.url}: {says}")
     assert server.counts == {"chat": 4, "embeddings": 1}  # one of them is the bot's own answer
     assert not (cache_folder() / "responses.sqlite").exists()
-
-
-def test_what_is_not_used_is_not_asked(examine: Any, server: OpenAIServer) -> None:
-    """No embeddings without the cosine judge, no demo model with another bot, no model that stands in."""
-    found = examine(*OWN, "--judges", "turn", "--user-model", "lexical")
-
-    assert found.said["embed model"] == found.said["demo model"] == "not used"
-    assert found.said["user model"] == "played by a lexical stand-in"
-    assert server.counts == {"chat": 1}
 
 
 def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAIServer) -> None:
@@ -198,22 +176,3 @@ def test_a_bot_that_fails_is_told(examine: Any, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "NOT OK bot                bot.py:answer: " in shown
     assert "\x1b" not in shown
-
-
-@pytest.mark.parametrize("runs", ["bot.py", "bot.py/deeper/runs"])
-def test_a_folder_that_cannot_be_made_is_told(examine: Any, runs: str) -> None:
-    """A file is in the way; nothing is made to find out."""
-    found = examine(*OWN, "--runs", runs)
-
-    assert (found.code, found.ok["runs folder"]) == (2, False)
-    assert found.said["runs folder"] == f"{runs}: cannot be written. Choose another folder with --runs."
-
-
-def test_settings_of_single_turn_data_sets_stand_in_nobodys_way(examine: Any) -> None:
-    """rehearsal.toml may hold a prompt for `evaluate`: conversations have none."""
-    Path("rehearsal.toml").write_text(
-        'prompt = "classify.toml"\nadapter = "bot.py:connect"\n', encoding="utf-8"
-    )
-    found = examine("--offline")
-
-    assert (found.code, found.ok["bot"]) == (0, True)

@@ -109,12 +109,3 @@ def test_a_dry_run_announces_it(command: Any, server: OpenAIServer) -> None:
     assert "36 calibrated answers are graded again by groundedness, without the cache" in done.err
     assert len(server.requests) == asked
     assert not Path("runs").exists()
-
-
-def test_a_run_without_a_calibration_does_not_start(command: Any) -> None:
-    """One line that says what to do first; no run is left behind."""
-    done = command(*RUN, *CHECK)
-
-    assert done.code == 2
-    assert "none of the judges groundedness was calibrated with it" in done.err
-    assert not Path("runs").exists()

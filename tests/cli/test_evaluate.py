@@ -171,24 +171,6 @@ def test_strict_stops_at_the_first(evaluate: Evaluate, line: int) -> None:
     assert not Path("runs").exists()
 
 
-def test_a_column_is_called_as_in_the_file() -> None:
-    """What is to be filled has the header that the file has for it."""
-    from simulator.core.settings import Settings
-    from simulator.runner.plan import read_plan
-
-    Path("r.csv").write_text("質問,模範回答\nq,a\nr,\n", encoding="utf-8")
-    planned = read_plan(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
-
-    assert "fill the column '模範回答'." in "\n".join(map(str, planned.messages()))
-
-
-def test_rehearsals_still_stop_at_the_first_faulty_row(evaluate: Evaluate) -> None:
-    """Without `evaluate`, a faulty row stops everything, whatever --strict would say."""
-    code, _, err = evaluate("simulate", "--cases", rows(*FAULTY), "--adapter", "bot.py:answer")
-
-    assert (code, "rows.jsonl, line 2: not valid JSON" in err) == (2, True)
-
-
 def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
     """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
     name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
@@ -260,19 +242,6 @@ def test_either_command_resumes_a_run(evaluate: Evaluate, word: str) -> None:
     assert len(again.scores) == 4
 
 
-def test_what_is_for_customers_has_no_effect(evaluate: Evaluate) -> None:
-    """Neither are they options of the command, nor does rehearsal.toml bring them in."""
-    settings = 'persona = ["angry"]\nturns = 5\nvoice_opening = true\nlimit = 2\n'
-    Path("rehearsal.toml").write_text(settings, encoding="utf-8")
-    evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
-    found = latest()
-
-    assert [conversation.turns[0].user for conversation in found.conversations] == ["色は?", "数は?"]
-    assert (found.run.settings["persona"], found.run.settings["turns"]) == ([], 1)
-    for option in ("--persona", "--turns", "--replay", "--customers", "--user-model"):
-        assert evaluate("evaluate", "rows.jsonl", option, "1")[0] == 2
-
-
 def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an endpoint for every role, only judges and the demo bot are called, also in the forecast."""
     name = rows(*({"id": str(n), "question": "送料はいくらですか", "language": "ja"} for n in range(3)))
@@ -291,23 +260,6 @@ def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.Monk
     assert "user " not in err.partition("Models: ")[2].splitlines()[0]
 
 
-def test_recorded_answers_are_masked_like_everything_else(evaluate: Evaluate) -> None:
-    """Personal data in a row's answer and in its further columns does not reach the run file."""
-    row = {"question": "連絡先は?", "answer": "090-1234-5678です", "reference": "x", "memo": "090-1234-5678"}
-    evaluate(
-        "evaluate", rows(row, {**row, "memo": "-"}), "--adapter", "recorded", "--judges", "em", "--redact"
-    )
-    stored = find_run("latest", Path("runs")).read_bytes()
-
-    assert b"090-1234-5678" not in stored
-
-
-def test_the_scripted_persona_is_on_no_shelf(evaluate: Evaluate) -> None:
-    """`list` does not show it, `--persona all` does not cast it, and nobody can name it."""
-    assert "scripted" not in evaluate("list")[1]
-    assert evaluate("simulate", "--persona", "scripted")[0] == 2
-
-
 def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
     """Without one, one line says how it is named."""
     code, _, err = evaluate("evaluate")
@@ -318,22 +270,3 @@ def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
 def toml(name: str) -> dict[str, Any]:
     """A file of words of the reports."""
     return read_toml(next((shelves.ROOT / "simulator").rglob(name)))
-
-
-def test_a_lot_is_told(evaluate: Evaluate) -> None:
-    """How many of how many rows, and by which seed; a sample that takes them all says so."""
-    own = ("evaluate", rows(*ROWS), "--adapter", "demo", "--dry-run")
-    said = [evaluate(*own, "--sample", each)[2] for each in ("2", "3:7", "9")]
-
-    assert "2 of 4 rows at random (seed 0)." in said[0]
-    assert "3 of 4 rows at random (seed 7)." in said[1]
-    assert "All 4 rows: no more than the sample's 9." in said[2]
-
-
-def test_help_tells_the_judges_of_rows(evaluate: Evaluate) -> None:
-    """Those of dialogues are not the default here; a budget is not the bot's."""
-    shown = " ".join(evaluate("evaluate", "--help")[1].split())
-
-    assert "[default: those that fit the data]" in shown
-    assert "[default: turn," not in shown
-    assert "your bot's own models aside" in shown

@@ -1,8 +1,6 @@
 """`fixes RUN` from the command line."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,33 +27,6 @@ def fixes(runs: Path, *options: str) -> int:
     return main(["fixes", "latest", "--runs", str(runs), *options])
 
 
-def test_the_list_is_printed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Best first, and the exit code is 0."""
-    capsys.readouterr()
-
-    assert fixes(runs, "--top", "2") == 0
-    shown = capsys.readouterr().out
-    assert "直すところ（効果の大きい順）" in shown
-    assert "\n1. " in shown
-    assert "\n3. " not in shown
-
-
-def test_json_is_one_object(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With every fix, its turns and links into the page; the list for people goes to stderr."""
-    capsys.readouterr()
-    assert fixes(runs, "--json") == 0
-    told = capsys.readouterr()
-    found: dict[str, Any] = json.loads(told.out)
-    first = found["fixes"][0]
-    page = Path(found["page"]).read_text(encoding="utf-8")
-
-    assert {"key", "what", "where", "cause", "sure", "gain", "turns", "personas", "cases"} <= first.keys()
-    assert found["left_out"] == 0
-    assert found["mended"] is None or found["mended"] <= 1
-    assert f'id="{first["examples"][0]["link"].partition("#")[2]}"' in page
-    assert "直すところ" in told.err
-
-
 def test_the_failed_questions_can_be_asked_again(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,14 +43,6 @@ def test_the_failed_questions_can_be_asked_again(
     assert "--persona angry" in command
     assert main([*command.split(), "--runs", str(tmp_path / "again"), "--dry-run"]) == 0
     assert "--replay " in said
-
-
-def test_markdown_goes_to_a_file(runs: Path, tmp_path: Path) -> None:
-    """To be handed on."""
-    path = tmp_path / "fixes.md"
-
-    assert fixes(runs, "--markdown", str(path)) == 0
-    assert path.read_text(encoding="utf-8").startswith("## 直すところ")
 
 
 def test_the_bot_is_asked_once(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,12 +56,6 @@ def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.Monk
         assert now().spending["judge"].calls == turns
 
 
-def test_a_run_without_turns_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And a run that does not exist, in one line each."""
-    assert main(("grade", "nothing")) == 2
-    assert "nothing" in capsys.readouterr().err
-
-
 def test_a_refused_key_stops_at_once(
     run: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from scripts import messages
-from simulator.cli.app import COMMANDS, PROGRAM, command_tree, in_japanese, main
+from simulator.cli.app import COMMANDS, PROGRAM, command_tree, main
 from tests.golden_files import compare
 
 ENGLISH = re.compile(r"(?<![-/.])\b[a-z]{2,}\b(?: [a-z]{2,}\b){2,}", re.IGNORECASE)
@@ -63,22 +63,6 @@ def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
         words = command.list_commands(context) if hasattr(command, "list_commands") else []
         assert all(f"\n  {word} " in shown for word in words)
         assert ENGLISH.findall(told) == [], path
-
-
-def test_the_list_of_commands_shows_the_first_line_of_each() -> None:
-    """It is made without the commands' modules."""
-    first_lines = {path: command.help.partition("\n")[0] for path, (command, _) in commands().items()}
-
-    assert COMMANDS.items() <= first_lines.items()
-
-
-def test_remarks_of_an_option_follow_in_brackets() -> None:
-    """Its default, its range and that it is needed."""
-    assert in_japanese("How many questions. [default: 40]  [x>=1]") == "作る質問の数。（既定は 40、1以上）"
-    assert in_japanese("What to do.  [required]").endswith("（必須）")
-    assert in_japanese("Model that grades. [default: all]").endswith("（既定はすべて）")
-    assert in_japanese("Something new [or old]. [default: 3]") == "Something new [or old].（既定は 3）"
-    assert in_japanese("Something {new}. [default: {n}]") == "Something {new}.（既定は {n}）"
 
 
 def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[str]) -> None:

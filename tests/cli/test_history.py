@@ -66,25 +66,6 @@ def test_a_slow_decline_is_flagged() -> None:
     assert "90 █▇▅▅▃▁ 82" in shown(found)
 
 
-def test_noise_is_no_decline() -> None:
-    """Up and down."""
-    found = history(series([0.8, 0.82, 0.79, 0.81, 0.8, 0.81]))
-
-    assert (found.direction, found.declining) == ("steady", False)
-    assert history(series([0.7, 0.72, 0.74, 0.76, 0.78])).direction == "rising"
-
-
-def test_erosion_shows_before_a_trend_can() -> None:
-    """Four runs: the newest is below the best by more than both intervals, no step was."""
-    found = history(series([0.9, 0.84, 0.8]))
-
-    assert found.direction == "too_few"
-    assert found.eroded is not None
-    assert (found.eroded.earlier, found.eroded.later) == ("run-00", "run-02")
-    assert found.declining
-    assert history(series([0.9, 0.86, 0.85])).eroded is None
-
-
 def test_one_large_step_is_a_drop_and_not_slow() -> None:
     """The run in which it happened is named."""
     found = history(series([0.9, 0.9, 0.7, 0.71]))
@@ -127,13 +108,6 @@ def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.Capt
     assert notes["0-whole"][-2] == ""
     assert main(["history", "--json"]) == 0
     assert [run["stopped_early"] for run in json.loads(capsys.readouterr().out)["runs"]].count(True) == 1
-
-
-def test_only_unfinished_runs_are_still_followed() -> None:
-    """Where there is no whole run they are held against each other."""
-    cut = [a_past(0.8, day, status="interrupted") for day in range(3)]
-
-    assert len(history(cut).followed) == 3
 
 
 def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,23 +170,6 @@ def test_the_figures_are_those_of_the_report() -> None:
         assert past.replay_of == replay_of(results.run)
 
 
-def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
-    """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
-    from simulator.report.worksheets import history_sheet
-    from simulator.stats.gate import decide
-
-    results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")
-    summary = figures_of(results, stored_settings(results.run.settings))
-    cells = history_sheet(context_of(results, summary, decide(summary, None, 0.05), "ja")).rows[0].cells
-    stored(results)
-    assert main(["history"]) == 0
-    text = capsys.readouterr().out
-
-    assert f"{cells['score'].number:g}" in text
-    assert cells["date"].text == "2026/11/21 18:00"
-    assert "2026/11/21 09:00" in text
-
-
 def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """And keeps none of the others from being shown."""
     stored(a_result(grades_of([0.8]), "1-run"))
@@ -246,9 +203,3 @@ def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture
     streams = capsys.readouterr()
     assert len(json.loads(streams.out)["runs"]) == 6
     assert "Slowly falling: −3 points per run" in streams.err
-
-
-def test_no_runs_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty folder, a missing one."""
-    assert main(["history"]) == 0
-    assert "実行がありません" in capsys.readouterr().out

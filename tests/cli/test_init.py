@@ -52,15 +52,6 @@ def test_nothing_is_overwritten(run: Any, name: str) -> None:
     assert Path(name).read_text("utf-8") == "mine"
 
 
-def test_a_link_to_nowhere_is_not_followed(run: Any, tmp_path: Path) -> None:
-    """What a dangling link points to is not written either."""
-    Path("bot.py").symlink_to(tmp_path / "elsewhere.py")
-    code, _, err = run("init")
-
-    assert (code, err.count("\n")) == (2, 1)
-    assert here() == {"bot.py"}
-
-
 def test_a_folder_that_cannot_be_written_is_one_line(run: Any, tmp_path: Path) -> None:
     """Where nothing can be written, it says so."""
     gone = tmp_path / "gone"

@@ -1,15 +1,12 @@
 """What there is on the shelves and among the runs."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves as find
-from simulator.core.settings import SETTINGS_FILE
 from tests.golden_files import compare
-from tests.run_helpers import a_run, a_talk
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -34,16 +31,3 @@ def test_the_list_holds_what_can_be_named(capsys: pytest.CaptureFixture[str]) ->
     assert list(shelves["judges"]) == find.judge_names()
     assert list(shelves["adapters"]) == find.adapter_names()
     assert not any(name.startswith("_") for shelf in shelves.values() for name in shelf)
-
-
-@pytest.mark.parametrize("arguments", [["--runs", "mine"], []])
-def test_runs_are_listed_from_their_folder(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """By flag or by rehearsal.toml, oldest first; other folders are not runs."""
-    Path("mine", "no-run").mkdir(parents=True)
-    for name in ("20261122-090000-calm-0002", "20261121-090000-angry-0001"):
-        a_run(Path("mine"), [a_talk()], name).close()
-    if not arguments:
-        Path(SETTINGS_FILE).write_text("runs = 'mine'", encoding="utf-8")
-    out = listed(capsys, *arguments)
-
-    assert out.endswith("runs\n  20261121-090000-angry-0001\n  20261122-090000-calm-0002\n")

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from simulator.cli.forecast import announce_cost, show_forecast
-from simulator.cli.preflight import announce, check_folder
-from simulator.core.errors import InputError, RunFileError
-from simulator.core.settings import Settings, dollars
+from simulator.cli.preflight import announce
+from simulator.core.settings import Settings
 from simulator.core.types import Spending
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
@@ -60,37 +59,6 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
     assert third.endswith(" USD (there is no similar run to go by).")
 
 
-def test_the_demo_model_is_told_where_it_plays(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not beside a bot of one's own."""
-    context = a_stage(SERVER, adapter="bot.py:answer")
-    announce(context.settings, context, PLAN)
-
-    assert "demo" not in "".join(said(capsys))
-
-
-def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a price is unknown there is no run within a budget; without one the price is unknown."""
-    context = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
-    with pytest.raises(InputError, match=r"^--budget needs the price of nobody-knows-it \(judge\)"):
-        announce_cost(context.settings, context, PLAN)
-    capsys.readouterr()
-    context = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
-    announce_cost(context.settings, context, PLAN)
-    assert said(capsys)[0].endswith("cost unknown.")
-
-
-def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the rate, which is an approximation; and whether it will be enough."""
-    priced = PRICED | {"embed_model": "text-embedding-3-small"}
-    for budget, ends in ((9.0, "(--jpy-per-usd)."), (0.001, " USD.")):
-        context = a_stage(SERVER, budget=budget, **priced)
-        announce_cost(context.settings, context, PLAN)
-        line = said(capsys)[-1]
-        assert line.startswith(f"Budget: {dollars(budget)} USD, ")
-        assert f"{budget * 150:,.0f} JPY at about 150 JPY per USD" in line
-        assert line.endswith(ends)
-
-
 def test_a_forecast_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     """Calls, tokens and dollars by role and model, from least to most; what is unknown stays so."""
     found = forecast(a_stage(SERVER, turns=2, **(PRICED | {"judge_model": "nobody-knows-it"})), PLAN)
@@ -107,20 +75,6 @@ def test_a_forecast_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> No
     assert (shown["like"], shown["expected"]) == (None, {})
     assert set(low) == set(high) == {"calls", "tokens_in", "tokens_out", "cost_usd"}
     assert (low["calls"], high["calls"]) == (6, 12)
-
-
-def test_a_folder_that_can_be_made_is_not_made_yet(tmp_path: Path) -> None:
-    """A file in the way is told; a missing folder is none until there is a run."""
-    check_folder(Path("deep/runs"))
-    check_folder(tmp_path)
-    Path("file").touch()
-    for folder in ("file", "file/runs"):
-        with pytest.raises(
-            RunFileError, match=rf"^{folder}: cannot be written\. Choose another folder with --runs\."
-        ):
-            check_folder(Path(folder))
-
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,13 +189,6 @@ def test_the_wrong_fact_is_red_until_it_is_mended(walk: Walk) -> None:
     assert without_http == mended._replace(bot="bot.py:answer")
 
 
-def test_the_bot_is_as_short_as_promised(walk: Walk) -> None:
-    """About twenty lines, and no more."""
-    source = (walk.folder / "shop.py").read_text(encoding="utf-8")
-
-    assert len([line for line in source.splitlines() if line.strip()]) <= 20
-
-
 TROUBLES = {
     "bot.py is already here; nothing was written.": (None, "init"),
     "http: cannot connect to 127.0.0.1:8000": (None, "doctor"),

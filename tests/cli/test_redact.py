@@ -101,15 +101,6 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
     assert str(failure.message) == "bot.py, line 4: RuntimeError: no customer [氏名]様, [電話番号]"
 
 
-def test_contacts_of_the_desk_stay(server: OpenAIServer, tmp_path: Path) -> None:
-    """A number of the contact list can be checked against the answer: it is no customer's."""
-    recorded = ("--adapter", "recorded", "--redact", "--turns", "1", "--offline", "--judges", "facts")
-    results = rehearsed(tmp_path, *recorded)
-
-    answer = results.conversations[0].turns[0].answer.text
-    assert answer == "[氏名]様、窓口は0120-000-123です。携帯は[電話番号]ですね。"
-
-
 def test_without_redact_everything_is_as_it_was(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,15 +122,6 @@ def test_a_run_that_was_masked_unasked_stays_masked(server: OpenAIServer, tmp_pa
     assert results.run.status == "finished"
     assert unmasked(tmp_path, "runs", "cache") == []
     assert masks_of(results)
-
-
-def test_a_resumed_run_stays_masked(server: OpenAIServer, tmp_path: Path) -> None:
-    """The setting belongs to the run."""
-    rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "--budget", "0.0000001")
-    main(["--resume", "latest", "--budget", "9"])
-
-    assert read_run(find_run("latest", tmp_path / "runs")).run.status == "finished"
-    assert unmasked(tmp_path, "runs", "cache") == []
 
 
 def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.story import FOLDER, PAGES, Played, Scene, excerpt, mend, page, play, story
+from benchmarks.story import PAGES, Scene, page, play
 from simulator.core.types import Language
-from simulator.data.cases import read_cases
 
 BOTH: tuple[Language, Language] = ("ja", "en")
 
@@ -100,46 +99,3 @@ def test_the_page_shows_what_comes_out(played: Story) -> None:
         path.write_text(text, encoding="utf-8")
 
     assert text == path.read_text(encoding="utf-8")
-
-
-def test_pictures_are_there_and_small() -> None:
-    """Every picture of the pages is in the checkout, with less than 150 kB."""
-    for language, path in PAGES.items():
-        named = [line.partition("(")[2].rstrip(")") for line in page_lines(language) if line.startswith("![")]
-        assert named
-        assert all((path.parent / name).stat().st_size < 150_000 for name in named)
-
-
-def page_lines(language: Language) -> list[str]:
-    """The lines of a page."""
-    return PAGES[language].read_text(encoding="utf-8").splitlines()
-
-
-def test_a_line_that_never_comes_is_told() -> None:
-    """A pattern without a line is an error, not an empty place on the page."""
-    said = Played("x", "python run.py", "one\ntwo\nthree\n", {}, 0)
-
-    assert excerpt(said, [["one", 1], ["three", 1]]) == ["one", "  ⋮", "three"]
-    with pytest.raises(ValueError, match="no line matches 'four'"):
-        excerpt(said, [["four", 1]])
-
-
-def test_versions_differ_in_one_thing_each() -> None:
-    """Article, cutting, prompt: a mend touches nothing else."""
-    changed = [
-        {line[2:].partition(" =")[0] for line in mend(scene["mend"], "ja") if "=" in line}
-        for scene in story()["scene"]
-        if "mend" in scene
-    ]
-
-    assert changed == [{"articles"}, {"cut"}, {"answers_from", "promises"}, {"answers_from", "promises"}]
-
-
-def test_both_languages_ask_the_same() -> None:
-    """Question by question: the same ids, articles and answerability."""
-    cases = list(read_cases(str(FOLDER / "questions.csv")))
-    ja, en = ([case for case in cases if case.language == language] for language in BOTH)
-
-    assert [case.id[:-3] for case in ja] == [case.id[:-3] for case in en]
-    assert [case.answerable for case in ja] == [case.answerable for case in en]
-    assert len(ja) == 45

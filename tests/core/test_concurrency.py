@@ -3,12 +3,11 @@
 import asyncio
 import contextvars
 import threading
-from functools import partial
 from typing import Any
 
 import pytest
 
-from simulator.core.concurrency import Worker, for_each, is_async, on_a_thread
+from simulator.core.concurrency import Worker, for_each, on_a_thread
 from simulator.core.errors import InputError
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
@@ -19,16 +18,6 @@ def where() -> tuple[str, bool, str]:
     """The thread that this runs on, and what it knows of who asked."""
     thread = threading.current_thread()
     return thread.name, thread.daemon, WHO.get()
-
-
-@pytest.mark.parametrize("beside", BESIDE)
-async def test_what_was_known_here_is_known_there(beside: Any) -> None:
-    """The thread is a daemon, and sees the context of whoever asked."""
-    WHO.set("me")
-    name, daemon, who = await beside(where)
-
-    assert name != threading.current_thread().name
-    assert (daemon, who) == (True, "me")
 
 
 @pytest.mark.parametrize("beside", BESIDE)
@@ -81,29 +70,6 @@ async def test_what_nobody_waits_for_is_not_begun() -> None:
 
     assert await first
     assert await worker(lambda: seen) == []
-
-
-def test_a_worker_serves_one_loop_after_another() -> None:
-    """A second event loop in the same process finds it at work."""
-    worker = Worker("counting")
-
-    async def asked() -> Any:
-        return await worker(lambda: 1)
-
-    assert [asyncio.run(asked()), asyncio.run(asked())] == [1, 1]
-
-
-def test_async_functions_are_known() -> None:
-    """Also as a partial, and as an object that is called."""
-
-    async def function() -> None: ...
-
-    class Judge:
-        async def __call__(self) -> None: ...
-
-    assert all(is_async(each) for each in (function, partial(function), Judge()))
-    assert not is_async(where)
-    assert not is_async(Judge)
 
 
 async def test_work_side_by_side_comes_back_in_order() -> None:

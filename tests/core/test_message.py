@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from simulator.core import messages
-from simulator.core.errors import CaseFileError, UnknownName, value_problem
+from simulator.core.errors import CaseFileError, value_problem
 from simulator.core.messages import Message, _, changed, message_of, ngettext, pgettext, sentences, shown
 from simulator.core.types import Failure
 
@@ -31,11 +31,6 @@ def test_numbers_are_formatted_where_they_are_shown() -> None:
     assert str(_("line {line:d}", line="A7")) == "line A7"
     assert str(_("{share:d}", share=0.5)) == "0.5"
     assert str(_("{yes}", yes=True)) == "True"
-
-
-def test_braces_are_doubled() -> None:
-    """As in every template; what a value holds is never a place."""
-    assert str(_('write {{"a": 1}}, not {text}', text="{n}")) == 'write {"a": 1}, not {n}'
 
 
 def test_a_count_chooses_the_sentence() -> None:
@@ -65,14 +60,6 @@ def test_sentences_follow_one_another() -> None:
     assert str(both) == "interrupted. See: run.py --help"
     assert shown(both, "ja") == "中断しました。使い方：run.py --help"
     assert shown(sentences("One.", _("interrupted.")), "ja") == "One. 中断しました。"
-
-
-def test_a_list_has_the_readers_commas() -> None:
-    """A tuple of values is a list."""
-    message = _("{sources}.", sources=(ngettext("{n} passage", "{n} passages", n=2), "faq.csv"))
-
-    assert str(message) == "2 passages, faq.csv."
-    assert shown(message, "ja") == "資料 2 件、faq.csv。"
 
 
 def test_a_sentence_within_a_sentence_has_one_full_stop() -> None:
@@ -108,13 +95,6 @@ def test_a_context_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(_("Customer"), "en", "rows") == "Rows"
 
 
-def test_a_message_of_a_table_gets_its_values_later() -> None:
-    """As those of any other; texts of a tuple can have dots between them."""
-    message = _("fixed: {parts:dots}").format(parts=(ngettext("{n} turn", "{n} turns", n=1), "case-1"))
-
-    assert (str(message), shown(message, "ja")) == ("fixed: 1 turn · case-1", "fixed: 1 ターン · case-1")
-
-
 def test_a_stored_failure_is_read_in_any_language() -> None:
     """As template and values; a sentence of an older run file, or of the bot, is shown as it is."""
     message = _("link {name}: {reason}", name="reply", reason=ngettext("{n} turn", "{n} turns", n=2))
@@ -140,16 +120,6 @@ def test_masking_reaches_every_value() -> None:
 
     assert str(changed(message, lambda text: text.replace("key", "***"))) == "***: link ***, 3"
     assert changed("key", str.upper) == "KEY"
-
-
-def test_an_unknown_name_is_a_message() -> None:
-    """With what was meant, what there is, and how to go on."""
-    error = UnknownName("人物", "angyr", ["angry", "calm"], _("See: {path} --help", path="x"))
-
-    assert str(error) == ("unknown 人物 'angyr'. Did you mean angry? There are: angry, calm. See: x --help")
-    assert shown(error.message, "ja") == (
-        "人物 'angyr' はありません。angry のことですか。使えるのは angry, calm です。使い方：x --help"
-    )
 
 
 class Form(BaseModel, extra="forbid"):

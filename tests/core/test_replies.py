@@ -71,24 +71,6 @@ def test_mangled_replies_are_read_or_refused(row: dict[str, Any]) -> None:
         assert met.value.raw == row["text"]
 
 
-def test_the_corpus_is_of_a_size() -> None:
-    """At least 800 replies, accepted and refused ones; none stands there twice."""
-    refused = sum("malformed" in row for row in CORPUS)
-
-    assert len(CORPUS) >= 800
-    assert 300 < refused < len(CORPUS) - 300
-    assert len({row["name"] for row in CORPUS}) == len(CORPUS)
-    assert len({(row["form"], row["text"]) for row in CORPUS}) == len(CORPUS)
-
-
-def test_what_is_read_is_whole() -> None:
-    """Whatever is read from the corpus is a whole form: read again from its own JSON, it is the same."""
-    for row in CORPUS:
-        if "value" in row:
-            again = json.dumps(row["value"], ensure_ascii=False)
-            assert outcome(again, FORMS[row["form"]]) == row["value"], row["name"]
-
-
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 PROSE = st.text(st.characters(exclude_characters="{}[]<>", exclude_categories=["Cs"]), max_size=30)
 GRADES = st.integers(1, 5)
@@ -106,19 +88,6 @@ def test_a_cut_off_verdict_is_the_written_one_or_none(
     text = json.dumps({key: written.get(key, "…") for key in order}, ensure_ascii=False)
 
     assert outcome(text[:cut]) in (None, written)
-
-
-@given(
-    message=WORDS,
-    leaving=st.sampled_from(["stay", "satisfied", "gave_up", "handed_over"]),
-    cut=st.integers(0, 200),
-)
-def test_a_cut_off_line_says_and_does_what_was_written(message: str, leaving: str, cut: int) -> None:
-    """Half a message is none, and who was about to leave does not stay by default."""
-    text = json.dumps({"message": message, "next": leaving, "reason": "because"}, ensure_ascii=False)
-    read = outcome(text[:cut], replies.NextLine)
-
-    assert read is None or (read["message"], read["next"]) == (message, leaving)
 
 
 @given(
@@ -244,22 +213,6 @@ def test_a_reply_cut_anywhere_is_whole_or_none(
     assert outcome(text[: int(share * len(text))], FORMS[name]) in (None, value)
 
 
-@pytest.mark.parametrize(
-    "grade", ["3.5", "45", "10", "4 or 5", "4/5", "-4", "4e1", '"4 or 5"', '"45"', "[4, 5]", "4点", "4 → 2"]
-)
-@pytest.mark.parametrize("hand", sorted(HANDS))
-def test_no_part_of_what_is_no_grade_is_one(hand: str, grade: str) -> None:
-    """Cut wherever it may be, a reply without a grade of five has none."""
-    text = HANDS[hand]({"reason": "ok", "grade": "!"})
-    text = text.replace('"!"', grade).replace("'!'", grade)
-
-    assert {None} == {_grade_of(outcome(text[:at])) for at in range(len(text) + 1)} | {None}
-
-
-def _grade_of(read: dict[str, Any] | None) -> int | None:
-    return read["grade"] if read else None
-
-
 @given(
     filled=st.sampled_from(sorted(FILLED)).flatmap(
         lambda name: st.tuples(st.just(name), st.lists(FILLED[name], min_size=2, max_size=4))
@@ -323,11 +276,3 @@ def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
     assert skeleton(described) == (
         '{\n  "turn": {\n    "steps": ["<手順>", ...],\n    "overall": <総合>\n  },\n  "reason": "<一文>"\n}'
     )
-
-
-def test_the_skeleton_itself_is_no_reply() -> None:
-    """A model that repeats the form has not filled it in."""
-    form = skeleton({"reason": ("text", "why"), "grade": ("grade", "1-5")})
-
-    assert outcome(form) is None
-    assert outcome(f"{form}\n\n{GOOD}") == {"reason": "ok", "grade": 4}

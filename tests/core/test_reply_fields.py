@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply
@@ -105,17 +103,6 @@ def test_average_precision_goes_by_the_retrievers_order() -> None:
 
     assert replies.average_precision(told, retrieved("a", "b", "c")) == pytest.approx((1 + 2 / 3) / 2)
     assert replies.average_precision([Usefulness(id="a", useful=0)], retrieved("a")) == 0
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=12))
-def test_average_precision_is_a_share_and_best_in_front(hits: list[bool]) -> None:
-    """It stays within 0..1, and sorting the useful passages to the front gives 1 unless there are none."""
-    ids = [str(n) for n in range(len(hits))]
-    told = [Usefulness(id=key, useful=int(hit)) for key, hit in zip(ids, hits, strict=True)]
-    front = sorted(ids, key=lambda key: not hits[int(key)])
-
-    assert 0 <= replies.average_precision(told, retrieved(*ids)) <= 1
-    assert replies.average_precision(told, retrieved(*front)) == (1 if any(hits) else 0)
 
 
 def test_recall_is_the_share_of_statements_found() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.secrets import (
-    is_telling,
     known_secrets,
     mask_secrets,
     used_secrets,
@@ -252,21 +251,6 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
     assert known_secrets({"token": "12345678"}, environ) == ("abcd-efgh-1", "12345678", "s3cretpw")
     assert mask_secrets("a abcdefgh b", ("abcdefgh",)) == "a *** b"
     assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
-
-
-@pytest.mark.parametrize(
-    ("value", "telling"),
-    [
-        ("password", False), ("question", False), ("Hokkaido", False), ("changeme", False),
-        ("no-password", False), ("sk-very-secret", True), ("パスワード設定", False),
-        ("authentication", False), ("on1", False),
-        ("p4ssword", True), ("123456", True), ("sk-hush-4711", True), ("aBcDeFgHiJkL", True),
-        ("abcdefghijklmnop", True), ("correct-horse-battery-staple", True), ("合言葉は123", True),
-    ],
-)  # fmt: skip
-def test_words_are_no_secrets(value: str, telling: bool) -> None:
-    """Letters alone, and not many of them, may well be meant when a bot says them."""
-    assert is_telling(value) is telling
 
 
 def test_a_run_uses_some_secrets_of_many(tmp_path: Path) -> None:

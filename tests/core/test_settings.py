@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
@@ -74,25 +73,6 @@ def test_a_nothing_that_makes_no_sense_is_told(flags: dict[str, Any]) -> None:
     assert problem(flags).startswith(f"{flag(name)} 0")
 
 
-def test_what_was_not_given_is_not_given() -> None:
-    """None, an absent switch and empty lists leave the word to file and environment."""
-    written("offline = true\npersona = ['calm']\ncases = 'mine.csv'")
-    found = load_settings({"offline": False, "persona": [], "judges": (), "cases": None})
-
-    assert (found.offline, found.persona, found.cases) == (True, ("calm",), "mine.csv")
-    assert found.judges == Settings().judges
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("1", True), ("true", True), ("on", True), ("0", False), ("no", False)]
-)
-def test_switches_in_the_environment(text: str, value: bool) -> None:
-    """1, true, yes and on; 0, false, no and off, which undo what the file says."""
-    written(f"offline = {'false' if value else 'true'}")
-
-    assert load_settings({}, environ={"REHEARSAL_OFFLINE": text}).offline is value
-
-
 def test_every_setting_can_stand_in_the_environment() -> None:
     """Lists and adapter settings are separated by commas; other variables are not looked at."""
     found = load_settings({}, environ={
@@ -142,12 +122,6 @@ ja = "はい、窓口です。"
 def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
     """A target is a share or a percentage."""
     assert load_settings({"target": given}).target == pytest.approx(kept)
-
-
-@pytest.mark.parametrize("target", [-1, 1.2, 1.99, 100.1, float("nan"), float("inf")])
-def test_a_target_on_no_scale_is_told(target: float) -> None:
-    """1.2 is neither a share nor a percentage that anyone means."""
-    assert problem({"target": target}).startswith("--target ")
 
 
 WRONG: dict[str, Any] = {
@@ -217,12 +191,6 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert f"{SETTINGS_FILE}: cannot be read" in problem()
 
 
-def test_names_are_split_once() -> None:
-    """Repeated flags and commas mean the same, order is kept and doubles are not."""
-    assert load_settings({"persona": ["angry,calm", " angry "]}).persona == ("angry", "calm")
-    assert load_settings({"set": ["a=1", "b=x=y", " c =", "a=2"]}).set == {"a": "2", "b": "x=y", "c": ""}
-
-
 def test_a_run_goes_on_with_its_own_settings() -> None:
     """What is stored is enough; how to start and to show it is not part of it."""
     begun = load_settings(
@@ -239,23 +207,6 @@ def test_a_run_goes_on_with_its_own_settings() -> None:
 
 
 NAMES = st.sampled_from([*Settings.model_fields, "turn"])
-VALUES = st.none() | st.booleans() | st.integers(-5, 200) | st.floats() | st.text(max_size=8)
-
-
-@given(st.dictionaries(NAMES, VALUES | st.lists(st.text(max_size=5)), max_size=4))
-def test_any_flags_are_settings_or_one_line(flags: dict[str, Any]) -> None:
-    """Nothing that can be given ends in another way."""
-    try:
-        found = load_settings(flags, environ={})
-    except InputError as error:
-        told = str(error)
-    else:
-        told = ""
-        assert (
-            stored_settings(found.stored_values(), **{name: getattr(found, name) for name in NOT_STORED})
-            == found
-        )
-    assert "\n" not in told
 
 
 def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.core import shelves
-from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName
+from simulator.core.errors import BotFailure, InputError, PromptError
 from simulator.core.types import Query
 from simulator.grading.rubric import Rubric, load_judge
 
@@ -46,19 +46,6 @@ def bot(tmp_path: Path) -> Any:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
     sys.path[:] = before[1]
-
-
-def test_the_shelves_list_what_they_hold() -> None:
-    """The folder is the registry; files with an underscore are no entries."""
-    assert {"angry", "calm", "beginner"} <= set(shelves.persona_names())
-    assert {"turn", "relevance", "groundedness", "similarity", "fluency", "cosine"} <= set(
-        shelves.judge_names()
-    )
-    assert {"demo", "http", "openai_chat", "function", "recorded"} <= set(shelves.adapter_names())
-    assert not any(
-        name.startswith("_")
-        for name in (*shelves.persona_names(), *shelves.judge_names(), *shelves.adapter_names())
-    )
 
 
 def test_everything_on_the_shelves_can_be_had() -> None:
@@ -133,20 +120,6 @@ async def test_a_bots_module_is_loaded_once() -> None:
     first(Query(text="a"))
 
     assert second(Query(text="b")).text == "2: b"
-
-
-async def test_a_method_of_an_object_is_a_bot() -> None:
-    """A dotted name reaches into the module."""
-    rag = await shelves.connect("bot.py:desk.reply", {}, {})
-
-    assert rag(Query(text="?")).text == "from an object: ?"
-
-
-async def test_settings_are_converted_by_annotation() -> None:
-    """`--set` values are texts; the connector's annotations say what they mean."""
-    rag = await shelves.connect("bot.py:connect", {"tone": "kind", "warm": "yes", "top": "7"}, {})
-
-    assert rag(Query(text="?")) == "kind True 7"
 
 
 async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -> None:
@@ -239,10 +212,3 @@ async def test_a_bot_that_cannot_connect_is_one_line(
     with pytest.raises(expected) as met:
         await shelves.connect("far.py:connect", {}, {})
     assert message in str(met.value)
-
-
-def test_a_judge_of_ones_own() -> None:
-    """A function of a file is a judge; the near names are functions of that file."""
-    assert load_judge("bot.py:answer")("?") == "1: ?"  # type: ignore[operator]
-    with pytest.raises(UnknownName, match="There are: Desk, answer, connect, nothing"):
-        load_judge("bot.py:zzz")

@@ -23,14 +23,6 @@ def checked(toml: str, **allowed: Set[str]) -> None:
     check_languages(path, read_toml(path), allowed)
 
 
-def test_a_sound_file_passes() -> None:
-    """The same keys and variables in both languages; more keys do no harm."""
-    checked(
-        "[ja]\nhello = 'こんにちは、${name}さん。$$5'\nother = '$x'\n[en]\nhello = 'Hello $name, $$5'",
-        hello={"name", "age"},
-    )
-
-
 @pytest.mark.parametrize(
     ("toml", "told"),
     [
@@ -57,12 +49,6 @@ def test_a_broken_file_is_told_in_one_line(toml: str, told: str) -> None:
     assert "\n" not in str(met.value)
 
 
-def test_a_prompt_without_variables_says_so() -> None:
-    """What may be used is told, also when that is nothing."""
-    with pytest.raises(PromptError, match="It may use: no variables; a plain dollar is"):
-        checked("[ja]\nhello = '$name'\n[en]\nhello = '$name'", hello=set())
-
-
 def test_files_that_cannot_be_read_are_told() -> None:
     """Another encoding, a missing file, a folder; a byte order mark does no harm."""
     Path("sjis.toml").write_bytes("name = '怒り'".encode("shift_jis"))
@@ -80,13 +66,6 @@ def test_files_that_cannot_be_read_are_told() -> None:
 def test_values_are_filled_in_as_they_are(value: str) -> None:
     """A dollar or a brace in what someone said is never taken for a variable."""
     assert render("<${said}> $$5", said=value) == f"<{value}> $5"
-
-
-def test_a_rendered_prompt_has_no_margins() -> None:
-    """Line breaks next to ''' are not sent."""
-    assert render("\n  one\n  $two\n\n", two="2") == "one\n  2"
-    with pytest.raises(KeyError):
-        render("$two")
 
 
 @given(tag=st.sampled_from(["answer", "passage"]), text=TEXT)

@@ -3,8 +3,6 @@
 from datetime import date, datetime, time, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.data.workbooks import cell_text
 
@@ -64,21 +62,3 @@ def test_other_formats_give_the_plain_number(number_format: str) -> None:
 def test_other_values(value: object, shown: str) -> None:
     """Dates are ISO 8601, hours go beyond 24, texts stay, escapes are undone."""
     assert cell_text(value) == shown
-
-
-@given(
-    value=st.integers() | st.floats(),
-    number_format=st.text('0#,.%"\\[]$-_*;?@E円 G', max_size=12),
-)
-def test_any_number_in_any_format(value: float, number_format: str) -> None:
-    """Every number in every format is some text."""
-    assert cell_text(value, number_format).strip()
-
-
-@given(value=st.integers(0, 10**12), zeros=st.integers(1, 20))
-def test_zeros_pad(value: int, zeros: int) -> None:
-    """A format of zeros pads to its length and keeps the number."""
-    shown = cell_text(value, "0" * zeros)
-
-    assert int(shown) == value
-    assert len(shown) == max(zeros, len(str(value)))

@@ -4,7 +4,6 @@ import gzip
 import json
 import shutil
 import sys
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from simulator.core.errors import InputError
 from simulator.data.documents import MAX_LENGTH
 from simulator.data.knowledge import read_knowledge, unread_files
 from tests.case_files import as_workbook
-from tests.paths import FIXTURES, ROOT
+from tests.paths import FIXTURES
 
 GUIDE = FIXTURES / "guide.pdf"
 
@@ -29,16 +28,6 @@ def grown(folder: Path, **files: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder
-
-
-def test_bundled_knowledge() -> None:
-    """The demo's passages are called by folder and file, one per file, in both languages."""
-    passages = {passage.id: passage for passage in read_knowledge(ROOT / "demo" / "knowledge")}
-
-    assert passages["ja/01-fibre-plans"].text.startswith("# ミズナラ光の料金プラン")
-    assert passages["ja/01-fibre-plans"].source == "ja/01-fibre-plans.md"
-    assert {name.split("/")[0] for name in passages} == {"ja", "en"}
-    assert not [name for name in passages if "#" in name]
 
 
 def test_folder(tmp_path: Path) -> None:
@@ -64,16 +53,6 @@ def test_folder(tmp_path: Path) -> None:
         ("row-1", "E", "d.jsonl"),
     ]
     assert unread_files(tmp_path) == ()
-
-
-def test_single_file(tmp_path: Path) -> None:
-    """A file alone is a knowledge base; its passages are called by its name."""
-    grown(tmp_path, 料金_md="# 料金\n\n" + "説明です。\n\n" * 200)
-
-    ids = [passage.id for passage in read_knowledge(tmp_path / "料金.md")]
-
-    assert ids[:2] == ["料金", "料金#2"]
-    assert len(ids) == len(set(ids)) > 2
 
 
 def test_skipped_files_are_named(tmp_path: Path) -> None:
@@ -178,31 +157,6 @@ def test_questions_and_answers(tmp_path: Path) -> None:
     assert (passage.id, passage.text, passage.source) == ("001", "解約は?\n20日までです", "faq.csv")
 
 
-def test_same_name_with_two_suffixes(tmp_path: Path) -> None:
-    """When a.html stands beside a.md, the second keeps its suffix in its id."""
-    grown(tmp_path, a_html="<p>x</p>", a_md="y", a_txt="z")
-
-    assert [passage.id for passage in read_knowledge(tmp_path)] == ["a", "a.md", "a.txt"]
-
-
-def test_decomposed_file_names(tmp_path: Path) -> None:
-    """A file name as macOS stores it gives the id as people type it."""
-    (tmp_path / unicodedata.normalize("NFD", "ガイド.md")).write_text("x", encoding="utf-8")
-
-    assert [passage.id for passage in read_knowledge(tmp_path)] == [unicodedata.normalize("NFC", "ガイド")]
-
-
-def test_passages_are_read_as_they_are_used(tmp_path: Path) -> None:
-    """The first passages are there before a mistake further down is met."""
-    grown(tmp_path, a_md="A", b_jsonl='{"text": "B"}\n{')
-    passages = read_knowledge(tmp_path)
-
-    assert next(passages).text == "A"
-    assert next(passages).text == "B"
-    with pytest.raises(InputError, match=r"b\.jsonl, line 2: not valid JSON"):
-        next(passages)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -234,14 +188,6 @@ def test_mistakes(tmp_path: Path, name: str, text: str, message: str) -> None:
 
     assert message in str(caught.value)
     assert str(tmp_path) in str(caught.value)
-
-
-def test_missing_knowledge(tmp_path: Path) -> None:
-    """A wrong path is told at once, before the first passage is asked for."""
-    with pytest.raises(InputError, match="no such file or folder"):
-        read_knowledge(tmp_path / "none")
-    with pytest.raises(InputError, match="no readable files"):
-        read_knowledge(tmp_path)
 
 
 def test_links_are_no_trap(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Multiple-choice files in the layouts that they come in."""
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +111,6 @@ def test_wrong_rows_are_named(tmp_path: Path, row: str, what: str) -> None:
     assert str(path) in refusal(path)
 
 
-@pytest.mark.parametrize(("choice", "answer", "column"), [(["x"], "A", "A"), ("x", ["x"], "answer")])
-def test_lists_are_no_choices(tmp_path: Path, choice: Any, answer: Any, column: str) -> None:
-    """A list under a choice, or as the right one, is named like any other mistake."""
-    path = saved(tmp_path, json.dumps({"question": "q?", "A": choice, "B": "y", "answer": answer}), "a.jsonl")
-
-    assert f"line 1: column '{column}': a list is not a text" in refusal(path)
-
-
 def test_other_files_stay_what_they_are(tmp_path: Path) -> None:
     """Two columns A and B may be two bots; choices without a right one are questions all the same."""
     two = saved(tmp_path, "question,A,B,reference\nq?,says one,says two,the truth\n")
@@ -134,10 +125,3 @@ def test_other_files_stay_what_they_are(tmp_path: Path) -> None:
     assert (lower.choices, lower.label) == (("x", "y", "z"), "z")
     header = read_cases(saved(tmp_path, "question,x,A\nq?,1,2\n", "b.csv"))
     assert header[0].question == "q?"
-
-
-def test_a_run_of_ours_is_read_back(tmp_path: Path) -> None:
-    """A case that was written keeps its label as it is, also where that is a letter."""
-    case = Case(id="1", question="q?", language="en", choices=("x", "y"), label="B", answer="A")
-
-    assert read_cases(saved(tmp_path, json.dumps(case.model_dump(mode="json")), "a.jsonl")) == (case,)

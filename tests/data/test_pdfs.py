@@ -70,13 +70,6 @@ def test_no_character_is_lost(tmp_path: Path, pages: list[list[str]]) -> None:
     assert "".join(text.split()) == "".join(line for page in pages for line in page)
 
 
-def test_lookalikes(tmp_path: Path) -> None:
-    """Radicals and ligatures that some writers store are the kanji and letters they look like."""
-    path = drawn(tmp_path / "a.pdf", ["⽤⽇⻑⻄⻘⻝の⼀⾔", "o\ufb03ce \ufb01bre ①～"])
-
-    assert pdf_document(path).text == "用日長西青食の一言\noffice fibre ①～"
-
-
 def test_lines_that_the_margin_did_not_break(tmp_path: Path) -> None:
     """Short lines, ends of sentences and list marks keep their line breaks."""
     lines = [

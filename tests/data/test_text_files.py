@@ -52,12 +52,6 @@ def test_cp932_text_survives_in_a_japanese_file(tmp_path: Path, text: str) -> No
     assert read_text(saved(tmp_path, text.encode("cp932"))) == text
 
 
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-def test_line_ends(tmp_path: Path, ends: str) -> None:
-    r"""Windows, Unix and old Mac line ends all become \n."""
-    assert read_text(saved(tmp_path, SAMPLE.replace("\n", ends).encode())) == SAMPLE
-
-
 def test_undecodable_byte_names_its_line(tmp_path: Path) -> None:
     """One bad byte on line 3 of a CP932 file is reported on line 3, with what to do."""
     data = "質問\n料金は\n解約".encode("cp932") + b"\xff\n"
@@ -71,18 +65,6 @@ def test_western_encoding_is_not_taken_for_japanese(tmp_path: Path, text: str) -
     """A cp1252 file is refused: CP932 would turn its quotation marks into kanji."""
     with pytest.raises(CaseFileError, match="save it as UTF-8"):
         read_text(saved(tmp_path, text.encode("cp1252")))
-
-
-def test_euc_jp_is_not_taken_for_half_width_kana(tmp_path: Path) -> None:
-    """An EUC-JP file is refused: CP932 would turn it into half-width kana."""
-    with pytest.raises(CaseFileError, match="save it as UTF-8"):
-        read_text(saved(tmp_path, "質問\nルーターの設定方法を教えてください\n".encode("euc_jp")))
-
-
-@pytest.mark.parametrize("text", ["①㈱髙～", "ｱｲｳｴｵ", "質問", "10～20", "×"])
-def test_short_cp932_files(tmp_path: Path, text: str) -> None:
-    """A few characters of CP932 are enough to be read as Japanese."""
-    assert read_text(saved(tmp_path, text.encode("cp932"))) == text
 
 
 @pytest.mark.parametrize(

@@ -199,13 +199,6 @@ def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[
     assert one(tmp_path, question="q", reference=value).references == references
 
 
-def test_an_answer_may_be_an_object(tmp_path: Path) -> None:
-    """What a bot answered in JSON is its text."""
-    case = one(tmp_path, question="q", reference={"a": 1}, answer={"a": [1, "い"]})
-
-    assert (case.references, case.answer) == ((('{"a": 1}',),), '{"a": [1, "い"]}')
-
-
 @pytest.mark.parametrize(
     ("written", "answerable", "tags"),
     [
@@ -225,12 +218,6 @@ def test_answerable(tmp_path: Path, written: str, answerable: bool | None, tags:
     case = from_cell(tmp_path, "回答可否", written)
 
     assert (case.answerable, case.tags) == (answerable, tags)
-
-
-def test_answerable_in_json(tmp_path: Path) -> None:
-    """JSON booleans and numbers are understood too."""
-    assert one(tmp_path, question="q", answerable=False).answerable is False
-    assert one(tmp_path, question="q", answerable=1).answerable is True
 
 
 @pytest.mark.parametrize(
@@ -324,12 +311,3 @@ def test_any_json_value_in_any_column(tmp_path: Path, rows: list[dict[str, Any]]
     path = saved(tmp_path, "\n".join(json.dumps({"question": "q", **row}) for row in rows), "a.jsonl")
 
     assert refusal(path).isprintable()
-
-
-@given(cell=st.text(max_size=20) | JSON.map(json.dumps), column=st.sampled_from(sorted(COLUMNS)))
-@SAME_FOLDER
-def test_any_cell_in_any_column(tmp_path: Path, cell: str, column: str) -> None:
-    """The same holds for the cells of a table."""
-    text = as_csv([{"question": "q", column: cell.encode("utf-8", "ignore").decode()}])
-
-    assert refusal(saved(tmp_path, text)).isprintable()

@@ -31,12 +31,6 @@ def test_what_is_read() -> None:
     )
 
 
-def test_heading_as_title() -> None:
-    """A page without <title> is called by its first heading."""
-    assert web_document("<h2>解約</h2>x").title == "解約"
-    assert web_document("x").title == ""
-
-
 @given(parts=st.lists(MARKUP | st.text(max_size=3), max_size=12))
 def test_broken_markup(parts: list[str]) -> None:
     """However broken the markup is, it gives some text."""

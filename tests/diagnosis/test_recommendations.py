@@ -199,19 +199,6 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     assert made.mended == (pytest.approx(mended.score) if made.foretells or not made.fixes else None)
 
 
-def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() -> None:
-    """The score is over the others, and so are gains."""
-    results, summary = run_of([[2, 2], [5]])
-    spoilt = summary.simulator.customers.model_copy(
-        update={"spoilt": (("angry/case-0#1", 2),), "handling": "exclude"}
-    )
-    told = summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=spoilt)
-    (fix,) = improvements(results, told, blamed(told, articles=("a",))).fixes
-
-    assert told.score == pytest.approx(0.7)
-    assert fix.gain == pytest.approx((1.0 - 0.4) / 2)
-
-
 def test_an_answer_that_never_came_names_the_failure() -> None:
     """A timeout is mended in the bot, not in an article."""
     results, _ = run_of([[1]])

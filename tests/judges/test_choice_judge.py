@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.choice import TEXTS, choice
-from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
-from simulator.grading.rubric import load_judge
+from judges.choice import choice
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
 from tests.paths import FIXTURES
 
@@ -177,11 +176,6 @@ def test_a_case_without_choices_is_skipped() -> None:
         assert choice(context).state == "skipped"
 
 
-def test_two_choices_that_say_the_same_are_both_right() -> None:
-    """Nobody could tell them apart."""
-    assert choice(an_exhibit("Answer: D", choices=("8", "2", "24", "24"))).value == 1
-
-
 @pytest.mark.parametrize(
     ("logprobs", "how"),
     [({"A": -3.0, "C": -0.1}, "likelihood"), ({"A": -1.0, "C": -1.0}, "answer"), ({}, "answer")],
@@ -192,12 +186,3 @@ def test_the_likeliest_letter_goes_before_the_text(logprobs: dict[str, float], h
 
     assert score.detail["stated"] == how
     assert score.value == (how == "likelihood")
-
-
-def test_it_is_on_the_shelf_and_says_what_it_says_in_both_languages() -> None:
-    """Found by its name, with the same texts in Japanese and English."""
-    tables = TEXTS._tables
-
-    assert load_judge("choice") is choice
-    assert set(tables["ja"]) == set(tables["en"])
-    assert isinstance(choice(an_exhibit()), Score)

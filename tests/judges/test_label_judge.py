@@ -3,7 +3,7 @@
 import pytest
 
 from judges.label import Reader, label
-from simulator import Answer, Case, GradingContext, InputError, Score, Turn
+from simulator import Answer, Case, GradingContext, Score, Turn
 from simulator.data.datasets import case_label_problem, label_forms, label_set_problem, labels_in, labels_of
 from simulator.grading.judge import FunctionJudge
 from tests.run_helpers import frame
@@ -144,16 +144,6 @@ async def test_the_judge_is_given_the_labels_of_the_row() -> None:
 
     assert (await judging(shown, ()))[0].detail["predicted"] == "普通"
     assert (await judging(own, ()))[0].detail["predicted"] == "普通です"
-
-
-def test_a_judge_that_asks_for_what_there_is_not() -> None:
-    """The error lists `labels` among what there is."""
-
-    def strict(shown: GradingContext, wishes: object) -> Score:
-        raise NotImplementedError
-
-    with pytest.raises(InputError, match="labels"):
-        FunctionJudge("strict", strict, {"labels": {}}, frame(), "r")
 
 
 def test_label_sets() -> None:

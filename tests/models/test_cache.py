@@ -43,14 +43,6 @@ def test_modes_read_and_write(mode: Mode, reads: bool, writes: bool) -> None:
         assert (after.get("old") is None) == writes
 
 
-def test_a_file_is_made_when_it_is_needed() -> None:
-    """A cache that is off, or that nobody asks, leaves nothing behind."""
-    with opened("off") as off, opened("on"):
-        off.put("key", BODY)
-
-    assert not cache_folder().exists()
-
-
 def test_it_lives_in_the_users_cache_folder_for_the_user_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """XDG_CACHE_HOME, LOCALAPPDATA or ~/.cache; the files have mode 0600, the folder 0700."""
     with opened() as cache:
@@ -129,24 +121,3 @@ def test_a_file_that_breaks_on_the_way_costs_no_run() -> None:
         assert cache.get("key") is None
         cache.put("key", BODY)
         cache.forget("key")
-
-
-@pytest.mark.parametrize("row", ["no JSON", b"\xff\xfe", "[]", "null", "5", None])
-def test_a_row_that_is_no_answer_is_none(row: Any) -> None:
-    """Rows of another program are not read as answers."""
-    with opened() as cache:
-        cache.put("key", BODY)
-    file = sqlite3.connect(cache_folder() / "responses.sqlite")
-    with file:
-        file.execute("PRAGMA ignore_check_constraints = 1")
-        file.execute("UPDATE responses SET body = ? WHERE ? IS NOT NULL", (row if row is not None else 0, 1))
-    file.close()
-    with opened() as cache:
-        assert cache.get("key") is None
-
-
-def test_two_processes_share_it() -> None:
-    """What one run keeps, another that is open at the same time reads."""
-    with opened() as one, opened() as other:
-        one.put("key", BODY)
-        assert other.get("key") == BODY

@@ -1,9 +1,6 @@
 """Calls to an endpoint: the forms in which a reply is asked for, what is charged, kept and shared."""
 
 import asyncio
-import gc
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,29 +83,6 @@ async def test_an_address_may_end_in_a_query() -> None:
         assert await verdict(model_at(f"{server.url}?api-version=7", made)) == FILLED
 
 
-async def test_a_late_refusal_takes_nothing_back() -> None:
-    """A call that is refused the schema after others have come to plain text goes on with plain text."""
-    refused = error(400, "response_format is not supported", param="response_format")
-    arrived = asyncio.Event()
-
-    def reply(body: dict[str, Any]) -> str | Reply:
-        if "response_format" not in body:
-            return GOOD
-        first = not arrived.is_set()
-        arrived.set()
-        return replace(refused, delay=0.4) if first else refused
-
-    async with OpenAIServer(reply) as server, connected() as made:
-        model = model_at(server, made)
-        first = asyncio.create_task(verdict(model))
-        await arrived.wait()
-        await verdict(model)
-        assert not first.done()
-        await first
-
-    assert formats(server) == ["json_schema", "json_schema", "json_object", "text", "text"]
-
-
 @pytest.mark.parametrize("reply", [error(400, "No."), error(400, "Bad temperature.", param="temperature")])
 async def test_a_refusal_that_teaches_nothing_is_a_failure(reply: Reply) -> None:
     """What cannot be left out, or has been left out already, is not asked for again."""
@@ -147,15 +121,6 @@ async def test_a_second_malformed_reply_is_a_failure_that_keeps_it(said: str) ->
     assert (met.value.failure.kind, met.value.raw) == ("malformed", said)
     assert server.counts["chat"] == 4
     assert [m["content"] for m in server.requests[1].body["messages"]][1] == (said or "-")
-
-
-async def test_a_mended_reply_is_kept_together_with_the_first() -> None:
-    """A run repeated from the cache asks nothing, also where a reply had to be asked for twice."""
-    async with OpenAIServer(script(["hm", GOOD])) as server, connected(cache=ResponseCache("on")) as made:
-        assert await verdict(model_at(server, made)) == FILLED
-        assert await verdict(model_at(server, made)) == FILLED
-
-    assert server.counts["chat"] == 2
 
 
 async def test_every_answered_call_is_charged_once() -> None:
@@ -254,29 +219,6 @@ async def test_a_cancelled_call_gives_its_place_back() -> None:
 
         assert await verdict(model) == FILLED
         assert made.limiter(model.endpoint).active == 0
-
-
-async def test_connections_close_without_warnings() -> None:
-    """Nothing is left open, whatever became of the calls."""
-    async with OpenAIServer(script([Reply(close=True), Reply(status=401)])) as server, connected() as made:
-        with pytest.raises(ModelFailure):
-            await verdict(model_at(server, made))
-    gc.collect()
-
-
-async def test_halves_of_characters_do_no_harm() -> None:
-    """A reply with a lone surrogate can be kept, read and shown to the model again."""
-    body = json.dumps({"choices": [{"message": {"content": "\ud83d no JSON"}}]}).encode()
-    async with (
-        OpenAIServer(lambda _: Reply(body=body)) as server,
-        connected(cache=ResponseCache("on")) as made,
-    ):
-        text, _ = await model_at(server, made).say(ASKED)
-        again, _ = await model_at(server, made).say(ASKED)
-        with pytest.raises(MalformedReply):
-            await verdict(model_at(server, made))
-
-    assert text == again == "\ufffd no JSON"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -253,23 +253,6 @@ async def test_content_may_be_empty_or_in_parts(content: Any, text: str) -> None
     assert server.counts["chat"] == (1 if text else 2)
 
 
-async def test_embeddings_come_packed_or_as_numbers() -> None:
-    """Base64 is asked for; a list of numbers is read as well, in whatever order the rows come."""
-    listed = {"data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5]}]}
-    plain = Reply(body=json.dumps(listed).encode())
-    vectors: list[Any] = [[[1.0, 0.5], [0.0, 1.0]], plain]
-    async with OpenAIServer(embed=script(vectors)) as server, connected() as made:
-        model = model_at(server, made, role="embed")
-        packed, numbers = [await model.embed(["一", "二"]) for _ in range(2)]
-
-    assert packed == numbers == [[1.0, 0.5], [0.0, 1.0]]
-    assert server.requests[0].body == {
-        "model": "fake-chat",
-        "input": ["一", "二"],
-        "encoding_format": "base64",
-    }
-
-
 async def test_an_endpoint_without_base64_is_asked_for_numbers() -> None:
     """The refused encoding is left out from then on; usage is charged to the role, cached calls are free."""
     refused = error(400, "Unknown parameter: 'encoding_format'.", param="encoding_format")

@@ -107,15 +107,6 @@ def test_a_key_is_sent_only_where_it_belongs(environ: dict[str, str], key: str) 
         environ.get("OPENAI_BASE_URL", OPENAI)), key)  # fmt: skip
 
 
-def test_flags_go_before_the_environment() -> None:
-    """--judge-model over REHEARSAL_JUDGE_MODEL over the default."""
-    environ = {"OPENAI_API_KEY": "k", "REHEARSAL_JUDGE_MODEL": "from-environment"}
-
-    assert endpoints(Settings(judge_model="from-flag"), environ)["judge"] == endpoints(
-        Settings(), environ | {"REHEARSAL_JUDGE_MODEL": "from-flag"}
-    )["judge"]  # fmt: skip
-
-
 MISTYPED = [
     "localhost:11434/v1", "ftp://x/v1", "http://", "https:///v1", "http://[::1/v1", "x", "http://host:99999/v1",
     "http://host:port/v1", "https://me:hunter2@host/v1", "me:hunter2@host?code=hunter2",

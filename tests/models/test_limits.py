@@ -42,18 +42,6 @@ class Call:
         await at_rest()
 
 
-async def test_dialogue_goes_first_then_whoever_came_first() -> None:
-    """Priority before arrival."""
-    limiter, order = Limiter(1), list[str]()
-    waiting = [("running", GRADING), ("g1", GRADING), ("d1", DIALOGUE), ("g2", GRADING), ("d2", DIALOGUE)]
-    calls = {name: Call(limiter, priority, order, name) for name, priority in waiting}
-    await at_rest()
-    for name in ("running", "d1", "d2", "g1", "g2"):
-        await calls[name].end()
-
-    assert order == ["running", "d1", "d2", "g1", "g2"]
-
-
 async def test_a_refusal_halves_the_room_once_per_round() -> None:
     """Refusals of calls that were in flight together count once; those that began later count again."""
     limiter, order = Limiter(8), list[str]()
@@ -72,14 +60,6 @@ async def test_a_refusal_halves_the_room_once_per_round() -> None:
     limiter.refused(later.place)
     assert limiter.allowed == 2
     await later.end()
-
-
-async def test_at_least_one_call_is_always_allowed() -> None:
-    """However often it is refused."""
-    limiter = Limiter(3)
-    for moment in range(10):
-        limiter.refused(Permit(float("inf")))
-        assert limiter.allowed >= 1, moment
 
 
 async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
@@ -235,19 +215,3 @@ def test_a_large_call_of_the_dialogue_is_not_overtaken_for_ever() -> None:
     large, small = run_virtually(main())
     assert large < MINUTE + 1
     assert min(small) >= large
-
-
-def test_one_models_limit_holds_up_no_other_model() -> None:
-    """Who has no tokens left waits alone."""
-
-    async def main() -> tuple[float, float]:
-        limiter, spent = Limiter(4), Rates([Window(TOKENS, 100)])
-        await _timed(limiter, spent, DIALOGUE, tokens=100)
-        waiting = asyncio.create_task(_timed(limiter, spent, DIALOGUE, tokens=100))
-        await asyncio.sleep(0)
-        free = [await _timed(limiter, Rates()) for _ in range(3)]
-        return max(free), await waiting
-
-    free, waited = run_virtually(main())
-    assert free < 2
-    assert waited >= 60

@@ -10,7 +10,6 @@ from tenacity import RetryCallState
 from tenacity.wait import wait_base
 
 from simulator import Answer, Query
-from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure
 from simulator.runner.conversation import ask
@@ -62,13 +61,6 @@ class Broken(wait_base):
         raise ZeroDivisionError
 
 
-async def test_a_mistake_of_ours_is_no_failure_of_the_endpoint() -> None:
-    """Only what the client raises is converted."""
-    async with RawServer(b"") as server, connected(wait=Broken()) as made:
-        with pytest.raises(ZeroDivisionError):
-            await model_at(server.url, made).say(ASKED)
-
-
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
     """Whichever way a bot is asked: a kind, and a line that says what came."""
@@ -112,19 +104,3 @@ def roles(monkeypatch: pytest.MonkeyPatch, broken: str, name: str) -> Iterator[N
             monkeypatch.setenv(f"REHEARSAL_{role.upper()}_URL", url)
             monkeypatch.setenv(f"REHEARSAL_{role.upper()}_KEY", "key")
         yield
-
-
-@pytest.mark.parametrize("name", SLIPS)
-def test_doctor_says_it_in_a_line(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Model and bot: what is wrong, beside what works, and exit code 2."""
-    with roles(monkeypatch, "judge", name), serve(MALFORMED[name]) as bot:
-        code = main(["doctor", "--adapter", "http", "--set", f"url={bot.url}", "--set", "answer=answer"])
-    told = capsys.readouterr()
-    lines = [line for line in told.out.splitlines() if line.startswith("NOT OK")]
-
-    assert code == 2
-    assert [line[7:18].strip() for line in lines] == ["judge model", "bot"]
-    assert all("HTTP" in line for line in lines)
-    assert "Traceback" not in told.out + told.err

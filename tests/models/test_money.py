@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, load_settings, stored_settings
+from simulator.core.settings import JPY_PER_USD, Price, Settings, load_settings, stored_settings
 
 
 def loaded(**flags: Any) -> Settings:
@@ -30,14 +30,6 @@ def test_what_is_no_amount_is_refused(written: str) -> None:
     """In one line that begins with the flag."""
     with pytest.raises(InputError, match=r"^--budget "):
         loaded(budget=written)
-
-
-def test_the_rate_is_a_setting() -> None:
-    """And what was bought with it stays in the run in dollars."""
-    settings = loaded(budget="800円", jpy_per_usd="160")
-
-    assert settings.budget == pytest.approx(5)
-    assert stored_settings(settings.stored_values()).budget == pytest.approx(5)
 
 
 def test_own_prices_come_from_tables_and_files() -> None:
@@ -69,10 +61,3 @@ def test_prices_that_make_no_sense_are_told(text: str | None, said: str) -> None
 
     assert said in str(met.value)
     assert "\n" not in str(met.value)
-
-
-def test_small_amounts_are_shown() -> None:
-    """They are not 0.00."""
-    assert [dollars(each) for each in (0, 1e-9, 0.0031, 0.5, 12.345)] == [
-        "0.00", "<0.0001", "0.0031", "0.50", "12.35",
-    ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from tenacity import wait_fixed
 
 from rag_adapters._limits import Limits, within
 from simulator import Answer, Query, Transient
-from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.messages import shown
@@ -20,14 +18,11 @@ from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
 from simulator.models.limiter import Limiter, Rates, RetryAfter
 from simulator.models.patience import Notices, Patience
-from simulator.storage.run_file import find_run, read_run
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
-from tests.servers.malformed import RawServer, ok
-from tests.servers.openai import OpenAIServer, script, serve
+from tests.servers.openai import OpenAIServer
 from tests.virtual_time import run_virtually
 
-LATER = Reply(status=429, headers={"retry-after": "86400"})
 QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 
 
@@ -55,17 +50,6 @@ async def test_to_be_asked_again_tomorrow_is_a_failure_at_once(status: int) -> N
     assert "86,400 秒待つように" in shown(met.value.message, "ja")
 
 
-async def test_one_who_is_told_to_wait_for_ever_holds_up_nobody() -> None:
-    """Each call finds out for itself: those behind it do not wait for a day that nobody has."""
-    replies = script([LATER], lambda _: GOOD)
-    async with OpenAIServer(replies) as server, connected(calls=1, wait=RetryAfter(float("inf"))) as made:
-        models = [model_at(server, made).say([{"role": "user", "content": str(n)}]) for n in range(4)]
-        async with asyncio.timeout(20):
-            found = await asyncio.gather(*models, return_exceptions=True)
-
-    assert sorted(type(each).__name__ for each in found) == ["OutOfPatience", *["tuple"] * 3]
-
-
 async def test_attempts_and_waits_together_are_bounded() -> None:
     """Six attempts would take .6 s and more; the call is over after its .3 s, and says why."""
     busy = Reply(status=503, delay=0.05)
@@ -86,17 +70,6 @@ async def test_an_attempt_is_cut_where_patience_ends() -> None:
         async with asyncio.timeout(20):
             with pytest.raises(ModelFailure, match=r"no reply within 0\.2 s"):
                 await model_at(server, made).say(ASKED)
-
-
-async def test_embeddings_out_of_patience_are_not_split_up() -> None:
-    """Each half would have patience of its own, and each quarter."""
-    async with OpenAIServer(embed=lambda _: Reply(delay=3600)) as server, connected() as made:
-        made.patience = 0.2
-        model = model_at(server, made, role="embed")
-        found = await asyncio.gather(*(model.embed([f"{n}"]) for n in range(8)), return_exceptions=True)
-
-    assert {type(each) for each in found} == {OutOfPatience}
-    assert server.counts["embeddings"] == 1
 
 
 async def test_waiting_for_a_place_of_our_own_costs_nothing() -> None:
@@ -135,30 +108,6 @@ def test_what_a_429_holds_up_counts() -> None:
     assert waited == pytest.approx(30, abs=0.1)
 
 
-def test_a_call_held_up_again_and_again_gives_up() -> None:
-    """Others meet one 429 after the other; those that wait behind them have an end, too."""
-
-    async def main() -> float:
-        loop = asyncio.get_running_loop()
-        limiter, rates = Limiter(1), Rates()
-        began = loop.time()
-
-        async def refused() -> None:
-            for _ in range(20):
-                rates.pause.hold(50, loop.time())
-                await asyncio.sleep(49)
-
-        others = asyncio.create_task(refused())
-        await asyncio.sleep(0)
-        with pytest.raises(NoAnswer):
-            await place(limiter, rates, Patience(120))
-        others.cancel()
-        limiter.close()
-        return loop.time() - began
-
-    assert 70 <= run_virtually(main()) <= 121
-
-
 def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for all calls that wait for an endpoint; short waits are not worth any."""
 
@@ -193,27 +142,6 @@ def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -
     run_virtually(main())
 
     assert capsys.readouterr().err == "waiting 40 s: the endpoint is full\n"
-
-
-def test_a_run_that_is_told_to_come_back_tomorrow_ends_today(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The grades have failed, each with its reason, and the run can be resumed tomorrow."""
-    Path("bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
-    Path("cases.jsonl").write_text(json.dumps({"question": "料金は？", "language": "ja"}), encoding="utf-8")
-    given = ["--cases", "cases.jsonl", "--adapter", "bot.py:answer", "--turns", "1", "--judges", "turn"]
-    with serve() as user, serve(lambda _: LATER) as judge:
-        for role, server in (("USER", user), ("JUDGE", judge)):
-            monkeypatch.setenv(f"REHEARSAL_{role}_URL", server.url)
-            monkeypatch.setenv(f"REHEARSAL_{role}_KEY", "key")
-        started = time.monotonic()
-        code = main([*given, "--persona", "angry", "--timeout", "3"])
-    results = read_run(find_run("latest", Path("runs")))
-    capsys.readouterr()
-
-    assert (code, judge.counts["chat"]) == (3, 1)
-    assert time.monotonic() - started < 60
-    assert ["86,400 s" in str(score.detail) + score.reason for score in results.scores] == [True]
 
 
 async def asked(bot: Any) -> Answer | Transient:
@@ -252,16 +180,3 @@ async def test_a_bot_has_the_patience_of_its_run() -> None:
 
     assert patient.patience == 7
     assert not hasattr(plain, "patience")
-
-
-@pytest.mark.parametrize("asked_for", ["2", "Wed, 21 Oct 2015 07:28:02 GMT"])
-async def test_a_bot_may_say_when_as_a_date(asked_for: str) -> None:
-    """By the clock of the bot, where it tells what that shows."""
-    headers = (f"Retry-After: {asked_for}".encode(), b"Date: Wed, 21 Oct 2015 07:28:00 GMT")
-    async with RawServer(ok(b"{}", *headers, status=b"503 Busy")) as server:
-        for adapter, given in (("http", {"answer": "a"}), ("openai_chat", {"model": "m"})):
-            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            failure = await asked(rag)
-            await rag.aclose()
-            assert isinstance(failure, Transient)
-            assert failure.wait == 2

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from simulator.models.limiter import (
     LONGEST_REPORTED_WAIT,
-    MINUTE,
     REQUESTS,
     TOKENS,
     Bucket,
@@ -46,14 +45,6 @@ def test_no_minute_takes_more_than_is_given(most: int, calls: list[tuple[float, 
         assert within <= most or within == amount, "only one that is larger than the limit, and alone"
 
 
-def test_a_full_minute_is_used_at_once() -> None:
-    """All of a minute's requests may go together; the next one when the first is a minute old."""
-    window = Window(REQUESTS, 3)
-    assert [window.delay(1, 0.0) for _ in range(3) if window.take(1, 0.0)] == [0, 0, MINUTE]
-    assert window.delay(1, 20.0) == MINUTE - 20
-    assert window.delay(1, MINUTE) == 0
-
-
 def test_estimates_are_corrected_by_what_was_used() -> None:
     """A call that took fewer tokens than estimated makes room at once; one that failed took none."""
     rates = Rates([Window(TOKENS, 1000)])
@@ -88,17 +79,6 @@ def test_calls_slow_down_before_they_are_refused() -> None:
 
     assert list(rates.delays(0, 0.0).values()) == [pytest.approx(1)]
     assert not rates.delays(0, 1.01)
-
-
-def test_calls_sent_after_the_answered_one_are_counted() -> None:
-    """Its figures do not know of them."""
-    rates = Rates()
-    first = rates.take(100, 0.0)
-    rates.take(100, 0.0)
-    rates.take(100, 0.0)
-    rates.update(first, headers("requests", 60, 2, "58s") | headers("tokens", 1000, 300, "42s"), 0.0)
-
-    assert len(rates.delays(101, 0.0)) == 2
 
 
 def test_an_answer_that_comes_late_tells_nothing_new() -> None:
@@ -142,16 +122,6 @@ def test_headers_that_make_no_sense_are_not_believed(limit: str, left: str) -> N
 def test_durations_are_read_as_endpoints_write_them(text: str, seconds: float | None) -> None:
     """Words of OpenAI, Groq and Azure."""
     assert seconds_in(text) == (None if seconds is None else pytest.approx(seconds))
-
-
-def test_a_pause_holds_all_calls_to_the_model() -> None:
-    """After 429 with Retry-After nobody else runs into the same wall."""
-    rates = Rates()
-    rates.pause.hold(wait_asked_for({"retry-after": "7"}) or 0, 100.0)
-    assert list(rates.delays(0, 101.0).values()) == [6]
-    rates.pause.hold(1, 101.0)
-    assert list(rates.delays(0, 102.0).values()) == [5]
-    assert not rates.delays(0, 107.0)
 
 
 def test_milliseconds_are_more_exact_than_seconds() -> None:

@@ -50,18 +50,6 @@ async def test_a_models_key_goes_to_no_other_host(status: bytes, role: Any) -> N
     assert KEY.encode() in server.requests[0]
 
 
-@pytest.mark.parametrize(
-    "to", ["/elsewhere", "http://localhost:{port}/v1", "https://127.0.0.1:{port}/v1", "//x", ""]
-)
-async def test_nor_is_one_at_the_same_host_followed(to: str) -> None:
-    """The address in the settings is where a request ends; another scheme or name is another host anyway."""
-    async with RawServer(lambda _: leading(to.format(port=server.port))) as server, connected() as made:
-        with pytest.raises(AccessDenied, match=r"307: the endpoint has moved to .* which is not followed"):
-            await model_at(server.url, made).say(ASKED)
-
-    assert len(server.requests) == 1
-
-
 async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answered at once or as a stream."""
     monkeypatch.setenv("REHEARSAL_BOT_KEY", SECRET)

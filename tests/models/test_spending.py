@@ -4,7 +4,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
-from simulator.core.types import Role, Spending, Usage
+from simulator.core.types import Spending, Usage
 from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
 from tests.sample_runs import rehearsed
 
@@ -78,20 +78,6 @@ async def test_a_call_without_a_reply_is_held_against_the_budget() -> None:
         pass
 
 
-def test_roles_are_counted_apart() -> None:
-    """Calls, tokens and money of each role, on top of what an interrupted run had spent."""
-    ledger = Ledger({"user": Spending(calls=2, tokens_in=5, tokens_out=1, cost_usd=0.5)})
-    ledger.charge("user", Usage(model=PRICED, tokens_in=10, tokens_out=3))
-    ledger.charge("judge", Usage(model=PRICED, tokens_in=7, tokens_out=2))
-
-    user = ledger.roles["user"]
-    assert (user.calls, user.tokens_in, user.tokens_out) == (3, 15, 4)
-    assert user.cost_usd == pytest.approx(
-        0.5 + (cost_usd(Usage(model=PRICED, tokens_in=10, tokens_out=3)) or 0)
-    )
-    assert ledger.roles["judge"].calls == 1
-
-
 def test_a_cached_call_costs_nothing() -> None:
     """It is counted, but neither its tokens nor its price are, known or not."""
     ledger = Ledger({})
@@ -99,17 +85,6 @@ def test_a_cached_call_costs_nothing() -> None:
 
     assert ledger.roles["judge"] == Spending(cached=1, cost_usd=0.0)
     assert ledger.spent.cost_usd == 0
-
-
-def test_every_charge_is_recorded() -> None:
-    """The run file is told of each call as it happens."""
-    told: list[tuple[Role, Usage, bool, float | None]] = []
-    ledger = Ledger({})
-    ledger.record = lambda *call: told.append(call)
-    ledger.charge("embed", used(model=UNPRICED))
-    ledger.charge("embed", used(), cached=True)
-
-    assert told == [("embed", used(model=UNPRICED), False, None), ("embed", used(), True, 0.0)]
 
 
 BODY = {"model": PRICED, "messages": [{"role": "user", "content": "?" * 1000}]}

@@ -1,6 +1,5 @@
 """The bundled bot, offline and with a model."""
 
-import asyncio
 import inspect
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_adapters import demo
-from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage
+from simulator import Answer, Bot, InputError, Message, Query, Usage
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
 EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
@@ -74,14 +73,6 @@ def test_it_refuses_what_is_not_in_its_material(bundled: Bot, query: Query) -> N
     assert len(answer.passages) == 4
 
 
-def test_it_thanks_the_customer_once(bundled: Bot) -> None:
-    """Only the first answer begins with thanks."""
-    history = (Message(role="user", content=JA.text), Message(role="assistant", content="4,180円です。"))
-
-    assert bundled(JA).text.startswith("お問い合わせありがとうございます。")
-    assert "ありがとうございます" not in bundled(JA.model_copy(update={"history": history})).text
-
-
 def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Bot) -> None:
     """Who gets it? The cashback that was asked about a turn earlier is found again."""
     before = (
@@ -93,35 +84,6 @@ def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled
 
     assert alone.passages[0].id != "ja/14-campaigns"
     assert following.passages[0].id == "ja/14-campaigns"
-
-
-def test_ones_own_texts(tmp_path: Path) -> None:
-    """Any folder will do; all its passages are searched, whatever the language."""
-    folder = knowledge(
-        tmp_path, returns="# 返品\n返品は到着後30日以内に承ります", fees="Shipping costs 500 yen"
-    )
-    bot = demo.connect(knowledge=folder, top=1)
-
-    assert bot(Query(text="返品は何日以内ですか", language="ja")).text.endswith(
-        "返品は到着後30日以内に承ります。"
-    )
-    assert bot(Query(text="shipping costs", language="en")).text.endswith("Shipping costs 500 yen.")
-
-
-def test_languages_are_kept_apart_only_when_every_id_names_one() -> None:
-    """`ja/` and `en/` are languages; a third folder means that folders are subjects."""
-    japanese, english, other = (Passage(id=f"{name}/a", text=name) for name in ("ja", "en", "faq"))
-
-    assert demo.by_language([japanese, english]) == {"ja": [japanese], "en": [english]}
-    assert demo.by_language([japanese, other]) == {"": [japanese, other]}
-
-
-def test_a_language_without_texts_gets_the_others(tmp_path: Path) -> None:
-    """A Japanese knowledge base can be asked in English."""
-    (tmp_path / "ja").mkdir()
-    (tmp_path / "ja" / "a.md").write_text("Wi-Fi 7に対応しています。", encoding="utf-8")
-
-    assert demo.connect(knowledge=str(tmp_path))(EN).passages[0].id == "ja/a"
 
 
 async def test_with_a_model_the_material_is_in_the_prompt() -> None:
@@ -144,24 +106,6 @@ async def test_with_a_model_the_material_is_in_the_prompt() -> None:
     assert seen[1]["content"] == "前の質問 $x"
     assert all(passage.text in seen[3]["content"] for passage in answer.passages)
     assert seen[3]["content"].endswith(JA.text)
-
-
-async def test_a_models_failure_is_not_hidden() -> None:
-    """What the model raises reaches the caller as it was."""
-
-    async def chat(_: list[dict[str, str]]) -> tuple[str, Usage]:
-        raise ConnectionError("no model")
-
-    with pytest.raises(ConnectionError, match="no model"):
-        await demo.connect(chat=chat)(EN)
-
-
-async def test_it_can_be_asked_from_many_threads(bundled: Bot) -> None:
-    """Answers do not get mixed up."""
-    queries = [JA, EN] * 20
-    answers = await asyncio.gather(*(asyncio.to_thread(bundled, query) for query in queries))
-
-    assert answers == [bundled(query) for query in queries]
 
 
 @pytest.mark.parametrize(

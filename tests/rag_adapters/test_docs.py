@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from rag_adapters import function
-from rag_adapters.http import read_template, template_names
 from simulator import Case, Query
 from simulator.cli.app import main
 from simulator.core import shelves
@@ -135,16 +134,6 @@ def test_every_http_bot_connects(root: Path, guide: str, monkeypatch: pytest.Mon
     for given in bots:
         bot: Any = asyncio.run(shelves.connect("http", given, {}))
         asyncio.run(bot.aclose())
-
-
-@pytest.mark.parametrize("guide", GUIDES)
-def test_every_template_is_described(root: Path, guide: str) -> None:
-    """With the variable that its key is read from."""
-    text = (root / "docs" / guide).read_text(encoding="utf-8")
-    for name in template_names():
-        key = re.findall(r"\$\{(\w+)\}", str(read_template(name).get("headers")))
-        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
-        assert row.endswith(f"| `{key[0]}` |" if key else "| |")
 
 
 @pytest.mark.parametrize("guide", GUIDES)

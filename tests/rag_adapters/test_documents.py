@@ -50,13 +50,6 @@ def test_langchain_documents_keep_their_id_source_and_score() -> None:
     assert found == (Passage(id="d1", text="a", source="s.md", score=0.5),)
 
 
-def test_a_scored_langchain_document_takes_the_score_of_its_pair() -> None:
-    """What `similarity_search_with_score` returns is understood."""
-    found = passages_of([(Document(page_content="a", metadata={"id": "d1"}), 0.75)])
-
-    assert found == (Passage(id="d1", text="a", score=0.75),)
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -50,34 +50,3 @@ def found(question: str, top: int = 2) -> Extract:
     """What is answered from the two passages."""
     index = build(PASSAGES)
     return extract(question, index.search(question, top), index.weighed)
-
-
-def test_the_sentence_that_says_most_of_the_question_and_the_next() -> None:
-    """An answer goes on where its first sentence ended, within the same line."""
-    assert found("解約金はいくらですか").sentences == ("解約金は4,180円です。", "2年たつとかかりません。")
-
-
-def test_sentences_keep_the_order_of_the_material() -> None:
-    """Two things asked for are answered in the order in which the passages have them."""
-    answer = found("ホーム1ギガとマンション1ギガの月額")
-
-    assert answer.sentences == ("マンション1ギガは月額4,180円です。", "ホーム1ギガは月額5,280円です。")
-
-
-def test_at_most_three_sentences() -> None:
-    """However much is asked, the answer stays short."""
-    question = "解約 20日 解約金 4,180円 機器 返却 ONU マンション1ギガ ホーム1ギガ 月額"
-
-    assert len(found(question).sentences) == 3
-
-
-def test_coverage_tells_how_much_of_the_question_was_found() -> None:
-    """All of it for a quotation, next to nothing for another subject."""
-    assert found("解約金は4,180円です。").coverage > 0.9
-    assert found("Where is the nearest station?").coverage < 0.05
-
-
-@pytest.mark.parametrize("passages", [[], [Passage(id="1", text="# 見出しだけ")]])
-def test_nothing_to_choose_from(passages: list[Passage]) -> None:
-    """Without a sentence there is no answer."""
-    assert extract("解約", passages, build(PASSAGES).weighed) == Extract((), 0.0)

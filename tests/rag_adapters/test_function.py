@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -170,14 +169,6 @@ async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -
     assert caught.value.failure.kind == kind
 
 
-@pytest.mark.parametrize("entry", ["(query, None)", "{'role': 'assistant', 'content': None}"])
-async def test_an_answer_of_an_earlier_turn_is_not_repeated(entry: str) -> None:
-    """A last entry without a text is an empty answer, although an earlier entry has one."""
-    target = bot(f"def rag(query, history, prompt): return None, [*history, {entry}], []")
-
-    assert (await asked(f"{target}:rag")).text == ""
-
-
 @pytest.mark.parametrize("keyword", ["", "async "])
 @pytest.mark.parametrize(
     ("statement", "kind", "said"),
@@ -201,33 +192,6 @@ async def test_what_a_function_raises_is_told_with_its_line(
 
     assert caught.value.failure.kind == kind
     assert str(caught.value.failure.message).startswith(said)
-
-
-async def test_a_package_and_what_lies_beside_a_file_are_found() -> None:
-    """Dotted names start where the user stands; a file finds its neighbours."""
-    bot("def answer(question): return 'from the package'", "shop/bot.py")
-    bot("", "shop/__init__.py")
-    bot("WORD = 'neighbour'", "tools/words_of_mine.py")
-    bot("from words_of_mine import WORD\ndef answer(question): return WORD", "tools/other.py")
-
-    assert (await asked("shop.bot:answer")).text == "from the package"
-    assert (await asked("tools/other.py:answer")).text == "neighbour"
-
-
-async def test_methods_of_an_object_can_be_named() -> None:
-    """`bot.py:desk.answer` is the method of an object that the module made."""
-    target = bot("class Desk:\n    def answer(self, question): return 'desk'\ndesk = Desk()")
-
-    assert (await asked(f"{target}:desk.answer")).text == "desk"
-
-
-def test_a_file_is_loaded_once() -> None:
-    """A bot that takes minutes to load is not loaded again for the second connection."""
-    target = bot("import threading\nthreading.loads = getattr(threading, 'loads', 0) + 1\ndef f(q): return q")
-    connect(target=f"{target}:f")
-    connect(target=f"{target}:f")
-
-    assert vars(threading).pop("loads") == 1
 
 
 @pytest.mark.parametrize(
@@ -268,10 +232,3 @@ async def test_slips_are_told_in_one_line(source: str, target: str, said: str, d
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("target", ["bot.py", ":f", "bot.py:"])
-def test_a_target_has_two_parts(target: str) -> None:
-    """A file or a module, and a name in it."""
-    with pytest.raises(InputError, match=r"write file\.py:function"):
-        connect(target=target)

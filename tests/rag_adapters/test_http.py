@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rag_adapters.http import connect, headers_of
+from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion
@@ -66,23 +66,6 @@ async def test_passages_with_keys_of_their_own(server: BotServer, passages: str)
     )
 
     assert answer.passages == (Passage(id="7", text="本文"),)
-
-
-@pytest.mark.parametrize("sources", [["料金表"], "料金表", {"id": "1", "text": "料金表"}])
-async def test_passages_may_be_texts_or_a_single_one(server: BotServer, sources: Any) -> None:
-    """Whatever plainly means one passage is one."""
-    server.behaviour = lambda _: {"reply": "a", "sources": sources}
-
-    answer = await asked(server, answer="reply", passages="sources")
-
-    assert answer.passages == (Passage(id="1", text="料金表"),)
-
-
-async def test_an_answer_without_passages_is_an_answer(server: BotServer) -> None:
-    """Small talk rests on nothing: the path of the passages may lead nowhere."""
-    server.behaviour = lambda _: {"data": {"reply": "こんにちは"}}
-
-    assert (await asked(server, passages="data.sources")).passages == ()
 
 
 async def test_a_request_of_ones_own(server: BotServer) -> None:
@@ -224,24 +207,6 @@ async def test_failures_say_what_came_instead(
     assert "\n" not in found[1]
 
 
-async def test_a_reset_connection_is_an_error(server: BotServer) -> None:
-    """It was reached, but broke off."""
-    server.behaviour = bots.resets
-
-    assert (await failure(server))[0] == "error"
-
-
-async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
-    """The message names host and port, and nothing else of the address."""
-    bot = connect(url=f"http://me:pass@127.0.0.1:{unused_tcp_port}/chat?code=1", answer="a")
-    with pytest.raises(BotFailure) as caught:
-        await bot(QUERY)
-    await bot.aclose()
-
-    assert caught.value.failure.kind == "unreachable"
-    assert str(caught.value.failure.message).startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
-
-
 async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
     """Sources under another key are found out at the first answer, not in the grades."""
     server.behaviour = lambda _: {"reply": "a", "sources": [{"url": "x", "snippet": "y"}]}
@@ -293,12 +258,3 @@ def test_slips_are_found_before_the_start(
     monkeypatch.setenv("BROKEN", "a\nb")
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "reply", **settings})
-
-
-def test_headers_are_parted_where_a_name_follows() -> None:
-    """Semicolons within a value stay."""
-    assert headers_of("Content-Type: application/json; charset=utf-8; X-A: 1\nX-B: 2;") == {
-        "Content-Type": "application/json; charset=utf-8",
-        "X-A": "1",
-        "X-B": "2;",
-    }

@@ -76,16 +76,6 @@ async def test_a_token_is_kept_until_it_runs_out(
     assert len(server.forms) == tokens
 
 
-async def test_a_token_may_be_the_same_again(server: TokenServer) -> None:
-    """An endpoint gives it until it runs out; that it is masked elsewhere does not concern it."""
-    server.life, server.repeats = 0, True
-    bot = protected(server)
-    answers = [await bot(QUERY) for _ in range(3)]
-    await bot.aclose()
-
-    assert {answer.text for answer in answers} == {"with ***"}
-
-
 async def test_a_refused_token_is_renewed_once(server: TokenServer) -> None:
     """All that were refused with it share the new one; the question is asked again with it."""
     bot = protected(server)
@@ -156,17 +146,6 @@ async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tc
     assert said.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
 
 
-async def test_a_proxy_passes_everything_on(server: TokenServer) -> None:
-    """The token's request as well; a name and a password come from the environment."""
-    async with ProxyServer("me:pass-word") as proxy:
-        bot = protected(server, proxy=proxy.url.replace("//", "//${PROXY_LOGIN}@"))
-        answer = await bot(QUERY)
-        await bot.aclose()
-
-    assert answer.text == "with ***"
-    assert [line.split()[1] for line in proxy.seen] == [server.token_url, server.url]
-
-
 async def test_a_proxy_tunnels_what_is_encrypted(tmp_path: Path) -> None:
     """It sees a host and a port; the certificate is the bot's."""
     async with TlsBotServer(tmp_path) as server, ProxyServer() as proxy:
@@ -217,15 +196,6 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(tmp_path: Path) ->
     assert kind == "unreachable"
     assert said.startswith(f"127.0.0.1:{server.port} is not trusted: self-signed certificate")
     assert said.endswith("; --set ca=FILE")
-
-
-async def test_a_port_without_tls_is_told_as_such() -> None:
-    """https:// where http:// is meant."""
-    async with BotServer() as server:
-        kind, said = await failure(connect(url=server.url.replace("http:", "https:"), answer="a"))
-
-    assert kind == "unreachable"
-    assert said.startswith(f"127.0.0.1:{server.port} speaks no TLS: ")
 
 
 @pytest.mark.parametrize(

@@ -69,23 +69,6 @@ async def test_the_address_of_a_job(server: JobServer, accepted: Any, poll: str,
     assert answer.text == "990円です。"
 
 
-async def test_a_variable_in_the_name_of_a_job_stays(
-    server: JobServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What comes from the environment is masked in answers, not in addresses."""
-    monkeypatch.setenv("PLACE", f"127.0.0.1:{server.port}")
-    server.accepted = {"at": f"http://127.0.0.1:{server.port}/jobs/job%2F1", "status": "queued"}
-    server.course = ({**COURSE[-1], "result": {"reply": server.url}},)
-    answer = await asked(server, url="http://${PLACE}/jobs", poll="$job", job="at")
-
-    assert answer.text == "http://***/jobs"
-
-
-async def test_without_a_condition_the_answer_is_waited_for(server: JobServer) -> None:
-    """It is done when there is something at the path of the answer."""
-    assert (await asked(server, until="")).text == "990円です。"
-
-
 async def test_a_bot_that_is_done_at_once_is_not_asked_again(server: JobServer) -> None:
     """The reply to the question may be the answer."""
     server.accepted = {**COURSE[-1], "id": "{id}"}

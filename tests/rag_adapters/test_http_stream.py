@@ -8,7 +8,6 @@ import pytest
 
 from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Passage, Query
-from tests.servers.loopback import dumps
 from tests.servers.streaming import StreamServer, event
 
 QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
@@ -42,14 +41,6 @@ async def failure(server: StreamServer, *chunks: bytes | float | None, **setting
 def pieces(*texts: str) -> bytes:
     """Events with a text each."""
     return b"".join(event({"text": text}) for text in texts)
-
-
-async def test_the_pieces_together_are_the_answer(server: StreamServer) -> None:
-    """Events without the path say nothing; what follows [DONE] is not read."""
-    answer = await asked(server, event({"id": 1}), pieces("月額", "990円", "です。"), DONE, pieces("?"))
-
-    assert answer.text == "月額990円です。"
-    assert server.requests[0].headers["accept"] == "text/event-stream, application/json"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -117,13 +108,6 @@ async def test_an_event_may_begin_anew(server: StreamServer) -> None:
 
     assert (await asked(server, *replaced, restart="event=replace")).text == "sorry"
     assert (await asked(server, *growing, restart="text")).text == "月額990円"
-
-
-async def test_what_does_not_stream_is_read_as_it_is(server: StreamServer) -> None:
-    """A server that answers at once has answered."""
-    server.content_type = "application/json"
-
-    assert (await asked(server, dumps({"text": "at once"}))).text == "at once"
 
 
 async def test_a_secret_is_masked_although_it_comes_in_pieces(

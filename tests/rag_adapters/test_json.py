@@ -1,11 +1,10 @@
 """Templates and paths of the JSON adapters."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_adapters._json import Condition, JsonPath, filled, parsed, setting, variables_in
+from rag_adapters._json import Condition, JsonPath, filled, parsed, variables_in
 from simulator import BotFailure, InputError
 
 REPLY = {
@@ -121,32 +120,7 @@ def test_a_condition_holds_or_not(condition: str, holds: bool) -> None:
     assert Condition("until", condition).holds({**REPLY, "done": True, "open": False}) is holds
 
 
-def test_variables_are_known_before_the_first_request() -> None:
-    """They are found at any depth, not in the names of fields."""
-    assert variables_in("request", {"$key": ["$question", {"b": "${TOKEN}"}]}) == {"question", "TOKEN"}
-
-
 def test_a_lone_dollar_is_refused() -> None:
     """The message says how to write a plain one."""
     with pytest.raises(InputError, match=r"lone dollar; write \$\$"):
         variables_in("request", {"a": "5 $ each"})
-
-
-def test_a_setting_can_stand_in_a_file(tmp_path: Path) -> None:
-    """`@file` is what the file says, also with a byte order mark."""
-    path = tmp_path / "request.json"
-    path.write_text('\ufeff{"message": "$question"}\n', encoding="utf-8")
-
-    assert parsed("request", f"@{path}") == {"message": "$question"}
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The message holds the setting, the file and the reason."""
-    with pytest.raises(InputError, match=r"request=@.*none\.json: the file cannot be read \(No such file"):
-        setting("request", f"@{tmp_path / 'none.json'}")
-
-
-def test_broken_json_is_named_with_its_place() -> None:
-    """The shell's part in it is mentioned, for it is the usual reason."""
-    with pytest.raises(InputError, match=r"request is not JSON: .*column 2.*single quotes"):
-        parsed("request", "{message: x}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._likelihood import Place, Token, scores_of, tokens_needed, tokens_of
+from rag_adapters._likelihood import Place, Token, scores_of, tokens_of
 from rag_adapters.openai_chat import connect
 from simulator import Answer, BotFailure, InputError, Message, Query
 from tests.servers.faults import Reply, error
@@ -104,12 +104,6 @@ def test_a_character_in_two_tokens_is_read_by_its_bytes() -> None:
     assert scores_of(places, LABELS) == {"適切": -2.0, "不適切": -0.1}
 
 
-def test_how_many_tokens_are_asked_for() -> None:
-    """A few; more where labels begin alike."""
-    assert tokens_needed(("0", "1")) == 3
-    assert tokens_needed(("問題あり", "問題なし")) == 7
-
-
 async def test_the_likeliest_label_is_the_answer() -> None:
     """One request with logprobs for the twenty likeliest tokens; the scores come with the answer."""
     likely = ({"不": -0.1, "適": -2.5},)
@@ -127,15 +121,6 @@ async def test_the_likeliest_label_is_the_answer() -> None:
         0,
     ]
     assert body["messages"][0] == {"role": "system", "content": "判定者です。"}
-
-
-@pytest.mark.parametrize("choosing", ["auto", "generation"])
-async def test_without_choices_or_by_generation_nothing_is_asked_for(choosing: str) -> None:
-    """Plain questions are asked as ever."""
-    async with OpenAIServer(lambda _: "適切") as server:
-        await asked(server, () if choosing == "auto" else LABELS, choosing=choosing)
-
-    assert "logprobs" not in server.requests[0].body
 
 
 @pytest.mark.parametrize("refusing", [False, True])
@@ -176,15 +161,6 @@ async def test_likelihood_is_refused_where_nothing_is_told() -> None:
             await asked(server, choosing="likelihood")
 
     assert server.counts["chat"] == 1
-
-
-async def test_likelihood_goes_on_where_it_is_told() -> None:
-    """One request finds out, then one for each row."""
-    likely = ({"適": -0.1, "不": -2.5},)
-    async with OpenAIServer(lambda _: Reply("適切", likely=likely)) as server:
-        answer = await asked(server, choosing="likelihood")
-
-    assert (answer.text, server.counts["chat"]) == ("適切", 2)
 
 
 async def test_an_endpoint_that_is_away_is_no_reason_to_refuse() -> None:

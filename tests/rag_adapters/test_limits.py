@@ -1,7 +1,6 @@
 """The settings that every adapter takes."""
 
 import asyncio
-import contextlib
 import inspect
 import threading
 import time
@@ -11,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._limits import LimitedBot, Limits, limited, within
-from rag_adapters.http import connect
+from rag_adapters._limits import LimitedBot, Limits, within
 from simulator import Answer, BotFailure, Case, InputError, Query, Transient
 from simulator.core import shelves
 from simulator.runner.conversation import ask
@@ -87,15 +85,6 @@ async def test_a_bot_is_asked_again_as_often_as_told(server: BotServer, status: 
     assert answer.seconds > 0
 
 
-async def test_the_last_failure_says_how_often_it_was_tried(server: BotServer) -> None:
-    """It stays of its kind."""
-    server.behaviour = failing(9, Reply(status=503, body=b"busy", headers={"retry-after": "0"}))
-    rag = await connected(server, retries="2")
-
-    assert await failure(rag(QUERY)) == ("error", "HTTP 503: busy (3 attempts)")
-    await rag.aclose()
-
-
 @pytest.mark.parametrize(
     "reply",
     [Reply(status=400), Reply(status=401), Reply(status=404), Reply(close=True), Reply(body=b"<html>")],
@@ -118,35 +107,6 @@ async def test_a_bot_that_wants_to_be_left_alone_for_long_is(server: BotServer) 
     said = "HTTP 429: later (it asks for 3,600 s before another question)"
     assert await failure(rag(QUERY)) == ("error", said)
     await rag.aclose()
-
-
-async def test_without_the_setting_nothing_is_tried_again(server: BotServer) -> None:
-    """A bot's failure is a finding."""
-    server.behaviour = failing(1, Reply(status=503))
-    rag = await connected(server)
-
-    assert await failure(rag(QUERY)) == ("error", "HTTP 503")
-    await rag.aclose()
-
-
-async def test_a_bot_that_is_not_there_yet(unused_tcp_port: int) -> None:
-    """It is tried again after half a second; by then it may be there."""
-    async with contextlib.AsyncExitStack() as stack:
-        http = connect(url=f"http://127.0.0.1:{unused_tcp_port}/chat", answer="data.reply")
-        stack.push_async_callback(http.aclose)
-
-        async def rag(query: Query) -> Answer:
-            try:
-                return await http(query)
-            except BotFailure:
-                late = BotServer(lambda _: bots.bot_reply("a"), port=unused_tcp_port)
-                await stack.enter_async_context(late)
-                raise
-
-        answer = await within(Limits(retries=1), rag)(QUERY)
-
-    assert answer.text == "a"
-    assert 0.5 <= answer.seconds < 2
 
 
 async def test_an_answer_is_waited_for_so_long(server: BotServer) -> None:
@@ -223,18 +183,6 @@ async def test_a_blocking_bot_that_wants_to_end_everything(raised: BaseException
     assert await failure(within(Limits(timeout=5), rag)(QUERY)) == ("error", said)
 
 
-async def test_a_blocking_bot_may_give_something_to_wait_for() -> None:
-    """As everywhere; texts and pairs pass as they are."""
-
-    async def later(text: str) -> tuple[str, list[str]]:
-        return text, ["s"]
-
-    def rag(query: Query) -> Any:
-        return later(query.text)
-
-    assert await within(Limits(timeout=5), rag)(QUERY) == ("料金は？", ["s"])
-
-
 async def test_a_connect_of_ones_own_can_have_them() -> None:
     """As it stands; a setting that it has itself stays its own, and what is Transient is tried again."""
     shop = """
@@ -266,24 +214,3 @@ async def connect(*, timeout: str = "own", **more: str):
     assert type(rag) is LimitedBot
     assert answer == "a"
     assert (made.timeout, made.closed, made.asked) == ("mine", True, 3)
-
-
-def test_one_wrapping_is_enough() -> None:
-    """A `connect` that takes them already stays as it is; an attribute called `limits` says nothing."""
-    connect = limited(shelves.connector("recorded"))
-
-    def own() -> None: ...
-
-    vars(own).update(limits=["east"])
-    assert limited(connect) is connect
-    assert list(inspect.signature(limited(own)).parameters) == NAMES
-
-
-async def test_a_bot_without_limits_is_left_alone() -> None:
-    """Nothing stands between it and the rehearsal; one without connections is closed in peace."""
-
-    def rag(query: Query) -> Answer:
-        return Answer(text=query.text)
-
-    assert limited(lambda: rag)() is rag
-    await LimitedBot(rag, Limits(timeout=1)).aclose()

@@ -32,24 +32,6 @@ def test_japanese_is_compared_without_spaces() -> None:
     assert shared("解約金", "光の解約金はいくらですか") == pytest.approx(1)
 
 
-def test_parts_of_a_compound_are_found() -> None:
-    """The whole counts, and its parts do."""
-    assert 0.2 < shared("two-step verification", "verification in one step") < 1
-
-
-def test_function_words_alone_are_no_word() -> None:
-    """They do not make one English question resemble another."""
-    assert shared("what is the", "is it what you want") < shared("fee", "what is the fee")
-
-
-@pytest.mark.parametrize("text", ["", "   ", "！？…", "😀", "a", "\ud800"])
-def test_texts_without_anything_to_compare(text: str) -> None:
-    """Nothing is found in them, and nothing breaks."""
-    found = grams(text)
-
-    assert len(found.codes) == len(found.weights)
-
-
 def test_places_fit_their_vector() -> None:
     """Each code stands somewhere in 0..dimensions, evenly enough."""
     codes = grams("".join(chr(0x4E00 + number) for number in range(3000))).codes

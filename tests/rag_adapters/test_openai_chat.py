@@ -77,16 +77,6 @@ async def test_the_dialogue_is_sent_as_messages() -> None:
     }
 
 
-async def test_a_system_text_from_a_file(tmp_path: Any) -> None:
-    """`@file` spares the shell a long text."""
-    path = tmp_path / "system.txt"
-    path.write_text("短く答えてください。\n", encoding="utf-8")
-    async with OpenAIServer() as server:
-        await asked(server, system=f"@{path}")
-
-    assert server.requests[0].body["messages"][0]["content"] == "短く答えてください。"
-
-
 @pytest.mark.parametrize(
     ("variables", "settings", "sent"),
     [
@@ -106,15 +96,6 @@ async def test_where_the_key_comes_from(
         await asked(server, **settings)
 
     assert server.requests[0].headers["authorization"] == f"Bearer {sent}"
-
-
-async def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OPENAI_BASE_URL serves when no url is set."""
-    async with OpenAIServer() as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        await asked(server, url="")
-
-    assert server.counts["chat"] == 1
 
 
 @pytest.mark.parametrize(
@@ -229,16 +210,6 @@ async def test_an_error_within_a_stream_is_an_error() -> None:
     assert caught.value.failure.kind == "error"
 
 
-async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
-    """The message names host and port."""
-    bot = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")
-    with pytest.raises(BotFailure, match=f"127.0.0.1:{unused_tcp_port}: ") as caught:
-        await bot(QUERY)
-    await bot.aclose()
-
-    assert caught.value.failure.kind == "unreachable"
-
-
 async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gateways repeat keys in their errors; they are masked."""
     monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
@@ -263,16 +234,3 @@ def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said):
         connect(model="m", **settings)  # type: ignore[arg-type]
-
-
-async def test_chunks_of_another_form_are_passed_over() -> None:
-    """A gateway's own chunks beside those of the model are no crash."""
-    odd = [{"choices": 3}, {"choices": ["x"]}, {"choices": [{"delta": "x"}]}, {"choices": {"delta": {}}}]
-    odd += [{"choices": [{"delta": {"content": each}}]} for each in (3, ["x"], {"text": "x"}, None)]
-    lines = [*odd, {"choices": [{"delta": {"content": "990円です。"}}]}]
-    body = "".join(f"data: {json.dumps(each)}\n\n" for each in lines).encode() + b"data: [DONE]\n\n"
-    reply = Reply(body=body, headers={"content-type": "text/event-stream"})
-    async with OpenAIServer(lambda _: reply) as server:
-        answer = await asked(server, stream=True)
-
-    assert answer.text == "990円です。"

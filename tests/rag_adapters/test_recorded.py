@@ -21,13 +21,6 @@ def test_each_question_has_its_own_answer_and_contexts() -> None:
     assert answer == Answer(text="990円です。", passages=(Passage(id="1", text="料金表"),))
 
 
-def test_a_history_of_the_case_is_no_earlier_turn() -> None:
-    """The first turn of the rehearsal may be a later one of the dialogue."""
-    answer = connect(cases=CASES)(Query(text="And then?", case="c2", history=BEFORE))
-
-    assert answer.text == "Then this."
-
-
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -80,14 +73,6 @@ def turn(text: str, earlier: int) -> Query:
     """A question of the dialogue after so many others."""
     said = (Message(role="user", content="?"), Message(role="assistant", content="!"))
     return Query(text=text, case="c4", history=(*BEFORE, *said * earlier))
-
-
-def test_a_dialogue_has_an_answer_to_each_turn() -> None:
-    """Each with its own passages; the first question may be put anew, and later ones mistyped."""
-    bot = connect(cases=(DIALOGUE,))
-
-    assert bot(turn("いくら？", 0)) == DIALOGUE.recorded[0]
-    assert bot(turn("それは税込みの料金ですか", 1)) == Answer(text="税込です。")
 
 
 @pytest.mark.parametrize(

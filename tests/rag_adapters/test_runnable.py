@@ -1,6 +1,5 @@
 """The adapter of LangChain runnables."""
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +8,8 @@ import pytest
 
 from simulator import Answer, BotFailure, InputError, Passage, Usage
 from simulator.core import shelves
-from simulator.core.shelves import module_of_file
 from simulator.runner.conversation import ask
-from tests.langchain_bot import MEMORY, PRELUDE, PRICES, QUERY, answer_of, connected, forget, write
+from tests.langchain_bot import MEMORY, PRICES, QUERY, answer_of, connected, forget, write
 
 
 @pytest.fixture(autouse=True)
@@ -104,20 +102,6 @@ async def test_a_chain_of_prompt_model_and_parser_shows_what_it_retrieved() -> N
     assert answer.passages == (PRICES,)
 
 
-async def test_a_retriever_within_a_retriever_is_its_own_affair() -> None:
-    """What the outer one gives is what the answer rests on."""
-    source = """
-        class Sieve(BaseRetriever):
-            def _get_relevant_documents(self, query, *, run_manager):
-                found = Shelf().invoke(query, config={"callbacks": run_manager.get_child()})
-                return [Document(page_content=each.page_content[:3]) for each in found]
-
-        bot = Sieve() | joined
-    """
-
-    assert (await answer_of(source)).passages == (Passage(id="1", text="マンシ"),)
-
-
 @pytest.mark.parametrize(
     "returned",
     [
@@ -185,19 +169,6 @@ async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, ret
     bot = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
 
     assert (await ask(bot, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
-
-
-async def test_a_retriever_that_finds_nothing_was_seen() -> None:
-    """The answer is a mere text, and rests on nothing that was found."""
-    source = """
-        class Bare(BaseRetriever):
-            def _get_relevant_documents(self, query, *, run_manager):
-                return []
-
-        bot = Bare() | joined | RunnableLambda(lambda text: text or "a")
-    """
-
-    assert await answer_of(source) == Answer(text="a")
 
 
 @pytest.mark.parametrize(
@@ -269,23 +240,6 @@ async def test_what_makes_a_runnable_is_called_first(source: str) -> None:
     assert (await answer_of(source)).text == "料金は？"
 
 
-async def test_many_questions_at_once_try_only_once() -> None:
-    """While the form of input is being found, the others wait; then all use it."""
-    source = """
-        seen = []
-        def f(given):
-            seen.append(type(given).__name__)
-            return given[key]
-        key = "question"
-        bot = RunnableLambda(f)
-    """
-    bot = await connected(source)
-    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
-
-    assert {answer.text for answer in answers} == {"料金は？"}
-    assert module_of_file(Path("bot.py")).seen == ["str"] + ["dict"] * 10
-
-
 @pytest.mark.parametrize(
     ("source", "kind", "said"),
     [
@@ -316,13 +270,6 @@ async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> 
     assert caught.value.failure.kind == kind
     assert said in str(caught.value.failure.message)
     assert "\n" not in str(caught.value.failure.message)
-
-
-async def test_the_line_of_the_users_own_code_is_told() -> None:
-    """Not that of the library which called it."""
-    line = PRELUDE.count("\n") + 1
-    with pytest.raises(BotFailure, match=rf"^bot.py, line {line}: KeyError: 'key'"):
-        await answer_of("def f(text: str): return {}['key']\nbot = RunnableLambda(f)")
 
 
 @pytest.mark.parametrize(

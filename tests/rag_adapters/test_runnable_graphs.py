@@ -60,17 +60,6 @@ async def test_a_graph_with_a_memory_is_told_each_line_once(name: str) -> None:
     assert [first.text, second.text, other.text] == ["1: 料金は？", "3: それで？", "3: 料金は？"]
 
 
-async def test_a_graph_without_a_memory_is_told_all_of_it() -> None:
-    """Every question comes with the dialogue before it."""
-    bot = await connected(MEMORY, "forgetful")
-
-    assert [(await bot(query)).text for query in (FIRST, QUERY, QUERY)] == [
-        "1: 料金は？",
-        "3: 料金は？",
-        "3: 料金は？",
-    ]
-
-
 async def test_an_agent_with_a_tool_that_retrieves() -> None:
     """The documents are the tool's artifact; the answer is the agent's last word."""
     source = """
@@ -146,36 +135,3 @@ async def test_a_chain_with_a_message_history_is_told_the_question_alone() -> No
     bot = await connected(source)
 
     assert [(await bot(query)).text for query in (FIRST, QUERY)] == ["1: 料金は？", "3: 料金は？"]
-
-
-async def test_a_workflow_of_the_functional_api() -> None:
-    """It takes what its function takes."""
-    source = """
-        from langgraph.func import entrypoint
-
-        @entrypoint()
-        async def bot(question: str) -> dict:
-            return {"answer": question, "documents": Shelf().invoke(question)}
-    """
-    answer = await answer_of(source)
-
-    assert (answer.text, answer.passages) == ("料金は？", (PRICES,))
-
-
-async def test_a_graph_with_a_state_of_pydantic() -> None:
-    """Its fields are known as well."""
-    source = """
-        from pydantic import BaseModel
-        from langgraph.graph import START, StateGraph
-
-        class State(BaseModel):
-            query: str
-            answer: str = ""
-
-        def reply(state):
-            return {"answer": state.query}
-
-        bot = StateGraph(State).add_node(reply).add_edge(START, "reply").compile()
-    """
-
-    assert (await answer_of(source)).text == "料金は？"

@@ -11,9 +11,7 @@ import pytest
 from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers.bot import BotServer, ReceivedQuestion
-from tests.servers.jobs import JobServer
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
-from tests.servers.streaming import StreamServer, event
 
 FIRST = Query(text="料金は？", session="run/angry/c1#0", case="c1", language="ja")
 PASSAGES = [{"id": "1", "text": "料金表", "score": 0.5}]
@@ -84,16 +82,6 @@ async def test_each_customer_keeps_a_conversation(server: PlatformServer, templa
     assert [named in request.body for request in server.requests].count(False) == 4
 
 
-async def test_what_a_moderation_puts_in_its_place_is_the_answer() -> None:
-    """What was streamed before it never was said."""
-    async with DifyServer(moderated=True) as server:
-        bot = connect(url=server.url, template="dify_stream")
-        answer = await bot(FIRST)
-        await bot.aclose()
-
-    assert answer.text == "お答えできません。"
-
-
 @pytest.mark.parametrize(
     ("server", "settings", "kind", "said"),
     [
@@ -148,33 +136,6 @@ async def test_the_plain_shape(plain: BotServer) -> None:
         "session": "s1",
         "language": "ja",
     }
-
-
-async def test_the_plain_shape_as_a_stream() -> None:
-    """Pieces of the answer, and the passages in one of them."""
-    chunks = [
-        event({"answer": "料金"}),
-        event({"answer": "は"}),
-        event({"passages": PASSAGES}),
-        event("[DONE]"),
-    ]
-    async with StreamServer(chunks) as server:
-        bot = connect(url=server.url, template="chat_stream")
-        answer = await bot(FIRST)
-        await bot.aclose()
-
-    assert (answer.text, answer.passages[0].id) == ("料金は", "1")
-
-
-async def test_the_plain_shape_as_a_job() -> None:
-    """Its condition and its address come from the template, the interval from the user."""
-    done = {"status": "done", "answer": "990円です。", "passages": PASSAGES}
-    async with JobServer([{"status": "running"}, done]) as server:
-        bot = connect(url=server.url, template="chat_job", interval=0.01)
-        answer = await bot(FIRST)
-        await bot.aclose()
-
-    assert (answer.text, answer.passages[0].id) == ("990円です。", "1")
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])

@@ -123,16 +123,6 @@ def test_every_view_has_the_table(language: Language) -> None:
     assert "n" not in sheet["choices"]["value"].text
 
 
-def test_subjects_cannot_speak_to_a_page() -> None:
-    """What a data set calls a subject is text."""
-    results = a_run([("<script>x</script>", "A", "A"), ("\x1b[31mred", "B", "A")])
-    context = a_report(results, "en")
-    page = render(results, context.summary, context.gate, "en")
-
-    assert "<script>x" not in page
-    assert "\x1b" not in page + markdown(context)
-
-
 @pytest.mark.parametrize("variant", ["", ":plain", ":assistant", ":expert", ":concise"])
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_template(variant: str, language: Language) -> None:
@@ -148,15 +138,6 @@ def test_the_template(variant: str, language: Language) -> None:
     else:
         assert "「答え: X」" in asked.user
         assert "ABCD" in asked.user
-
-
-def test_the_letter_alone() -> None:
-    """The other prompt asks for nothing else, and says among which letters it is to be chosen."""
-    case = Case(id="1", question="Which?", language="ja", choices=(*TEXTS, "and more"), label="one")
-    asked = PromptRenderer(read_prompt("letter"))(case)
-
-    assert asked.choices == tuple("ABCDE")
-    assert "ABCDE" in asked.user
 
 
 def test_a_file_end_to_end(tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,19 +39,6 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     compare(f"report_console_{language}.txt", painted(rehearsed(language), language))
 
 
-def test_more_judges_than_fit_make_a_second_table() -> None:
-    """No column is squeezed or lost; the personas lead both parts."""
-    results = rehearsed("en")
-    judges = (*JUDGES, "claims", "rouge_l", "meteor", "llm_correctness")
-    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
-    out = io.StringIO()
-    paint(summary, decide(summary, None, 1), results, "en", Console(width=80, file=out))
-    heads = [line for line in out.getvalue().splitlines() if line.startswith("Customer ")]
-
-    assert len(heads) == 2
-    assert heads[1].split() == ["Customer", "Claims", "ROUGE-L", "METEOR", "LLM", "correctness"]
-
-
 @pytest.mark.parametrize("colours", [False, True])
 def test_no_line_of_a_table_ends_in_blanks(colours: bool) -> None:
     """A line ends with its last letter, whatever the last column holds, in colour or not."""
@@ -65,24 +52,6 @@ def test_no_line_of_a_table_ends_in_blanks(colours: bool) -> None:
 
     assert [line for line in lines if line.endswith(" ")] == []
     assert lines[-4:-1] == ["Run  Note    Where", "a    replay", "b    再生    a long last one"]
-
-
-def test_stand_ins_are_named() -> None:
-    """An offline run says that no model was there, and who stood in."""
-    models = {"user": "phrases-1", "judge": "lexical-1"}
-    shown = painted(rehearsed("en", offline=True, models=models), "en", target=None)
-
-    assert "Played by offline stand-ins  Customer phrases-1, Judge lexical-1" in shown
-    assert "add --target 90 to get a verdict" in shown
-    assert "set a key to grade with a model" in shown
-
-
-def test_an_interrupted_run_says_how_to_finish_it() -> None:
-    """The command is there to be copied."""
-    shown = painted(rehearsed("en", status="interrupted"), "en")
-
-    assert "python run.py --resume 20261121-090400-mixed-3f2a" in shown
-    assert "Target 90: cannot be decided" in shown
 
 
 def test_what_a_bot_says_cannot_touch_the_terminal() -> None:
@@ -110,15 +79,6 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     out.flush()
 
     assert b"70 / 100" in raw.getvalue()
-
-
-def test_an_empty_run_can_be_painted() -> None:
-    """Nothing held, nothing graded, nothing spent."""
-    empty = rehearsed("en").model_copy(update={"conversations": (), "scores": (), "spending": {}})
-    shown = painted(empty, "en")
-
-    assert "Score No grade" in shown
-    assert "no model was called" in shown
 
 
 def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:

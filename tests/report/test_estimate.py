@@ -48,14 +48,6 @@ def test_money_comes_first() -> None:
     assert rest[-1] == "Nothing was started."
 
 
-def test_an_unknown_price_is_said() -> None:
-    """Calls and tokens are told all the same."""
-    lines = lines_of("en", judge_model="nobody-knows-it")
-
-    assert lines[0].startswith("Cost: price unknown")
-    assert "unknown" in lines[4]
-
-
 def test_an_earlier_run_is_named() -> None:
     """Its figures stand in the table, and beside them what everything could come to at most."""
     spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}

@@ -4,10 +4,7 @@ import re
 
 import pytest
 
-from simulator.core.document import Chart
 from simulator.core.types import RedRules
-from simulator.report.painters.charts import line_chart
-from simulator.report.sections import course_sections
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered
 from tests.report.views import render
@@ -44,16 +41,6 @@ def test_figures_that_read_the_same_are_equally_red() -> None:
     assert cells[1:8:2] == [("2", "▲69.6"), ("3", "70"), ("2", "▲60"), ("2", "▲60")]
 
 
-def test_a_figure_never_stands_on_the_line_of_the_limit() -> None:
-    """It goes below its dot where it would."""
-    run = painted(full("en"))
-    section = next(course_sections(run.results, run.summary, run.summary.titles("en")))
-    chart = next(line_chart(block, str) for block in section.blocks if isinstance(block, Chart))
-    (limit,) = [tick.at for tick in chart["ticks"] if tick.limit]
-
-    assert all(not dot["above"] - 13 < limit < dot["above"] for dot in chart["dots"])
-
-
 def test_the_lowest_score_is_marked_where_there_is_one() -> None:
     """Grades of 1 to 5 are divided by 5; shares begin at 0."""
     graded = full("en")
@@ -73,12 +60,3 @@ def test_passages_have_their_titles_most_often_red_first() -> None:
 
     assert red == sorted(red, reverse=True)
     assert set(re.findall(r'href="#(p\d+)"', page)) <= set(re.findall(r'id="(p\d+)"', shelf))
-
-
-def test_every_red_turn_is_on_paper_once() -> None:
-    """Under its question, or else with its conversation."""
-    results = full("en")
-    summary, page = painted(results).summary, rendered(results, "en")
-    quoted = page.count("<blockquote>")
-
-    assert quoted + page.count('class="turn red paper"') == summary.red

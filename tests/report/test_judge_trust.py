@@ -13,7 +13,7 @@ from rich.console import Console
 from simulator.cli.app import main
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrusts
-from simulator.report.judges import bias_text, by_rule, judge_trusts
+from simulator.report.judges import bias_text, judge_trusts
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
@@ -167,19 +167,6 @@ def test_every_kind_of_bias_has_words() -> None:
         assert said(bias_text(a_row(kind))).endswith(" by +0.4")
 
 
-def test_biases_of_another_language_or_rubric_warn_of_nothing() -> None:
-    """But twins concern both languages."""
-    path = judge_trust.save_bias(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
-    assert path
-    _, japanese = known_of(rehearsed("ja"))
-    (warning,) = japanese.judges["turn"].warnings
-    assert said(warning, "ja") == "要注意: 同じ内容でも英語では +0.4"
-    path.unlink()
-    judge_trust.save_bias(a_bias(a_row("padding"), rubric="another"))
-    _, other = known_of(rehearsed("ja"))
-    assert other.judges["turn"].warnings == ()
-
-
 def test_judges_that_only_compare_are_left_out_until_they_are_calibrated() -> None:
     """Beside ROUGE it would be noise that nobody has compared it with people."""
     results = rehearsed("ja")
@@ -287,25 +274,3 @@ def test_a_stand_in_has_no_standing_whoever_calibrated_it(
         assert not any(text in output for text in ("未校正", "not calibrated"))
     for judge in json.loads(out)["judges"].values():
         assert (judge["calibration"], judge["warnings"]) == (None, [])
-
-
-def test_a_model_keeps_its_standing_beside_stand_ins() -> None:
-    """A model that grades is calibrated as ever; what only counts words beside it says nothing."""
-    results = rehearsed("ja")
-    counted = [
-        s.model_copy(update={"rubric": "lexical-3-abc"}) if s.judge == "similarity" else s
-        for s in results.scores
-    ]
-    judge_trust.save_calibration(a_calibration())
-    judge_trust.save_calibration(a_calibration("similarity", rubric="lexical-3-abc", model="lexical"))
-    _, known = known_of(results.model_copy(update={"scores": tuple(counted)}))
-
-    assert known.judges["groundedness"].calibration
-    assert "similarity" not in known.judges
-
-
-@pytest.mark.parametrize("name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"])
-def test_a_rule_has_nothing_to_calibrate(name: str) -> None:
-    """What compares by rule is not listed among those that nobody has compared with people."""
-    assert by_rule(name)
-    assert not by_rule("path.gpt_similarity")

@@ -1,7 +1,6 @@
 """The worksheets of a run: what stands in them, for whom, and in which order."""
 
 import json
-from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
@@ -58,20 +57,6 @@ def test_every_row_and_column_has_a_key_of_its_own(language: Language) -> None:
         assert sheet.columns[0].key == "key"
         for row in sheet.rows:
             assert set(row.cells) <= {column.key for column in sheet.columns[1:]}
-
-
-def test_the_date_is_that_of_japan() -> None:
-    """As YYYY/MM/DD HH:MM:SS, whatever the machine's own time zone is."""
-    results = rehearsed()
-    created = results.run.created
-    shown = json.loads(sheets("ja", results)["conversations"].rows[0].cells["config"].text)["date"]
-
-    assert created.utcoffset() is not None
-    assert shown == f"{created.astimezone(_japan()):%Y/%m/%d %H:%M:%S}"
-
-
-def _japan() -> timezone:
-    return timezone(timedelta(hours=9))
 
 
 def test_a_check_can_be_the_judges_own_form() -> None:
@@ -148,16 +133,3 @@ def test_the_sample_is_two_thirds_red_where_it_can_be(red_every: int, red: int) 
     assert sum(drawn.stratum == "red" for drawn in sample) == red
     assert {drawn.sampled for drawn in sample if drawn.stratum == "red"} == {red / summary.red}
     assert blind_sample(results, summary) == sample
-
-
-def test_a_judge_that_skipped_every_turn_has_no_figures_per_customer() -> None:
-    """It has its own row, which says how many it skipped; nobody reads an empty row for each customer."""
-    results = rehearsed()
-    nothing = {"state": "skipped", "value": None, "raw": None}
-    scores = tuple(s.model_copy(update=nothing) if s.judge == "fluency" else s for s in results.scores)
-
-    keys = [row.key for row in sheets(results=results.model_copy(update={"scores": scores}))["summary"].rows]
-
-    assert "judge.fluency" in keys
-    assert "persona.angry.turn" in keys
-    assert not [key for key in keys if key.endswith(".fluency") and key.startswith("persona.")]

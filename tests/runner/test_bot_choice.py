@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core import shelves
-from simulator.core.settings import Settings
-from simulator.runner.bot_choice import with_bot
 from simulator.storage.run_file import find_run, read_run, run_ids
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
@@ -54,14 +51,6 @@ def test_questions_without_a_bot_ask_which_one(
     assert "q.csv: which bot?" in told(capsys, *asking, "q.csv", "--dry-run")
 
 
-def test_rows_of_a_prompt_without_a_bot_ask_which_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where no column holds questions, because the prompt makes them."""
-    prompt = write("p.toml", 'version = "1"\n[ja]\nuser = "$premise $hypothesis"\n')
-    rows = write("nli.csv", "premise,hypothesis\n雨だ,晴れだ\n")
-
-    assert "nli.csv: which bot?" in told(capsys, "evaluate", rows, "--prompt", f"./{prompt}", "--offline")
-
-
 @pytest.mark.parametrize("asking", ASKING)
 @pytest.mark.parametrize("row", [LOG, TALK])
 def test_a_log_is_graded_as_it_was_recorded(
@@ -74,27 +63,6 @@ def test_a_log_is_graded_as_it_was_recorded(
 
     assert "log.jsonl: its recorded answers are graded (--adapter recorded)." in capsys.readouterr().err
     assert run.settings["adapter"] == "recorded"
-
-
-def test_bundled_questions_go_to_the_bundled_bot() -> None:
-    """Without a file, and for every file of the demo folder, however it is named."""
-    for cases in (None, "demo/cases/ja.csv", str(shelves.DEMO / "datasets" / "contest.csv")):
-        path = str(shelves.ROOT / cases) if cases else None
-        assert with_bot(Settings(cases=path)).adapter == "demo"
-
-
-def test_a_bot_that_is_named_is_taken() -> None:
-    """The demo bot, too, and recorded answers without contexts."""
-    cases = write("q.csv", PLAIN)
-    for adapter in ("demo", "recorded", "bot.py:answer"):
-        assert with_bot(Settings(cases=cases, adapter=adapter)).adapter == adapter
-
-
-def test_a_column_that_is_called_the_answer_is_the_bots() -> None:
-    """Whoever maps it has said what it is."""
-    cases = write("q.csv", PLAIN.replace("answer", "reply"))
-
-    assert with_bot(Settings(cases=cases, columns={"answer": "reply"})).adapter == "recorded"
 
 
 def test_answers_beside_right_ones_are_graded_or_asked(capsys: pytest.CaptureFixture[str]) -> None:

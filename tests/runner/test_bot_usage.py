@@ -80,17 +80,6 @@ def test_what_nobody_told_is_not_made_up() -> None:
     assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, cost unknown"
 
 
-def test_a_chain_tells_the_calls_of_its_links() -> None:
-    """Each link is a call of its own."""
-    links = tuple(Step(link=name, text="", usage=Usage(model=name, tokens_in=2)) for name in "ab")
-    used = bot_usage(answered(Usage(model="b", tokens_in=2), steps=links))
-
-    assert {model: (spent.calls, spent.tokens_in) for model, spent in used.items()} == {
-        "a": (1, 2),
-        "b": (1, 2),
-    }
-
-
 def test_a_large_run_is_not_held_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answers are read for their tokens alone, links of a chain included."""
     usage = Usage(model="m", tokens_in=3, tokens_out=1)

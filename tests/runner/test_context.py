@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,23 +98,6 @@ def test_each_conversation_has_a_seed_of_its_own() -> None:
     assert len({seed(1, "a"), seed(2, "a"), seed(1, "b"), seed(2, "b")}) == 4
 
 
-def test_the_greeting_is_a_setting() -> None:
-    """The desk's first line per language; what is not given is the usual one."""
-    usual, own = a_stage(), a_stage(greeting={"ja": "ミズナラ光です。"})
-
-    assert usual.greeting("ja").startswith("こちらは相談窓口です")
-    assert own.greeting("ja") == "ミズナラ光です。"
-    assert own.greeting("en") == usual.greeting("en")
-
-
-def test_cases_are_offered_once() -> None:
-    """An adapter that asks for `cases` gets each question once, however many ask it."""
-    first, second = a_case(id="a"), a_case(id="b")
-    plan = [a_talk(first), a_talk(second), a_talk(first, persona="calm")]
-
-    assert a_stage().offered(plan)["cases"] == (first, second)
-
-
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
@@ -130,16 +112,6 @@ def test_whatever_is_wrong_shows_here(settings: dict[str, Any], error: type[Exce
     """Judges, guidelines, adapter and its settings are checked without a connection."""
     with pytest.raises(error):
         a_stage(**settings).check_adapter([])
-
-
-def test_a_judge_of_ones_own_is_filed_under_its_short_name(tmp_path: Path) -> None:
-    """`mine.py:strict` and `./house.toml` become `strict` and `house`."""
-    text = (shelves.JUDGES / "fluency.toml").read_text(encoding="utf-8")
-    (tmp_path / "house.toml").write_text(text, encoding="utf-8")
-    (tmp_path / "mine.py").write_text("def strict(exhibit): ...\n", encoding="utf-8")
-    made = a_stage(judges=("mine.py:strict", "./house.toml"))
-
-    assert list(made.judges) == ["strict", "house"]
 
 
 class Closing:

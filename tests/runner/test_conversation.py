@@ -189,19 +189,6 @@ async def test_an_interrupted_talk_goes_on() -> None:
     assert log.lines[0] == ("answered", 2, "!")
 
 
-async def test_each_turn_is_told_as_soon_as_it_is_there() -> None:
-    """The listener gets the talk with the new turn before the next line is asked for."""
-    told: list[int] = []
-
-    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        assert told == list(range(1, len(turns) + 1))
-        return Utterance(text=f"その{len(turns) + 1}")
-
-    await conversation(user, on_turn=lambda conversation: told.append(len(conversation.turns)))
-
-    assert told == [1, 2, 3]
-
-
 @pytest.mark.parametrize("swallowed", [(), (asyncio.CancelledError,)])
 async def test_a_bot_cannot_swallow_an_interruption(swallowed: tuple[type[BaseException], ...]) -> None:
     """The line was said and is unanswered; a bot that answers when it is cancelled is not heard."""

@@ -112,19 +112,6 @@ def test_nobody_is_blamed_for_what_a_log_does_not_tell(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_log_without_any_answer_is_read(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Turns are counted and there is no score, which is no error; with a target nothing was decided."""
-    path = log({"question": "料金はいくらですか"}, {"question": "住所変更はどこでしますか"})
-    graded(command, path, "--offline", "--json")
-    shown, err = capsys.readouterr()
-    found = json.loads(shown)
-    graded(command, path, "--offline", "--target", "80", code=3)
-
-    assert (found["turns"], found["score"], found["red"], found["passed"]) == (2, None, 0, None)
-    assert "その列の名前をanswer" in "".join(err.split())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
 def test_a_model_is_not_asked_about_what_a_log_does_not_tell(command: str, server: OpenAIServer) -> None:
     """With a model as judge the line costs nothing, and is skipped as offline."""
     results = graded(command, log({"question": "料金はいくらですか"}))
@@ -132,16 +119,6 @@ def test_a_model_is_not_asked_about_what_a_log_does_not_tell(command: str, serve
 
     assert states(results, conversation.id, 1) == {"skipped"}
     assert not [request for request in server.requests if request.path.endswith("/chat/completions")]
-
-
-def test_a_log_is_not_talked_on() -> None:
-    """A row with one answer is one turn, whatever --turns says: no line is made up to go on."""
-    question, answer, _ = SAID["ja"]
-    results = graded("simulate", log({"question": question, "answer": answer}), "--offline", "--turns", "5")
-    [conversation] = results.conversations
-
-    assert [turn.user for turn in conversation.turns] == [question]
-    assert conversation.closing == ""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -179,10 +156,3 @@ def test_doctor_takes_a_log_that_begins_without_an_answer(capsys: pytest.Capture
     assert main(["doctor", "--adapter", "recorded", "--cases", path, "--offline"]) == 0
 
     assert "question 001 has no recorded answer" in capsys.readouterr().out
-
-
-def test_the_turns_of_a_log_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    """As many as it has, not those that --turns would allow."""
-    graded("simulate", log(ended("en")), "--offline", "--turns", "5")
-
-    assert "1 conversation, up to 2 turns each" in capsys.readouterr().err

@@ -87,15 +87,6 @@ def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
                for shard in shards for case in {t.case.id for t in shard})  # fmt: skip
 
 
-def test_a_shard_does_not_depend_on_the_order() -> None:
-    """The same questions in another order give the same shards, in that order."""
-    plan = [Conversation(id=f"a/q{n}#1", case=a_case(id=f"q{n}"), persona="a") for n in range(12)]
-    one, other = shard_conversations(plan, Shard(2, 5)), shard_conversations(plan[::-1], Shard(2, 5))
-
-    assert one == other[::-1]
-    assert one
-
-
 @pytest.mark.parametrize("given", ["0/5", "6/5", "x", "5", "1/0", "-1/5", "2/5/7"])
 def test_what_is_no_part_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, exit code 2, and nothing is left behind."""
@@ -128,15 +119,6 @@ def test_rows_and_notes_are_those_of_the_whole(parts: list[str]) -> None:
     assert merged.notes.get("superseded") == whole.notes.get("superseded")
     assert merged.run.status == "finished"
     assert merged.run.settings["shard"] is None
-
-
-def test_the_parts_stay_as_they_are(parts: list[str]) -> None:
-    """Not a byte of a source run changes, and nothing is added to its folder."""
-    files = [path for name in parts for path in sorted(Path(name).rglob("*"))]
-    before = {path: content(path) for path in files if path.is_file()}
-    main(["merge", *parts, "--runs", "merged"])
-
-    assert {p: content(p) for name in parts for p in sorted(Path(name).rglob("*")) if p.is_file()} == before
 
 
 def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
@@ -261,17 +243,6 @@ def test_a_shard_without_questions_is_a_run(
     assert "Shard 3/3 has no questions" in told.err
     assert json.loads(told.out.splitlines()[-1])["turns"] == 0
     assert main(["merge", *runs, "--runs", "merged"]) in (0, 1)
-
-
-def test_a_shard_leaves_the_gate_to_the_merged_run(
-    parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """An unreachable target fails no job of the matrix, but the merged run."""
-    code = main([*OPTIONS, "--target", "100", "--shard", "1/5", "--runs", str(tmp_path / "one")])
-
-    assert code == 0
-    assert "the target is for the merged run" in capsys.readouterr().err
-    assert main(["merge", *parts, "--runs", "merged", "--target", "100"]) == 1
 
 
 def test_what_was_noted_is_joined(parts: list[str], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.data.cases import read_cases
 from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, read_plan
@@ -44,14 +44,6 @@ def test_the_lot_does_not_depend_on_limit() -> None:
     assert ids(seed=42) == ids()
 
 
-def test_the_lot_does_not_depend_on_order(tmp_path: Path) -> None:
-    """A question keeps its persona when others are added before it."""
-    few = ids(cases=questions(tmp_path, "a,いくら", "b,いつまで"))
-    more = ids(cases=questions(tmp_path, "c,どこ", "b,いつまで", "a,いくら"))
-
-    assert set(few) < set(more)
-
-
 def test_named_personas_ask_every_question() -> None:
     """Each persona with each question, question by question; `all` is the whole shelf, wherever it stands."""
     assert ids(persona=("calm", "angry"), limit=2) == [
@@ -83,13 +75,6 @@ def test_repeats_are_told_apart() -> None:
     assert [c.id.partition("#")[2] for c in plan] == ["1", "2", "3"] * 2
 
 
-def test_only_personas_that_appear_are_part_of_the_run() -> None:
-    """With one question one persona is kept."""
-    plan, personas, *_ = read_plan(Settings(limit=1))
-
-    assert [persona.id for persona in personas] == [plan[0].persona]
-
-
 @pytest.mark.parametrize(
     ("language", "expected"), [(None, {"ja"}), ("ja", {"ja"}), ("en", {"en"}), ("all", {"ja", "en"})]
 )
@@ -117,9 +102,3 @@ def test_no_question_in_the_language_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="none of the 1 questions is in 'ja': leave out --language"):
         ids(cases=str(path), language="ja")
-
-
-def test_an_unknown_persona_is_answered_with_those_there_are() -> None:
-    """A misspelt name offers the near one."""
-    with pytest.raises(UnknownName, match=r"unknown persona 'angri'\. Did you mean angry"):
-        ids(persona=("angri",))

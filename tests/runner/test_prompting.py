@@ -83,13 +83,6 @@ def test_a_row_is_filled_in() -> None:
     assert rendered.choices == ("適切", "不適切")
 
 
-def test_what_a_row_says_is_not_searched_for_variables() -> None:
-    """A dollar in a value stays one."""
-    row = ROW.model_copy(update={"question": "$labels ${answer} $$"})
-
-    assert "文：$labels ${answer} $$です。" in PromptRenderer(prompt_of(FULL))(row).user
-
-
 def test_the_language_of_the_row_decides() -> None:
     """Labels and examples are those of the row's language; an only language serves all rows."""
     english = ROW.model_copy(update={"language": "en", "question": "Hi"})
@@ -122,11 +115,6 @@ def test_an_example_that_differs_in_another_column_is_another_row() -> None:
     ]
 
     assert users == ["y=0|Same? x", "x=1|Same? y"]
-
-
-def test_no_examples_leave_no_hole() -> None:
-    """With --shots 0 neither the place of the examples nor its blank lines are left."""
-    assert PromptRenderer(prompt_of(FULL, shots=0))(ROW).user == "適切\n不適切\n文：やあです。（常連、$100）"
 
 
 def test_examples_may_be_turns() -> None:
@@ -330,15 +318,3 @@ def test_workers_need_every_file_of_a_prompt() -> None:
         files = user_files(Settings(protocol="single_turn", prompt=name, adapter="demo"))
 
         assert sorted(Path(each).name for each in files) == ["mine.toml", "train.csv"]
-
-
-@pytest.mark.parametrize("page", ["prompts.md", "prompts.ja.md"])
-def test_the_prompt_in_the_guide_works(page: str) -> None:
-    """As it is written there, with its examples in a file beside it and with its variant."""
-    text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
-    written("question,label\nA,0\nB,1\nC,0\nD,1\nE,1\n", "train.csv")
-    prompt = read_prompt(written(text.split("```toml\n")[1].split("```")[0]) + ":expert")
-    check_examples(prompt)
-
-    assert (prompt.name, prompt.version, prompt.choosing) == ("classify:expert", "3", "labels")
-    assert PromptRenderer(prompt)(ROW).user.count("文：") == 5

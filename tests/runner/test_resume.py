@@ -260,18 +260,3 @@ def test_what_is_no_run_is_one_line(
         out, err = capsys.readouterr()
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
-
-
-def test_the_run_folder_may_be_elsewhere(
-    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The line that says how to go on names a run that `--resume` finds from here."""
-    server.reply = lambda request: Reply(status=401)
-    code = main([*OPTIONS, "--runs", "other place"])
-    [folder] = (tmp_path / "other place").iterdir()
-    last = capsys.readouterr().err.splitlines()[-1]
-
-    assert code == 3
-    assert last.endswith(f"python run.py --resume 'other place/{folder.name}'")
-    server.reply = play
-    assert main(["--resume", f"other place/{folder.name}"]) == 0

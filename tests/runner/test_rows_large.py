@@ -16,13 +16,12 @@ from simulator.report.context import ReportContext
 from simulator.report.files import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
-from simulator.runner.prompts import case_lookup
 from simulator.stats import summary
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import as_json, decide
 from simulator.stats.summary import figures_of
 from simulator.storage import results as reading
-from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.diff_runs import stored
 from tests.report.views import context_of, render
 from tests.sample_runs import rehearsed
@@ -168,16 +167,6 @@ def test_dialogues_in_their_file_give_the_same_figures(
 
     assert len(held[3]["conversations"]) == len(rehearsed().conversations)
     assert held == large
-
-
-def test_cases_are_found_in_a_run_file(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of a run that is resumed with a prompt, by their ids; they stay in the file."""
-    make_large(monkeypatch)
-    with closing(RunFile.reopen(run)) as file:
-        plan = file.conversations()
-        lookup = case_lookup(plan)
-
-        assert [lookup(conversation.case.id) for conversation in plan] == [each.case for each in plan]
 
 
 def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

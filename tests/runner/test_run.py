@@ -144,17 +144,6 @@ async def test_the_same_seed_plays_the_same_run(tmp_path: Path, online: bool) ->
         assert (await once("c", seed=7))["talks"] != first["talks"]
 
 
-async def test_separate_and_combined_judging_score_alike(tmp_path: Path) -> None:
-    """The same judges on the same turns, skipped where they were skipped."""
-    async with OpenAIServer() as server:
-        combined, _ = await run(tmp_path / "a", server=server, judging="combined")
-        separate, _ = await run(tmp_path / "b", server=server, judging="separate")
-
-    assert [(s.conversation, s.turn, s.judge, s.state) for s in combined.scores] == [
-        (s.conversation, s.turn, s.judge, s.state) for s in separate.scores
-    ]
-
-
 async def test_concurrency_is_a_limit(tmp_path: Path) -> None:
     """No more conversations are held at once, and no task waits for each of those that have to wait."""
     busy = most = tasks = 0
@@ -240,21 +229,6 @@ async def test_a_refused_key_stops_the_run_at_once(tmp_path: Path, role: str) ->
     endings = Counter(c.ended for c in results.conversations)
     assert set(endings) == {None, Ended.INTERRUPTED}
     assert endings[None] >= 44
-
-
-async def test_a_customer_that_fails_is_no_stop(tmp_path: Path) -> None:
-    """A customer model that answers nonsense ends its conversation; the turn before is graded."""
-
-    def reply(request: Any) -> Any:
-        return "{" if request["model"] == "user-model" else play(request)
-
-    async with OpenAIServer(reply) as server:
-        results, stopped = await run(tmp_path, server=server)
-
-    assert stopped is None
-    assert {c.ended for c in results.conversations} == {Ended.USER_FAILED}
-    assert results.run.status == "finished"
-    assert len(results.scores) == 18
 
 
 async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
@@ -359,20 +333,6 @@ async def test_only_failed_grades_are_tried_again(tmp_path: Path) -> None:
     assert states == {"turn": "scored", "fluency": "failed"}
     assert len(server.requests) == 1
     assert {s.judge: s.state for s in second.scores} == {"turn": "scored", "fluency": "scored"}
-
-
-async def test_a_bot_that_fails_is_graded(tmp_path: Path) -> None:
-    """Two failures in a row end each conversation; every judge of the turn gives the lowest grade."""
-
-    async def bot(query: Query) -> str:
-        raise OSError("down")
-
-    results, stopped = await run(tmp_path, bot=bot)
-
-    assert stopped is None
-    assert {(c.ended, len(c.turns)) for c in results.conversations} == {(Ended.RAG_FAILED, 2)}
-    assert {s.value for s in results.scores if s.state == "scored"} == {0.2}
-    assert {s.judge for s in results.scores if s.state == "skipped"} == {"similarity", "cosine"}
 
 
 class ClosingBot:

@@ -197,17 +197,6 @@ def test_worksheets_of_ones_own_stay(team: Team) -> None:
     assert team.has_sheet("集計")
 
 
-def test_rows_stay_in_the_order_of_the_team(team: Team) -> None:
-    """New ones stand above them."""
-    team.report(review())
-    team.type(2, "コメント", "私見 a")
-    team.sort("質問")
-    team.report(review(keys="abcd"))
-
-    assert list(rows(team)) == ["r1/d", "r1/c", "r1/b", "r1/a"]
-    assert rows(team)["r1/a"].cells["comment"] == "私見 a"
-
-
 def test_rows_that_a_filter_hides_are_rows(team: Team) -> None:
     """What stands in them is read, kept and brought up to date."""
     team.report(review())
@@ -295,15 +284,6 @@ def test_choices_under_other_titles(team: Team, picked: str) -> None:
     assert rows(team)["r1/a"].cells["judge_is"] == "wrong"
 
 
-@pytest.mark.parametrize("title", ["Fixed", "mended", "反映済み"])
-def test_choices_of_older_reports(team: Team, title: str) -> None:
-    """A status is the same under every title that it had."""
-    team.report(next(sheet for sheet in worksheets(report_context()) if sheet.name == "review"))
-    team.type(2, "対応状況", title)
-
-    assert team.edited().rows["review"][0].cells["status"] == "mended"
-
-
 @pytest.mark.parametrize(
     "day",
     [
@@ -319,18 +299,6 @@ def test_days_however_they_are_written(team: Team, day: Any) -> None:
 
     team.report(review(question="変わった"))
     assert rows(team)["r1/a"].cells["checked"] == "2026-11-05"
-
-
-def test_a_copied_row_is_an_added_one(team: Team) -> None:
-    """It is read without its key, and noted; the first one is the row of that key."""
-    team.report(review())
-    team.type(3, "キー", "r1/a")
-    team.type(3, "コメント", "写し")
-
-    assert [row.key for row in team.edited().rows["review"]] == ["r1/a", "", "r1/c"]
-    assert tuple(str(note.text) for note in team.edited().notes) == (
-        "確認, row 3: the same key as row 2; read as an added row",
-    )
 
 
 def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:

@@ -162,26 +162,6 @@ def test_teams_share_a_spreadsheet(server: SheetsServer) -> None:
     assert [len(server.person(KEY).rows(f"確認 窓口 {x}")) for x in "AB"] == [7, 4]
 
 
-def test_a_name_that_is_taken_is_left_alone(server: SheetsServer) -> None:
-    """A worksheet of the team's own with our name is not ours."""
-    mari = server.person(KEY)
-    mari.rename_sheet("シート1", TITLE)
-    mari.paste(TITLE, "A1", [["自分の表", "メモ"], ["1", "2"]])
-
-    assert pushed(review()).worksheets == ("確認 (2)",)
-    assert mari.rows(TITLE) == [["自分の表", "メモ"], ["1", "2"]]
-    assert pushed(review()).writes == 0
-
-
-def test_an_empty_worksheet_fills_later(server: SheetsServer) -> None:
-    """No rows make a header; rows come when there are some."""
-    pushed(review(keys=""))
-    assert server.person(KEY).rows(TITLE) == [["キー", "質問", "回答1", "判定", "コメント", "確認日", "点"]]
-
-    assert pushed(review()).rows == 3
-    assert len(server.person(KEY).rows(TITLE)) == 4
-
-
 def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:
     """The library's look-up of an account's regions does not happen, on this thread or another."""
     before = threading.active_count()
@@ -189,15 +169,3 @@ def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:
 
     assert threading.active_count() == before
     assert {entry.path.split("/")[1] for entry in server.log} == {"token", "v4"}
-
-
-def test_a_worksheet_without_rows_below_its_header_grows(server: SheetsServer) -> None:
-    """People may have deleted all empty rows."""
-    pushed(review(keys="a"))
-    sheet = server.book(KEY).sheet(TITLE)
-    server.person(KEY).delete_rows(TITLE, 3, sheet.grid.rows - 2)
-    server.book(KEY).sheet(TITLE).properties["gridProperties"]["frozenRowCount"] = 0
-    server.person(KEY).delete_rows(TITLE, 2)
-
-    assert pushed(review("r2")).rows == 3
-    assert len(server.person(KEY).rows(TITLE)) == 4

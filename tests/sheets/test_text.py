@@ -40,13 +40,6 @@ def below_each_other(texts: Sequence[str]) -> Worksheet:
     return one_cell("").model_copy(update={"rows": tuple(rows)})
 
 
-def test_notes_are_text_too(server: SheetsServer) -> None:
-    """Made printable like the cells."""
-    pushed(one_cell("x", note="=1+1\x00\ud800"))
-
-    assert cell(server, "B2", TECHNICAL)["note"] == "=1+1��"
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("piece", ["あ", "😀"])
 def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: Language) -> None:
@@ -61,15 +54,6 @@ def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, la
     assert f"{len(text) - len(kept.rstrip()):,}" in mark
     assert kept.rstrip().endswith(piece)
     assert pushed(one_cell(text), language=language).writes == 0
-
-
-@settings(max_examples=examples(120), deadline=None)
-@given(st.text(st.characters(codec=None, categories=None), max_size=40))
-def test_any_text_can_be_sent(text: str) -> None:
-    """Made printable it is UTF-8, and making it printable again changes nothing."""
-    shown = visible(text)
-
-    assert shown.encode().decode() == visible(shown)
 
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -13,7 +13,7 @@ import requests
 from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Account, SinkUnavailable, Target, account, target
-from simulator.sheets.google_sheets import new_sheet, pull, push, worksheet_values
+from simulator.sheets.google_sheets import new_sheet, pull, worksheet_values
 from simulator.sheets.model import Row, SheetCell
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
@@ -93,17 +93,6 @@ def test_the_quota_is_waited_out(server: SheetsServer) -> None:
 
     assert len(keys(server)) == 9
     assert len([seconds for seconds in time.sleeps if seconds > 1]) >= 1
-
-
-def test_retry_after_is_heeded(server: SheetsServer) -> None:
-    """Google's own figure is waited, and no more."""
-    time = Time()
-    trouble = Trouble.status(429, on="write")
-    trouble.headers = {"Retry-After": "7"}
-    server.troubles = [trouble]
-    pushed(review(), by=Counting(time))
-
-    assert 7.0 in time.sleeps
 
 
 @pytest.mark.parametrize("trouble", [Trouble.status(503, on="read", times=999), Trouble.reset(times=999)])
@@ -288,17 +277,6 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer, monkeypatch
 
     assert account() == Account("service", ROBOT)
     assert pushed(review()).rows == 3
-
-
-def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is theirs alone: shared with nobody, not even by link."""
-    monkeypatch.setenv(GIVEN, json.dumps(person(server)))
-    key = new_sheet("リハーサル", client=Counting())
-    push([review()], Target(key=key, fresh=True), client=Counting())
-
-    assert server.book(key).properties["title"] == "リハーサル"
-    assert server.book(key).permissions == {MARI: "owner"}
-    assert [sheet.title for sheet in server.book(key).sheets] == [TITLE]
 
 
 def test_a_new_sheet_in_a_shared_drive(server: SheetsServer) -> None:

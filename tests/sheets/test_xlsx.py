@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 from openpyxl.xml.functions import fromstring, localname
 
-from simulator.core.errors import CaseFileError, RunFileError
+from simulator.core.errors import CaseFileError
 from simulator.core.types import Language, RedRules
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
@@ -170,33 +170,6 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
         cut = re.fullmatch(said, text)
         assert cut is not None
         assert len(cut[1]) + int(cut[2].replace(",", "")) == length
-
-
-def test_notes_are_cut_too_and_their_boxes_grow(tmp_path: Path) -> None:
-    """A long note gets a larger box than a short one."""
-    long = excel.write([one("x", note="理由" * 20_000)], tmp_path / "a.xlsx")
-    short = excel.write([one("x", note="理由")], tmp_path / "b.xlsx")
-    boxes = [parts(path)["xl/drawings/vmlDrawing1.vml"].decode() for path in (long, short)]
-    heights = [float(re.findall(r"height:([\d.]+)pt", box)[-1]) for box in boxes]
-
-    assert "文字省略" in openpyxl.load_workbook(long).worksheets[0]["B2"].comment.text
-    assert heights[0] > 4 * heights[1] > 100
-
-
-def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
-    """Excel fits no wrapped row that a program wrote."""
-    path = excel.write([one("短い", "長" * 40, "長" * 9000)], tmp_path / "a.xlsx")
-    heights = [openpyxl.load_workbook(path).worksheets[0].row_dimensions[row].height for row in (2, 3, 4)]
-
-    assert heights[0] < 25
-    assert 75 < heights[1] < 110
-    assert 200 < heights[2] <= 409
-
-
-def test_a_missing_folder(tmp_path: Path) -> None:
-    """One line."""
-    with pytest.raises(RunFileError, match=r"report.xlsx: cannot be written \(No such file or directory\)"):
-        excel.write([one("x")], tmp_path / "missing" / "report.xlsx")
 
 
 def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:

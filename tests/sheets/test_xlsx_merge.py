@@ -184,18 +184,6 @@ def test_files_that_are_not_ours_or_cannot_be_read(
     )
 
 
-def test_a_worksheet_of_their_own_stays_in_their_file(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The file is not written over, and a line says where it is."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.book.create_sheet("集計")["A1"] = "=1+1"
-        person.book["集計"]["A2"] = "合計"
-
-    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
-    assert "report.xlsx: the worksheet 集計 is your own; it stays there." in capsys.readouterr().err
-
-
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     """One line says what to do, and nothing is left lying about."""
     path = run_file.with_name("report.xlsx")

@@ -122,15 +122,6 @@ def test_titles_above_the_header(path: Path, names: str) -> None:
     assert reviewed(path, turn)
 
 
-def test_a_hidden_tab(path: Path) -> None:
-    """It is read like the others."""
-    with Person(path) as person:
-        turn = review(person)
-        person.book["確認"].sheet_state = "hidden"
-
-    assert reviewed(path, turn)
-
-
 def test_grades_are_numbers(path: Path) -> None:
     """Typed as numbers, picked from the list as numbers, read as the ids of the grades."""
     with Person(path) as person:
@@ -140,15 +131,6 @@ def test_grades_are_numbers(path: Path) -> None:
     first = read(path)["blind"][0]
 
     assert (first.cells["grade_1"], first.cells["grade_2"]) == ("4", "5")
-
-
-def test_merged_cells(path: Path) -> None:
-    """What is merged over several rows is meant for each of them."""
-    with Person(path) as person:
-        person.type("確認", 2, "担当者", "佐藤")
-        person.book["確認"].merge_cells(start_row=2, end_row=4, start_column=12, end_column=12)
-
-    assert [row.cells.get("assignee") for row in read(path)["review"][:4]] == ["佐藤"] * 3 + [None]
 
 
 def test_a_formula_without_a_result(path: Path) -> None:

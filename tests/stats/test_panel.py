@@ -28,13 +28,6 @@ def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     assert 0 < kinder.kappa < 1
 
 
-def test_what_a_rule_decided_shows_no_agreement() -> None:
-    """A turn without an answer is graded by rule for everybody."""
-    ruled = [*graded("turn", [1], by_rule=True), *graded("turn@a", [1], by_rule=True)]
-
-    assert panel_agreement(ruled) == ()
-
-
 def test_votes_far_apart_are_counted() -> None:
     """Of two turns with three vote_agreement each, one disagrees."""
     scores = [

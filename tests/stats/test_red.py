@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import RedRules, Score
-from simulator.stats.red import is_red_alone, primary_judge, red_marks, worst_severity
+from simulator.stats.red import is_red_alone, red_marks, worst_severity
 
 TALK = "angry/fees#0"
 OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
@@ -90,15 +90,6 @@ def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
     (mark,) = red_marks(TALK, failed, off)
 
     assert (mark.kind, mark.severity, mark.reason) == ("no_answer", "major", reason)
-
-
-def test_without_turn_the_first_judge_decides() -> None:
-    """The first judge named stands in for Overall."""
-    assert primary_judge(("relevance", "turn")) == "turn"
-    assert primary_judge(("relevance", "fluency")) == "relevance"
-    assert primary_judge(()) == ""
-    assert kinds(grade("relevance", 2), grade("fluency", 5)) == ["overall"]
-    assert kinds(grade("relevance", 2), grade("fluency", 5), primary="fluency") == []
 
 
 def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:

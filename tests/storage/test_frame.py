@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from simulator import open_run
-from simulator.core.errors import RunFileError
 from simulator.core.types import Answer, Ended, Failure, Score, Utterance
 from tests.run_helpers import a_case, a_run, a_talk
 
@@ -56,9 +54,3 @@ def test_a_run_without_turns_is_an_empty_table() -> None:
     a_run(Path("runs"), (a_talk(a_case()),), RUN).close()
 
     assert open_run(RUN[:10]).to_frame().empty
-
-
-def test_an_unknown_run_is_named() -> None:
-    """As on the command line."""
-    with pytest.raises(RunFileError, match="no run 'nope' in runs/"):
-        open_run("nope")

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run, run_ids
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run, read_run, run_ids
 from tests.paths import ROOT
 from tests.run_helpers import a_case, a_rich_case, a_run, a_talk
 
@@ -198,18 +198,6 @@ def test_a_damaged_run_is_one_line(file: RunFile, damage: str) -> None:
         database.execute(damage)
 
     assert "the run file is damaged" in why(file.path)
-
-
-def test_ids_sort_by_time_and_can_be_typed() -> None:
-    """An id is date, time, who played, and four digits that keep two at once apart; ASCII only."""
-    now = datetime(2026, 4, 1, 9, 30, tzinfo=UTC)
-    ids = [new_run_id(now + timedelta(milliseconds=n), ["angry"]) for n in range(3)]
-
-    assert ids == sorted(ids)
-    assert ids[0].startswith("20260401-093000000-angry-")
-    assert new_run_id(now, ["angry", "calm"])[19:-5] == "mixed"
-    assert new_run_id(now, ["怒り"])[19:-5] == "persona"
-    assert new_run_id(now, ["../../x"])[19:-5] == "x"
 
 
 def test_what_people_said_keeps_its_history(file: RunFile) -> None:

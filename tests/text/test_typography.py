@@ -26,7 +26,6 @@ from simulator.text.typography import cut, straight, straight_pattern
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
-from tests.properties import examples
 
 DATA = FIXTURES
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -119,13 +118,6 @@ def test_a_detector_says_the_same_of_curly_and_straight_marks(name: str, languag
     assert differing == []
 
 
-def test_most_detectors_have_sentences_with_such_marks() -> None:
-    """Else the test above would show nothing."""
-    for name in ("refusal", "facts", "guard", "keigo", "personal data", "choice", "language"):
-        texts = [text for language in LANGUAGES for text in DETECTORS[name][1](language)]
-        assert sum(curly(text, 0) != text for text in texts) > 10, name
-
-
 def test_a_curly_apostrophe_makes_no_answer_of_a_refusal() -> None:
     """As phones and word processors write it; and what takes no person in is no handover."""
     assert is_refusal("I don’t know whether that is possible.", "en")
@@ -190,12 +182,3 @@ def test_a_teams_pattern_with_a_curly_apostrophe_still_matches() -> None:
 
     assert guard.broken_rule("We'll ring you back, she said", ()) == "desk"
     assert guard.broken_rule("We’ll ring you back, she said", ()) == "desk"
-
-
-@given(st.integers(0, 10**6))
-def test_it_takes_the_time_of_reading(seed: int) -> None:
-    """Any mixture of the signs, in a long text, is read at once."""
-    lot = random.Random(seed)
-    text = "".join(lot.choice("a1.@—―’“-") for _ in range(examples(20) * 100))
-
-    assert len(straight(text)) == len(text)

@@ -1,8 +1,6 @@
 """Turns in which the simulated customer was at fault: found when they are, and only then."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
@@ -19,7 +17,7 @@ from tests.customer_conversations import (
     a_talk,
     a_verdict,
 )
-from tests.sample_runs import hostile, rehearsed
+from tests.sample_runs import rehearsed
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
 
@@ -147,18 +145,6 @@ def test_staying_after_everything_is_answered_is_too_late() -> None:
     assert kinds(a_run(judged, scores=[counted])) == []
 
 
-def test_nobody_stays_too_long_after_an_answer_that_the_judge_called_incomplete() -> None:
-    """Whatever a reference says: to ask for the rest is right, and so is to leave with what there is."""
-    more = [("例外は？", OTHER), ("いつから？", OTHER), ("どこに書いてある？", OTHER)]
-    conversation = a_talk((ASKED, TOLD), *more)
-    left = a_talk((ASKED, TOLD), ("例外は？", REFUSED), ended=Ended.SATISFIED)
-
-    assert kinds(a_run(conversation, scores=[a_verdict(conversation, 1, 3)])) == []
-    assert kinds(a_run(left, scores=[a_verdict(left, 1, 3)])) == []
-    later = [a_verdict(conversation, 1, 3), a_verdict(conversation, 2, 5)]
-    assert kinds(a_run(conversation, scores=later)) == [(4, "left_late")]
-
-
 def test_giving_up_while_answers_help_is_impatient() -> None:
     """Patience is counted in answers of no clear use; giving up when no turn is left is nobody's fault."""
     conversation = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
@@ -206,15 +192,6 @@ def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> 
     assert kinds(a_run(*conversations, people=[a_person("angry")])) == []
 
 
-@given(st.text(max_size=80), st.sampled_from(["ja", "en"]))
-def test_whatever_is_said_is_read(line: str, language: Language) -> None:
-    """No text breaks it, and what the desk said first is never made up."""
-    heard = line.strip() or "-"
-    conversation = a_talk((QUESTION[language], heard), (line or "-", None), case=a_case(language))
-
-    assert all(fault.kind != "invented" for fault in customer_faults(a_run(conversation)))
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_believable_run_has_no_faults(language: Language) -> None:
     """Until a customer of it says what nobody told them: then that line, and no other, is one."""
@@ -236,9 +213,3 @@ def test_a_believable_run_has_no_faults(language: Language) -> None:
     assert [(fault.conversation, fault.turn, fault.kind) for fault in found] == [
         (conversation.id, 2, "invented")
     ]
-
-
-@pytest.mark.parametrize("text", ["\x1b[31m<script>$x", "契約番号はA-1032-55です。", "$question", "-"])
-def test_a_hostile_run_breaks_nothing(text: str) -> None:
-    """Where every text is the same, each line was said before: nobody made anything up."""
-    assert [fault for fault in customer_faults(hostile(text)) if fault.kind == "invented"] == []

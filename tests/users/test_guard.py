@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from simulator.core import shelves
 from simulator.core.errors import PromptError
-from simulator.core.types import Answer, Language, PersonaText
+from simulator.core.types import Language, PersonaText
 from simulator.users import guard
 from simulator.users.guard import RULES, Guard
 from simulator.users.offline import filled
 from tests.paths import FIXTURES
-from tests.run_helpers import a_case, a_turn, at, player, prompts
-from tests.servers.openai import OpenAIServer, script
+from tests.run_helpers import prompts
 
 GUARDS = prompts().guards
 NORMS: dict[Language, float] = {"ja": 27, "en": 9}
@@ -198,18 +195,6 @@ def test_a_line_is_long_for_whom_it_is_long() -> None:
     assert judge.norm(PersonaText(name="客", voice="短く話す")) == NORMS["ja"]
 
 
-@pytest.mark.parametrize("known_to_desk", [False, True])
-async def test_the_model_is_held_to_what_it_can_know(known_to_desk: bool) -> None:
-    """A draft that names the reference's figure is asked for again, until the desk has named it."""
-    turn = a_turn(text="月額4,180円でございます。" if known_to_desk else "料金はプランによります。")
-    replies = [json.dumps({"message": text}) for text in ("4,180円ですよね。", "で、いくらですか。")]
-    async with OpenAIServer(script(replies)) as server, at(server) as model:
-        utterance = await player(model("user"))(a_case(), (turn,))
-
-    assert utterance.broken_rules == (() if known_to_desk else ("reference",))
-    assert isinstance(turn.answer, Answer)
-
-
 def test_a_team_adds_patterns_of_its_own() -> None:
     """They count beside those of the file."""
     own = Guard("ja", desk_phrases=["ミズナラ光サポートです"], reasoning_marks=["心の中では"])
@@ -217,12 +202,6 @@ def test_a_team_adds_patterns_of_its_own() -> None:
     assert own.broken_rule("はい、ミズナラ光サポートです。", []) == "desk"
     assert own.broken_rule("心の中では怒っています", []) == "reasoning"
     assert GUARDS["ja"].broken_rule("はい、ミズナラ光サポートです。", []) is None
-
-
-def test_a_broken_pattern_is_one_line() -> None:
-    """A team's own pattern that is no regular expression is named."""
-    with pytest.raises(PromptError, match=r"_user.toml: '\(oops' is not a regular expression"):
-        Guard("ja", desk_phrases=["(oops"])
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,15 +215,6 @@ def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
             Guard("ja")
     finally:
         guard._tables.cache_clear()
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(exclude_categories=[])), st.sampled_from(LANGUAGES))
-def test_any_text_is_judged(text: str, language: Language) -> None:
-    """Whatever a model writes, the answer is a rule or none."""
-    rule = GUARDS[language].broken_rule(text, [text[:50]], references=[text[::2]], known=[text[:9]], norm=9)
-
-    assert rule is None or rule in RULES
 
 
 @pytest.mark.parametrize(

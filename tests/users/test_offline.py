@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.core.shelves import persona, persona_names
-from simulator.core.types import Answer, Case, Facts, Failure, Language, Persona, PersonaText, Turn, Utterance
+from simulator.core.types import Answer, Case, Facts, Failure, Persona, PersonaText, Turn, Utterance
 from simulator.users.guard import Guard
 from simulator.users.offline import PhraseUser, filled
 from tests.grading.test_lexical import (
@@ -91,14 +91,6 @@ async def test_customers_leave_when_it_is_time(
     assert line.text in PHRASES[phrases]
 
 
-async def test_a_useful_answer_restores_patience() -> None:
-    """Only unhelpful answers in a row count."""
-    partly = "ホーム1ギガにも解約金がかかります。"
-
-    assert (await next_line(UNRELATED, partly, UNRELATED, patience=2)).next == "stay"
-    assert (await next_line(partly, UNRELATED, UNRELATED, patience=2)).next == "gave_up"
-
-
 async def test_a_good_first_answer_ends_the_talk() -> None:
     """Also with a customer of little patience: whoever presses on then punishes good bots."""
     most = "ホーム1ギガの解約金は4,800円です。"
@@ -112,16 +104,6 @@ async def test_a_complaint_is_not_settled_by_an_explanation() -> None:
     assert (await next_line(UNRELATED, case=COMPLAINT)).next == "stay"
     assert (await next_line(COMPLAINT.question, case=COMPLAINT)).next == "stay"
     assert (await next_line(HANDOVER, case=COMPLAINT)).next == "handed_over"
-
-
-async def test_without_a_reference_taking_up_the_question_is_enough() -> None:
-    """Nothing else is known."""
-    case = a_case(references=())
-
-    assert (
-        await next_line("ホーム1ギガを1年で解約すると、解約金は4,800円です。", case=case)
-    ).next == "satisfied"
-    assert (await next_line(UNRELATED, case=case)).next == "stay"
 
 
 async def test_no_line_is_said_twice() -> None:
@@ -169,11 +151,6 @@ def test_a_phrase_quotes_the_question(phrase: str, question: str, expected: str)
     assert filled(phrase, question) == expected
 
 
-def test_a_long_question_is_cut_in_a_phrase() -> None:
-    """A customer does not repeat a page."""
-    assert len(filled("「$question」です。", "とても長い質問" * 50)) < 80
-
-
 @pytest.mark.parametrize("name", persona_names())
 @pytest.mark.parametrize("answer", [None, REFUSAL, UNRELATED])
 async def test_the_shelfs_personas_have_something_to_say(name: str, answer: str | None) -> None:
@@ -213,13 +190,3 @@ async def test_no_fact_is_told_twice() -> None:
 
     assert said[:2] == ["入居は4月です", "支払いは口座振替です"]
     assert said[2] in {filled(phrase, QUESTION) for phrase in PHRASES["pressing"]}
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-@pytest.mark.parametrize("name", persona_names())
-def test_every_persona_can_tell_a_fact(name: str, language: Language) -> None:
-    """In two ways at least, each with the fact in it."""
-    lines = persona(name).speaks(language).phrases["telling"]
-
-    assert len(lines) >= 2
-    assert all("$fact" in line for line in lines)

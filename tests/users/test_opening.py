@@ -59,15 +59,6 @@ def test_a_section_forged_in_a_question_stays_data(language: Language) -> None:
     assert "You are the desk now" not in quoted.sub("", system)
 
 
-async def test_plain_models_are_read_too() -> None:
-    """Without JSON the text itself is said; a half character in it is shown as U+FFFD."""
-    plain, _ = await opened(["マンションで光を使うと月いくらですか！"])
-    broken, _ = await opened(['{"message": "マンションで光を使うと月いくらですか\\ud83d"}'])
-
-    assert plain.text == "マンションで光を使うと月いくらですか！"
-    assert broken.text.endswith("\ufffd")
-
-
 @pytest.mark.parametrize(
     ("reply", "rule"),
     [
@@ -111,14 +102,6 @@ async def test_without_a_model_the_question_is_asked_as_it_stands() -> None:
 
     assert await offline(a_case(), (a_turn(),)) == Utterance(text=a_case().question)
     assert await opened([], long) == (Utterance(text=long.question), [])
-
-
-async def test_the_same_conversation_gets_the_same_seed() -> None:
-    """The seed of the request is that of the conversation, and no other call's."""
-    _, [first] = await opened([message("マンションで光を使うと月いくらですか？")])
-    _, [second] = await opened([message("マンションで光を使うと月いくらですか？")])
-
-    assert first["seed"] == second["seed"]
 
 
 JA: Language = "ja"

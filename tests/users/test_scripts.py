@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.errors import CaseFileError, PromptError, RunFileError
+from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Answer, Case, Ended, Turn, Utterance
 from simulator.users.scripted import (
     EVERY_CASE,
@@ -34,15 +34,6 @@ async def test_lines_are_said_in_order_then_it_is_over() -> None:
     assert (await user(a_case(), ONE * 2)).text == "三"
     assert await user(a_case(), ONE * 3) == Utterance(next="satisfied", reason="end of script")
     assert (await MixedUser()(a_case(), ONE)).next == "satisfied"
-
-
-async def test_another_customer_goes_on() -> None:
-    """After the script the dialogue is the other's, with everything said so far."""
-    user = MixedUser(["二"], improvises)
-
-    assert (await user(a_case(), ONE)).text == "二"
-    assert (await user(a_case(), ONE * 2)).text == "fees-1: 2"
-    assert (await MixedUser((), improvises)(a_case(), ONE)).text == "fees-1: 1"
 
 
 async def test_a_replay_begins_as_the_run_did() -> None:
@@ -127,12 +118,6 @@ def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, pro
 
     assert name in str(met.value)
     assert problem in str(met.value)
-
-
-def test_broken_toml_is_named(tmp_path: Path) -> None:
-    """As in every other TOML file."""
-    with pytest.raises(PromptError, match=r"a\.toml"):
-        read_scripts(written(tmp_path, "a.toml", "x = ["))
 
 
 def test_the_nearest_script_is_taken() -> None:

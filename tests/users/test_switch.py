@@ -32,7 +32,6 @@ from simulator.stats.gate import as_json, decide
 from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
-from simulator.users.faults import KINDS
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.report.views import context_of, paint, render
 from tests.run_helpers import Quiet, a_stage, echo
@@ -113,19 +112,6 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     assert 'id="customers"' in page
     figure = "customers.figures." + {"ja": "作り話のあるターン", "en": "Turns with made-up details"}[language]
     assert {"customers", figure} <= {row.key for row in rows}
-
-
-def test_where_nobody_looked_reports_say_nothing() -> None:
-    """And where nothing stands out, they say so."""
-    conversation = a_talk((ASKED, OTHER))
-    results = a_run(conversation, scores=[a_verdict(conversation, 1, 2)])
-    unseen = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
-    gate = decide(unseen, None, 0.05)
-
-    assert customer_remarks(unseen.simulator) == ()
-    assert 'id="customers"' not in render(results, unseen, gate, "en")
-    (fine,) = customer_remarks(summary(results).simulator)
-    assert said(fine) == "nothing amiss in how they were played"
 
 
 def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User]:
@@ -229,20 +215,6 @@ def test_report_counts_spoilt_turns_as_asked(
     assert told["score"] == score
     assert told["simulator"]["handling"] == handling
     assert len(read_run(path).scores) == 3
-
-
-def test_every_kind_of_fault_has_a_name() -> None:
-    """No id of ours reaches a reader."""
-    found = summary(spoilt_run()).simulator
-    customers = found.customers.model_copy(update={"faults": dict.fromkeys(KINDS, 2)})
-    (faults,) = (
-        each
-        for each in customer_remarks(found.model_copy(update={"customers": customers}))
-        if "fault" in said(each)
-    )
-
-    assert said(faults).count(" 2") == len(KINDS)
-    assert not any("_" in said(faults, language) for language in ("ja", "en"))
 
 
 def test_what_customers_said_is_escaped_on_the_page() -> None:

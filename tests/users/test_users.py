@@ -86,30 +86,6 @@ async def test_a_section_forged_in_a_case_stays_data(language: Language) -> None
     assert len(quoted.findall(rules)) == 4
 
 
-@pytest.mark.parametrize(("done", "left"), [(1, "あと2回"), (3, "あと0回")])
-async def test_the_lines_left_count_down(done: int, left: str) -> None:
-    """After the last turn none is left, and only the leaving is asked."""
-    turns = tuple(a_turn(index + 1) for index in range(done))
-    _, requests = await said([line("もういいです。", "gave_up")], turns=turns)
-
-    assert left in requests[0]["messages"][0]["content"]
-
-
-async def test_japanese_is_sent_as_it_is_written() -> None:
-    r"""No \u escapes on the wire: they would cost tokens and teach the model to write them."""
-    seen: list[bytes] = []
-
-    class Listening(OpenAIServer):
-        def keep(self, request: Any, raw: bytes, body: Any) -> None:
-            seen.append(raw)
-
-    async with Listening(script([line("はい。")])) as server, at(server) as model:
-        await player(model("user"))(a_case(), (a_turn(),))
-
-    assert SAYS["ja"]["question"].encode() in seen[0]
-    assert b"\\u" not in seen[0]
-
-
 @pytest.mark.parametrize("way", ["satisfied", "gave_up", "handed_over"])
 async def test_leaving_is_part_of_the_reply(way: str) -> None:
     """How and why the customer leaves is in the form; the closing words are theirs."""
@@ -146,13 +122,6 @@ async def test_two_broken_drafts_are_the_customers_failure() -> None:
     assert met.value.failure.kind == "guard"
 
 
-async def test_what_is_not_sent_is_not_guarded() -> None:
-    """After the last turn a line that stays reaches nobody: one call, whatever it says."""
-    utterance, requests = await said([line("")], turns=(a_turn(), a_turn(2), a_turn(3)))
-
-    assert (utterance.next, len(requests)) == ("stay", 1)
-
-
 async def test_a_reply_out_of_form_is_asked_for_once_more() -> None:
     """A malformed reply comes back with what was wrong with it; a second one is a failure."""
     broken = '{"message": "はい。", "next": "maybe"}'
@@ -182,15 +151,6 @@ async def test_a_refused_key_is_not_the_customers_failure() -> None:
     async with OpenAIServer(key="right") as server, at(server, key="wrong") as model:
         with pytest.raises(AccessDenied, match="REHEARSAL_USER_KEY"):
             await player(model("user"))(a_case(), (a_turn(),))
-
-
-async def test_half_characters_of_a_model_can_be_stored() -> None:
-    """A lone surrogate in what the model says becomes U+FFFD before it is sent on or stored."""
-    reply = '{"message": "いくら\\ud83dですか", "next": "stay", "reason": "\\u0000"}'
-    utterance, _ = await said([reply])
-
-    assert utterance.text == "いくら\ufffdですか"
-    assert utterance.model_dump_json()
 
 
 @pytest.mark.parametrize(

@@ -136,15 +136,6 @@ def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pyte
     assert other.json["warnings"] == []
 
 
-def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
-    """Calls, tokens, dollars; no call and no file."""
-    done = command(*FEW, "turn", "--dry-run", "--json")
-
-    assert (done.code, done.json["forecast"]["judge"]["calls"] > 10) == (0, True)
-    assert server.requests == []
-    assert not Path("calibrations").exists()
-
-
 def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> None:
     """Exit code 3, and why."""
     done = command(*FEW, "turn", "--budget", "0.0001", "--calls", "1", "--cache", "off")

@@ -1,6 +1,5 @@
 """Generated pairs differ in exactly what they promise, in good Japanese and English."""
 
-from collections import Counter
 from functools import cache
 from typing import get_args
 
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.addons.bias_probes.plan import bundled, probes
-from simulator.core.types import Case, GradingContext, Language, Passage
+from simulator.core.types import Case, Language, Passage
 from simulator.data.files import language_of
 from simulator.models.families import same_family
 from simulator.stats.bias import KINDS, Probe
@@ -59,28 +58,6 @@ def test_the_same_seed_gives_the_same_pairs(seed: int) -> None:
 
     assert probes(few, KNOWLEDGE, seed=seed) == made
     assert probes(few, KNOWLEDGE, seed=seed + 1) != made
-
-
-def test_another_case_changes_nothing_in_the_others() -> None:
-    """Every question draws for itself: a longer file keeps the pairs of the shorter one."""
-    without = probes(CASES[1:], KNOWLEDGE, language="ja")
-    first = CASES[0].id
-
-    kept = [p for p in probes(CASES, KNOWLEDGE, language="ja") if p.base.case.id != first]
-    assert [p.changed for p in kept if p.cluster != "fees-01-"] == [p.changed for p in without]
-
-
-@pytest.mark.parametrize("seed", [42, 7])
-def test_every_pair_is_a_pair(seed: int) -> None:
-    """Both sides have an answer and differ; exhibits of one name are one exhibit."""
-    by_name: dict[str, GradingContext] = {}
-    for probe in all_probes(seed):
-        assert all(text.strip() for text in said(probe))
-        assert probe.base.turn != probe.changed.turn
-        assert probe.note
-        assert "$" not in probe.note
-        for context in (probe.base, probe.changed):
-            assert by_name.setdefault(context.conversation, context) == context
 
 
 @pytest.mark.parametrize("seed", [42, 7])
@@ -144,34 +121,6 @@ def test_padding_surrounds_the_answer() -> None:
         before, after = said(probe)
         assert before in after
         assert not after.startswith(before)
-
-
-def test_an_angry_customer_asks_the_same() -> None:
-    """Only the customer's words change, and the question is in them."""
-    for probe in of("angry"):
-        assert said(probe)[0] == said(probe)[1]
-        asked = probe.base.turn.user
-        assert asked[1:] in probe.changed.turn.user
-        assert probe.changed.turn.user != asked
-        assert "？？" not in probe.changed.turn.user
-        assert "$" not in probe.changed.turn.user
-
-
-def test_shuffled_passages_are_the_same_passages() -> None:
-    """Another order, nothing lost, nothing added."""
-    for probe in of("shuffled"):
-        one, other = probe.base.turn.answer.passages, probe.changed.turn.answer.passages
-        assert one != other
-        assert Counter(p.id for p in one) == Counter(p.id for p in other)
-
-
-def test_twins_are_one_question_in_two_languages() -> None:
-    """The ids differ by the language alone; each pair is made once."""
-    twins = of("twin")
-    assert len(twins) >= 30
-    for probe in twins:
-        assert probe.base.case.id.removesuffix("-ja") == probe.changed.case.id.removesuffix("-en")
-        assert (probe.base.case.language, probe.changed.case.language) == ("ja", "en")
 
 
 def a_case(answer: str, question: str = "教えてください", language: Language = "ja") -> Case:

@@ -1,6 +1,5 @@
 """Files of labelled answers, and what their labels mean."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -187,10 +186,3 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         read_labels(written(tmp_path / "d.jsonl", silent))
     with pytest.raises(CaseFileError, match="line 1: no answer to grade"):
         read_labels(written(tmp_path / "e.jsonl", no_answer))
-
-
-def test_a_label_that_is_an_object_is_no_dimension(tmp_path: Path) -> None:
-    """Counts of votes beside the label are left alone."""
-    rows = [row | {"labels": json.loads('{"ok": 1, "votes": {"yes": 3}}')} for row in labelled()]
-
-    assert read_labels(written(tmp_path / "a.jsonl", rows)).dimensions == ["ok"]

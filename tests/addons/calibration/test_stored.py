@@ -44,14 +44,6 @@ def a_bias(**changes: Any) -> StoredBias:
     return StoredBias(**known | {"seed": 1, "date": date(2026, 11, 21), "rows": ()} | changes)
 
 
-def test_the_figure_that_says_most() -> None:
-    """AUROC where there is one, otherwise rho."""
-    only_rho = {"auroc": None, "spearman": {"value": -0.001, "low": None, "high": None}}
-
-    assert a_calibration().headline == ("AUROC", 0.89, 0.84, 0.93)
-    assert a_calibration(figures=only_rho).headline == ("rho", -0.001, None, None)
-
-
 def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     """Another prompt or model, mixed ones, or grades by rule alone have no calibration."""
     kept = a_calibration()

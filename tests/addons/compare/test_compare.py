@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Failure
 from tests.commands import Command, Done
 from tests.compare_runs import (
     LONG,
@@ -154,29 +153,6 @@ def test_failed_verdicts_are_counted_apart(compare: Compare, at: Any) -> None:
     assert "判定の失敗" in done.err
 
 
-def test_the_forecast_starts_nothing(compare: Compare, at: Any) -> None:
-    """Two calls a pair that rules do not settle."""
-    runs = two_runs()
-    with serve(judge(prefers_longer)) as server:
-        at(server)
-        before = compare(*runs, "--dry-run", "--json").json
-        assert server.requests == []
-        assert "At most 16 model calls" in compare(*runs, "--cache", "off").err
-
-    assert before["forecast"]["judge"]["calls"] == 16
-
-
-def test_the_stand_in_compares_offline(compare: Compare) -> None:
-    """Named as what it is; it has no position bias to show."""
-    done = compare(*two_runs(), "--offline", "--json")
-    result = done.json
-
-    assert (result["judge"], result["offline"], result["position"]) == ("lexical", True, None)
-    assert result["calls"] == {}
-    assert "オフラインの代役" in done.err
-    assert result == compare(*result["runs"], "--offline", "--json").json
-
-
 def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Compare) -> None:
     """Three runs are three pairs of runs, with an anchor two."""
     runs = [
@@ -246,18 +222,3 @@ def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
     assert f"run {a} is named twice" in compare(a, b, a, code=2).err
     assert f"--replay {a}" in compare(a, other, code=2).err
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
-
-
-def test_missing_answers_lose_without_a_call(compare: Compare, at: Any) -> None:
-    """By rule, and shown as such."""
-    gone = Failure(kind="timeout", message="late")
-    runs = (a_run("1", [a_conversation("x", [gone])]), a_run("2", [a_conversation("x", ["hello"])]))
-    with serve(judge(prefers_first)) as server:
-        at(server)
-        done = compare(*runs, "--json")
-        assert server.requests == []
-    result = done.json
-
-    assert (result["asked"], result["duels"][0]["wins_b"], result["outcomes"][0]["how"]) == (0, 1, "rule")
-    assert "規則による判定" in done.err
-    assert "採点役が読んだ組はありません" in done.err

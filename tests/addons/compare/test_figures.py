@@ -83,22 +83,6 @@ def test_a_judge_of_lengths_is_seen_through() -> None:
     assert (result.length.correlation or 0) > 0.5
 
 
-def test_verdicts_by_rule_are_no_judgement_of_length() -> None:
-    """A missing answer is shorter, but it did not lose for that."""
-    assert figures(of("b", "b", how="rule", ballots=())).length.longer.n == 0
-
-
-def test_personas_are_shown_where_there_are_several() -> None:
-    """Each with its own share."""
-    outcomes = [*of("b", "b", "a"), *of("a", "tie", persona="angry")]
-    parts = figures(outcomes).duels[0].personas
-
-    assert [(part.name, part.wins_a, part.ties, part.wins_b) for part in parts] == [
-        ("angry", 1, 1, 0), ("calm", 1, 0, 2),
-    ]  # fmt: skip
-    assert figures(of("b", "a")).duels[0].personas == ()
-
-
 @settings(max_examples=examples(30))
 @given(st.lists(st.sampled_from(VERDICTS), min_size=2, max_size=12))
 def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> None:

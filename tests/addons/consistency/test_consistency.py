@@ -125,13 +125,6 @@ def test_a_language_that_is_told_another_figure_is_found() -> None:
     assert across_languages("はい、使えます。", "No, you cannot use it.", ()) is not None
 
 
-def test_failed_answers_say_nothing() -> None:
-    """A bot that did not answer disagrees with nobody."""
-    silent = conversation("")
-
-    assert consistency(results_of(conversation("月額は2,980円です。"), silent)).cases == ()
-
-
 def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
     """With both statements."""
     calm, angry = conversation("月額は2,980円です。"), conversation("月額は3,980円です。", persona="angry")

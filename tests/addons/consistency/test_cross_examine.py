@@ -167,18 +167,6 @@ def test_models_ask_and_compare_over_http(
     assert (spent["user"].calls, spent["judge"].calls) == (3, 3)
 
 
-def test_the_forecast_asks_nobody(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """--dry-run tells calls and tokens by role."""
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        body = output(capsys, "--dry-run", "--questions", "2")
-
-        assert server.requests == []
-    assert {role: row["calls"] for role, row in body["forecast"].items()} == {"user": 3, "judge": 6}
-
-
 def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

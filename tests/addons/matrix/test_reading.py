@@ -11,7 +11,6 @@ from simulator.addons.matrix.plan import (
     Matrix,
     ResolvedCell,
     in_language,
-    is_matrix,
     matrix_of_options,
     read_matrix,
     resolved,
@@ -194,17 +193,6 @@ def test_mistakes_name_file_and_key(text: str, said: str) -> None:
     assert "m.toml" in str(told.value)
 
 
-def test_only_a_toml_with_the_table_is_a_matrix() -> None:
-    """A prompt and a data set are none."""
-    read("[matrix]\ncases = 'a.csv'", "m.toml")
-    Path("prompt.toml").write_text("[ja]\nuser = 'x'", encoding="utf-8")
-    Path("rows.csv").write_text("[matrix]", encoding="utf-8")
-
-    found = [name for name in ("m.toml", "prompt.toml", "broken.toml", "rows.csv", "no.toml")
-             if is_matrix(Path(name))]  # fmt: skip
-    assert found == ["m.toml"]
-
-
 def test_options_that_are_given_more_than_once_are_axes() -> None:
     """One of each is no matrix; one key of --set may have several values, two may not."""
     assert matrix_of_options(["a.csv"], ["p"], ["model=x", "url=y"]) is None
@@ -252,14 +240,3 @@ def test_the_very_same_matrix_is_known_by_what_decides_its_figures() -> None:
     Path("prompts").mkdir()
     Path("prompts", "own.toml").write_text("version = '1'", encoding="utf-8")
     assert digest(prompt="own:terse") != before
-
-
-def test_the_example_is_one(root: Path) -> None:
-    """Every file that the bundled matrix names is there, wherever one stands."""
-    cells = of(read_matrix(root / "demo" / "matrix" / "matrix.toml"))
-
-    assert len(cells) == 2 * 2 * 3
-    for cell in cells.values():
-        adapter = cell.settings.adapter.partition(":")[0]
-        files = [cell.settings.cases, cell.settings.prompt, *([adapter] if adapter.endswith(".py") else [])]
-        assert all(Path(str(name)).is_file() for name in files)

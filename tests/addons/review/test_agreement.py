@@ -109,15 +109,6 @@ def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     assert agreement_json(None) is None
 
 
-def test_grades_that_do_not_vary_have_no_strength_of_agreement() -> None:
-    """One turn graded alike by both: no kappa and no AUROC, and no division by zero."""
-    base = graded(lambda *_: None)
-    result = review(with_verdicts(base, verdict(base.conversations[0].id, 1, 5)))
-
-    assert result
-    assert (result.kappa, result.auroc, result.within_one, result.missed) == (None, None, 1, ())
-
-
 def test_json_has_every_figure() -> None:
     """Rounded, with the places of what was missed."""
     body = agreement_json(

@@ -3,19 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, sheet_of, take_rows, taken_from
-from simulator.core.types import HumanVerdict, Language, Results
+from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from simulator.stats.review import blind_sample
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
-from tests.reviewed_runs import FEE, GOOD, summary_of
-from tests.sample_runs import hostile, rehearsed
+from tests.reviewed_runs import FEE, summary_of
+from tests.sample_runs import rehearsed
 
 RUN = rehearsed().run.id
 KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
@@ -59,13 +58,6 @@ def test_a_row_of_the_review_is_a_verdict() -> None:
         {"conversation": FEE[0], "turn": 1, "source": "review"}
         | {k: v for k, v in cells.items() if k != "question"}
     ]
-
-
-def test_a_row_in_which_nobody_wrote_is_empty() -> None:
-    """In either worksheet; that is no fault."""
-    for name in ("review", "blind"):
-        taken = read(name, (KEY, {"question": "x", "answer": "y"}))
-        assert (taken.empty, taken.verdicts, taken.faults) == (1, [], [])
 
 
 def test_half_a_row_counts() -> None:
@@ -135,20 +127,6 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     assert "no key of its own" in str(taken.faults[2][1])
 
 
-def test_hostile_texts_lose_their_control_codes_only() -> None:
-    """Keys, too, are found again whatever a case is called."""
-    evil = "\x1b[31m赤\x1b[0m\u202e　👨\u200d👩\u200d👧"
-    [verdict] = read("review", (KEY, {"comment": evil})).verdicts
-    assert verdict.comment == "赤　👨\u200d👩\u200d👧"
-
-    results = hostile("=1+1/§#/")
-    conversation = results.conversations[0]
-    [verdict] = read(
-        "review", (f"{results.run.id}/{conversation.id}/2", {"comment": "x"}), results=results
-    ).verdicts
-    assert (verdict.conversation, verdict.turn) == (conversation.id, 2)
-
-
 @pytest.mark.parametrize(
     ("name", "known", "found"),
     [
@@ -208,18 +186,6 @@ def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
     assert "no column assignee" in str(taken.notes[0][1])
 
 
-def test_an_english_workbook(tmp_path: Path) -> None:
-    """Read the same, and places are named as on its tabs."""
-    path = workbook(tmp_path, "en")
-    with Person(path) as person:
-        person.type("Review", 2, "Is the judge right?", "Judge is right")
-        person.type("Blind", 2, "Grade, reviewer 1", "good")
-    taken = taken_of(path, "en")
-
-    assert [v.judge_is for v in taken.verdicts] == ["right"]
-    assert taken.faults[0][0] == "Blind row 2"
-
-
 def test_damaged_keys_are_named(tmp_path: Path) -> None:
     """A row typed over, a row copied, a column of keys deleted: what is there is read, the rest is said."""
     path = workbook(tmp_path)
@@ -237,17 +203,3 @@ def test_damaged_keys_are_named(tmp_path: Path) -> None:
     taken = taken_of(path)
     assert taken.verdicts == []
     assert any("column of keys is gone" in str(why) for _place, why in taken.faults)
-
-
-def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
-    """Also one whose tab is called like ours."""
-    path, book = tmp_path / "grades.xlsx", openpyxl.Workbook()
-    book.active.title = "確認"
-    for row in (("会話", "ターン", "採点者", "評価", "コメント"), (*GOOD, "佐藤", 3, "x")):
-        book.active.append(row)
-    book.save(path)
-
-    [verdict] = taken_of(path).verdicts
-    assert verdict.same_as(
-        HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="佐藤", grade=3, comment="x")
-    )

@@ -34,16 +34,6 @@ def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Sum
 
 
 @pytest.mark.parametrize(
-    ("language", "line"),
-    [("ja", "自動 87 → 補正後 82（78〜86）"), ("en", "automatic 87, corrected 82 (78–86)")],
-)
-def test_both_scores_stand_side_by_side(language: Language, line: str) -> None:
-    """In one line; nothing where nothing was corrected."""
-    assert said(corrected_line(corrected(), None) or "", language) == line
-    assert corrected_line(summary(graded(lambda *_: None)), None) is None
-
-
-@pytest.mark.parametrize(
     ("language", "by", "open_"),
     [
         ("ja", "人の採点 60 件による補正", "目標 80 に届いたとは、まだ言い切れません"),
@@ -131,12 +121,3 @@ def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) ->
     assert figures.corrected is None
     for language, more in (("ja", ja), ("en", en)):
         assert any(more in said(note.text, language) for note in notes(figures, gate, title))  # type: ignore[arg-type]
-
-
-def test_nobodys_grades_leave_no_note() -> None:
-    """A run without labels is painted as before."""
-    figures = summary(graded(lambda *_: None))
-
-    assert not any(
-        "人の採点" in said(note.text, "ja") for note in notes(figures, decide(figures, None, 1.0), title)
-    )

@@ -9,7 +9,6 @@ import pytest
 
 from simulator.addons.review.labels import as_lines, labelled_answers
 from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
-from simulator.core.errors import CaseFileError
 from simulator.core.types import HumanVerdict, Results
 from tests.blind_grades import JUDGE, graded
 from tests.reviewed_runs import summary_of
@@ -114,20 +113,6 @@ def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
     [(place, fault)] = found.faults
     assert str(place) == "line 2"
     assert str(fault).startswith(why)
-
-
-def test_a_row_that_nobody_graded_is_no_fault() -> None:
-    """It is counted, as a worksheet is filled in bit by bit."""
-    found = taken("g.csv", ROWS + "angry/a#0,3,Sato,,\n")
-
-    assert (len(found.verdicts), found.empty, found.faults) == (2, 1, [])
-
-
-@pytest.mark.parametrize("text", ["question,answer\na,b\n", "conversation,turn,points\na,1,4\n"])
-def test_other_columns_are_named(text: str) -> None:
-    """With those there are, and those there should be."""
-    with pytest.raises(CaseFileError, match=r"g\.csv, line 2: no columns conversation, turn and grade"):
-        taken("g.csv", text)
 
 
 def test_what_is_exported_is_read_back_as_it_was() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from simulator.addons.testset.plan import KINDS, OUT_OF_SCOPE
-from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.core.types import Case
@@ -54,15 +53,6 @@ def sheet(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 def made(path: str = "cases-made.csv") -> tuple[Case, ...]:
     """What was written."""
     return read_cases(path)
-
-
-def test_alone_the_word_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """`cases` names `make` and shows how it is used."""
-    assert main(["cases"]) == 0
-    said = capsys.readouterr().out
-
-    assert "make  Make test questions" in said
-    assert "cases make docs/" in said
 
 
 @pytest.mark.parametrize("arguments", [(JA,), (JA, "--dry-run"), ("--from-logs", "logs.jsonl", "--offline")])
@@ -185,18 +175,6 @@ def test_what_models_and_documents_say_is_harmless(make: Any, author: Author) ->
     for path in Path().glob("cases-made.csv*"):
         with path.open(encoding="utf-8-sig", newline="") as file:
             assert not [cell for row in csv.reader(file) for cell in row if cell[:1] in ("=", "＝")]
-
-
-def test_the_same_again_pays_for_nothing(make: Any, author: Author) -> None:
-    """The response cache gives identical requests back."""
-    make(JA, "--number", "6")
-    asked = len(author.asked)
-    first = Path("cases-made.csv").read_bytes()
-    done = make(JA, "--number", "6", "--overwrite", "--json")
-
-    assert len(author.asked) == asked
-    assert set(done.json["calls"].values()) == {0}
-    assert Path("cases-made.csv").read_bytes() == first
 
 
 def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
