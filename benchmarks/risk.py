@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from judges.risk import risk
 from simulator.core import shelves
+from simulator.core.concurrency import for_each
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import load_settings
 from simulator.core.templates import fingerprint, read_toml
@@ -84,8 +85,12 @@ async def record(rows: Sequence[Labelled]) -> dict[str, Any]:
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
     fill = FormFiller(load_form, FRAME, model, settings.seed)
+
+    async def replied(row: Labelled) -> tuple[str, Any]:
+        return row.context.case.id, (await fill(row.context, "risk")).model_dump()
+
     try:
-        return {row.context.case.id: (await fill(row.context, "risk")).model_dump() for row in rows}
+        return dict(await for_each(rows, replied, settings.calls))
     finally:
         await models.close()
 
@@ -119,7 +124,7 @@ def main() -> None:
     kept = json.loads(REPLIES.read_text(encoding="utf-8")) if REPLIES.is_file() else {}
     if name:
         kept[name] = {"prompt": prompt_hash(rows), "replies": asyncio.run(record(rows))}
-        REPLIES.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        REPLIES.write_text(json.dumps(kept, ensure_ascii=False) + "\n", encoding="utf-8")
     if not kept:
         print("risk                skipped: nobody has answered its requests yet (--record NAME)")
     for reader, reading in kept.items():
