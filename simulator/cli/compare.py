@@ -15,8 +15,8 @@ from simulator.report.painters.markdown import markdown as markdown_of
 
 
 @takes(
-    "offline", "judge_model", "judge_temperature", "guidelines", "cache", "budget", "prices", "jpy_per_usd",
-    "calls", "timeout",
+    "offline", "judge_model", "judge_temperature", "max_tokens", "guidelines", "cache", "budget",
+    "prices", "jpy_per_usd", "calls", "timeout",
     "seed", "max_failed", "dry_run", "runs", "json_output",
 )  # fmt: skip
 def command(

@@ -40,8 +40,8 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 
 @takes(
     "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "user_temperature",
-    "judge_temperature", "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls", "timeout",
-    "seed", "max_failed", "runs", "dry_run", "json_output",
+    "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
+    "timeout", "seed", "max_failed", "runs", "dry_run", "json_output",
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],

@@ -27,7 +27,7 @@ TODAYS = ("to", "json_output", "runs", "offline")
 @takes(
     "judges", "outputs", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "offline", "judge_model", "embed_model",
-    "judge_temperature", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
+    "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output",
 )  # fmt: skip
 def command(

@@ -24,7 +24,7 @@ PANELS = {
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
-        "user_temperature", "judge_temperature", "cache", "budget", "prices", "jpy_per_usd",
+        "user_temperature", "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd",
     ),
     "Running": (
         "concurrency", "calls", "rpm", "tpm", "timeout", "patience", "runs", "resume", "dry_run",
@@ -68,7 +68,7 @@ _SHAPES = {
     "RATE": "arrival",
     "SECONDS": "think timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit turns repeats votes seed concurrency calls rpm tpm customers workers shots",
+    "N": "limit turns repeats votes seed concurrency calls rpm tpm max_tokens customers workers shots",
     "X": "user_temperature judge_temperature",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}

@@ -28,8 +28,8 @@ from simulator.storage.run_file import find_run, read_run
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "judge_temperature", "votes", "guidelines", "tokenizer",
-    "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
+    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "votes", "guidelines",
+    "tokenizer", "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
     "calls", "timeout", "seed", "max_failed", "dry_run", "runs", "json_output",
 )  # fmt: skip
 def suggest(  # noqa: PLR0917 - one for each option

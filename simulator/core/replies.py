@@ -130,6 +130,30 @@ def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
     return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
 
 
+# Tokens that a reply may have: for what a model thinks or writes before the form; for a text, for a number
+# or a word, and for a text in an item of a list. And the items of a list.
+_BEFORE, _TEXT, _WORD, _ITEM_TEXT, _ITEMS = 2000, 300, 20, 60, 15
+
+
+@functools.lru_cache(maxsize=512)
+def most_tokens(reply_form: type[BaseModel]) -> int:
+    """More tokens than a reply in this form needs; what runs on for longer has lost its way."""
+    schema = strict_schema(reply_form)
+    return _BEFORE + _most(schema, schema.get("$defs", {}), _TEXT)
+
+
+def _most(node: Mapping[str, Any], forms: Mapping[str, Any], text: int) -> int:
+    if "$ref" in node:
+        node = forms[node["$ref"].rpartition("/")[2]]
+    if "properties" in node:
+        return sum(_WORD + _most(each, forms, text) for each in node["properties"].values())
+    if "anyOf" in node:
+        return max(_most(each, forms, text) for each in node["anyOf"])
+    if node.get("type") == "array":
+        return _ITEMS * _most(node["items"], forms, _ITEM_TEXT)
+    return text if node.get("type") == "string" and "enum" not in node else _WORD
+
+
 def _strict(node: Any) -> Any:
     if isinstance(node, list):
         return [_strict(item) for item in node]

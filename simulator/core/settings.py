@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -208,6 +208,14 @@ _AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
 _YEN, _DOLLARS = ("¥", "jpy", "円"), ("$", "usd", "ドル")
 
 
+class Rates(NamedTuple):
+    """What a model costs, in dollars per token; `cached` ones came from the endpoint's cache of prompts."""
+
+    input: float
+    output: float
+    cached: float
+
+
 class Price(BaseModel):
     """What a model costs: per million tokens, in dollars or yen. 0 is a price, too: it costs nothing."""
 
@@ -215,12 +223,20 @@ class Price(BaseModel):
 
     input: float = Field(ge=0)
     output: float = Field(0.0, ge=0)
+    cached_input: float | None = Field(None, ge=0)
     currency: Literal["USD", "JPY"] = "USD"
 
-    def rates(self, jpy_per_usd: float) -> tuple[float, float]:
-        """Dollars per input and per output token."""
+    @model_validator(mode="after")
+    def _cached_is_no_dearer(self) -> Self:
+        if self.cached_input is not None and self.cached_input > self.input:
+            raise ValueError(_("cached_input is higher than input"))
+        return self
+
+    def rates(self, jpy_per_usd: float) -> Rates:
+        """Dollars per token; cached ones cost as much as others unless their price is known."""
         over = PER * (jpy_per_usd if self.currency == "JPY" else 1.0)
-        return self.input / over, self.output / over
+        cached = self.input if self.cached_input is None else self.cached_input
+        return Rates(self.input / over, self.output / over, cached / over)
 
 
 _PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
@@ -585,6 +601,10 @@ class Settings(RowSettings):
     )
     user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
     judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
+    max_tokens: Positive | None = Field(
+        None,
+        description="Most tokens of a customer's line or of a grading. Default: ample for what is asked for.",
+    )
     voice_opening: bool = Field(
         False, description="Word the first question, too, as this customer would; needs a model."
     )

@@ -63,11 +63,15 @@ class Passage(Value):
 
 
 class Usage(Value):
-    """Tokens of one model call, as the provider counted them."""
+    """Tokens of one model call, as the provider counted them.
+
+    `tokens_cached` of `tokens_in` came from the endpoint's own cache of the beginnings of prompts.
+    """
 
     model: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
 
 
 class Query(Value):
@@ -429,13 +433,15 @@ class Spending(Value):
     """What one role has used so far; `cost_usd` is None as soon as the cost of one call is unknown.
 
     Then `known_usd` is the cost of the others. `uncounted` calls have no count of tokens: no reply came in
-    time, or it told none.
+    time, or it told none. `cached` calls were answered from the run's cache and cost nothing; `tokens_cached`
+    of `tokens_in` came from the endpoint's.
     """
 
     calls: int = 0
     cached: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
     cost_usd: float | None = 0.0
     known_usd: float = 0.0
     uncounted: int = 0

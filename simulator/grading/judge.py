@@ -225,19 +225,24 @@ class ModelJudge:
             reply = failure.raw
         if len(broken) < len(asked):
             messages = self.frame.prompt(context, broken, alone=alone)
-        problem = "; ".join(dict.fromkeys(map(str, problems.values())))
+        problem = str(first.cut_off or "; ".join(dict.fromkeys(map(str, problems.values()))))
         correction = [
             {"role": "assistant", "content": reply[:SHOWN_REPLY] or "-"},
             {"role": "user", "content": self._again_text(context, problem)},
         ]
         form = broken[0].form if alone else self._form(broken)
         try:
-            second = await self.model.complete([*messages, *correction], seed, form)
+            second = await self.model.complete(
+                [*messages, *correction], seed, form, longer=first.cut_off is not None
+            )
         except AccessDenied:
             raise
         except ModelFailure as error:
             return parts | dict.fromkeys(problems, error)
-        repaired = parts | _read_again(second.text, list(problems), form)
+        if second.cut_off:
+            repaired = parts | dict.fromkeys(problems, second.cut_off)
+        else:
+            repaired = parts | _read_again(second.text, list(problems), form)
         if _failed(repaired):
             # As in `Model.ask`; the first reply stays in the cache if any part of it was readable.
             unreadable = [first.request] if len(problems) == len(parts) else []

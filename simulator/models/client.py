@@ -42,8 +42,12 @@ ATTEMPTS = 6
 IDLE = 4.0
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
+# The names of the limit of a reply, the usual one first; what reasons calls it otherwise.
+LIMITS = ("max_tokens", "max_completion_tokens")
 # Parameters that are left out for an endpoint that refuses them.
-_DROPPABLE = ("temperature", "seed", "encoding_format")
+_DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
+# How many times as long a reply may be that is asked for once more, because the first was cut off.
+LONGER = 4
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
@@ -55,6 +59,7 @@ class Abilities:
     """What one model at one endpoint supports, as far as it has shown."""
 
     reply_format: str = FORMATS[0]
+    limit: str = LIMITS[0]
     refused: set[str] = field(default_factory=set)
 
 
@@ -73,6 +78,7 @@ class Connections:
         """At most `calls` in flight per endpoint; `timeout` seconds per attempt, `patience` per call."""
         self.calls, self.timeout, self.patience, self.cache = calls, timeout, patience, cache
         self.attempts = ATTEMPTS
+        self.max_tokens: int | None = None
         self.wait = wait or RetryAfter(longest=math.inf)
         self.notices = Notices()
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
@@ -85,12 +91,14 @@ class Connections:
     @classmethod
     def of(cls, settings: Settings, *, cached: bool = True) -> "Connections":
         """With the limits of these settings, and their cache if replies are `cached`."""
-        return cls(
+        made = cls(
             calls=settings.calls,
             timeout=settings.timeout,
             patience=settings.patience,
             cache=ResponseCache(settings.cache if cached else "off"),
         )
+        made.max_tokens = settings.max_tokens
+        return made
 
     def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
         """The shared client of this address and key; creating one costs 18 ms of CPU."""
@@ -160,11 +168,15 @@ class Connections:
 
 
 class Completion(NamedTuple):
-    """The text of a chat completion, its tokens, and the key of its request in the cache."""
+    """The text of a chat completion, its tokens, and the key of its request in the cache.
+
+    `cut_off` tells of a reply that reached its limit of tokens: it is not whole, whatever can be read of it.
+    """
 
     text: str
     usage: Usage
     request: str
+    cut_off: MalformedReply | None = None
 
 
 class Model:
@@ -207,16 +219,16 @@ class Model:
         """
         first = await self.complete(messages, seed, reply_form)
         try:
-            return read(first.text, reply_form)
+            return _whole(first, reply_form, read)
         except MalformedReply as error:
             retry = [
                 *messages,
                 {"role": "assistant", "content": first.text[:4000] or "-"},
                 {"role": "user", "content": again(str(error))},
             ]
-        second = await self.complete(retry, seed, reply_form)
+        second = await self.complete(retry, seed, reply_form, longer=first.cut_off is not None)
         try:
-            return read(second.text, reply_form)
+            return _whole(second, reply_form, read)
         except MalformedReply:
             # A resumed run tries again, and must not get the same replies.
             self.connections.cache.forget(first.request, second.request)
@@ -256,14 +268,24 @@ class Model:
         return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
 
     async def complete(
-        self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None
+        self,
+        messages: Messages,
+        seed: int | None,
+        reply_form: type[BaseModel] | None,
+        *,
+        longer: bool = False,
     ) -> Completion:
-        """A chat completion, cached unless it is empty. Raises ModelFailure."""
+        """A chat completion, cached unless it is empty. Raises ModelFailure.
+
+        A form limits its tokens; `longer`: the first one was cut off, and this one may be longer.
+        """
+        most = self._most_tokens(reply_form, longer=longer)
         data, request, cached = await self._adapting(
-            "/chat/completions", lambda: self._body(messages, seed, reply_form), self._send_cached
+            "/chat/completions", lambda: self._body(messages, seed, reply_form, most), self._send_cached
         )
         try:
-            message = data["choices"][0]["message"]
+            choice = data["choices"][0]
+            message, ended = choice["message"], choice.get("finish_reason")
             refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", _("the reply is not a chat completion")) from error
@@ -273,10 +295,25 @@ class Model:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         if text and not cached:
             self.connections.cache.put(request, data, self._cache_label)
-        return Completion(text, _usage(data, self.endpoint.model), request)
+        usage, cut_off = _usage(data, self.endpoint.model), None
+        if reply_form is not None and ended == "length":
+            written = usage.tokens_out or most or 0
+            msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
+            cut_off = MalformedReply("malformed", msg, raw=text)
+        return Completion(text, usage, request, cut_off)
 
-    def _body(self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None) -> Body:
+    def _most_tokens(self, reply_form: type[BaseModel] | None, *, longer: bool) -> int | None:
+        """The limit of a reply: as it is set, else by its form; None for one without a form."""
+        if reply_form is None:
+            return None
+        return self.connections.max_tokens or replies.most_tokens(reply_form) * (LONGER if longer else 1)
+
+    def _body(
+        self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None, most: int | None
+    ) -> Body:
         body: Body = {"model": self.endpoint.model, "messages": messages}
+        if most is not None:
+            body[self._abilities.limit] = most
         if self.temperature is not None:
             body["temperature"] = self.temperature
         if seed is not None:
@@ -400,6 +437,14 @@ class Model:
         if error.status_code not in (400, 404, 415, 422, 501):
             return False
         message = f"{getattr(error, 'param', '')} {error}".lower()
+        usual, other = LIMITS
+        if usual in body and other in message:
+            self._abilities.limit = other
+            return True
+        if "context length" in message and (limits := body.keys() & set(LIMITS)):
+            # It counts the limit as if it were written: a long prompt leaves no room for it.
+            self._abilities.refused |= limits
+            return True
         for name in _DROPPABLE:
             if name in body and name in message:
                 self._abilities.refused.add(name)
@@ -463,6 +508,15 @@ def _rows(data: Any, count: int) -> list[Any]:
     return [row["embedding"] for row in rows]
 
 
+def _whole(
+    completion: Completion, reply_form: type[Reply], read: Callable[[str, type[Reply]], Reply]
+) -> Reply:
+    """The reply in its form. Raises MalformedReply, also for one that was cut off."""
+    if completion.cut_off:
+        raise completion.cut_off
+    return read(completion.text, reply_form)
+
+
 def _text(content: Any) -> str:
     """The text of a message, also of one that is a list of parts."""
     if isinstance(content, list):
@@ -475,7 +529,11 @@ def _usage(data: Any, model: str) -> Usage:
     if not isinstance(counted, dict):
         return Usage(model=model)
     tokens_in, tokens_out = (_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
+    details = counted.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return Usage(
+        model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in)
+    )
 
 
 def _count(value: Any) -> int:

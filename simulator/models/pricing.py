@@ -15,7 +15,7 @@ from typing import Any
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
-from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, missing_price
+from simulator.core.settings import JPY_PER_USD, Price, Rates, Settings, dollars, missing_price
 from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
@@ -87,14 +87,19 @@ class Prices:
         """The prices of these settings."""
         return cls(settings.prices, settings.jpy_per_usd)
 
-    def rates(self, model: str) -> tuple[float, float] | None:
-        """Dollars per input token and per output token; None if unknown."""
+    def rates(self, model: str) -> Rates | None:
+        """Dollars per token; None if unknown."""
         return self._own.get(model) or _listed(model)
 
     def cost_usd(self, usage: Usage) -> float | None:
         """The cost in dollars; None when the price of the model is unknown."""
         rates = self.rates(usage.model)
-        return None if rates is None else rates[0] * usage.tokens_in + rates[1] * usage.tokens_out
+        if rates is None:
+            return None
+        cached = min(usage.tokens_cached, usage.tokens_in)
+        return (
+            rates.input * (usage.tokens_in - cached) + rates.cached * cached + rates.output * usage.tokens_out
+        )
 
     def spending(self, model: str, calls: int, tokens_in: float, tokens_out: float) -> Spending:
         """The spending on these calls to one model; a stand-in (an empty name) costs nothing."""
@@ -110,15 +115,20 @@ class Prices:
         """Spending whose cost was unknown, at the price that the model has now."""
         if spent.cost_usd is not None:
             return spent
-        usage = Usage(model=model, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)
-        cost = self.cost_usd(usage)
+        cost = self.cost_usd(usage_of(model, spent))
         if spent.uncounted:
             return spent.model_copy(update={"known_usd": cost or 0.0})
         return spent.model_copy(update={"cost_usd": cost})
 
 
+def usage_of(model: str, spent: Spending) -> Usage:
+    """The tokens of all calls together."""
+    tokens = {key: getattr(spent, key) for key in ("tokens_in", "tokens_out", "tokens_cached")}
+    return Usage(model=model, **tokens)
+
+
 @lru_cache(maxsize=256)
-def _listed(model: str) -> tuple[float, float] | None:
+def _listed(model: str) -> Rates | None:
     from genai_prices import Usage as TokenCounts  # takes a quarter of a second
     from genai_prices import calc_price
 
@@ -126,17 +136,16 @@ def _listed(model: str) -> tuple[float, float] | None:
     # The table has embedding models only under their provider.
     for owner in (provider or None, "openai"):
         try:
-            price = [
-                float(
-                    calc_price(
-                        TokenCounts(input_tokens=i, output_tokens=o), model_ref=name, provider_id=owner
-                    ).total_price
+            new, written, again = (
+                float(calc_price(TokenCounts(**counts), model_ref=name, provider_id=owner).total_price)
+                for counts in (
+                    {"input_tokens": 10_000}, {"output_tokens": 10_000},
+                    {"input_tokens": 10_000, "cache_read_tokens": 10_000},
                 )
-                for i, o in ((10_000, 0), (0, 10_000))
-            ]
+            )  # fmt: skip
         except LookupError:
             continue
-        return price[0] / 10_000, price[1] / 10_000
+        return Rates(new / 10_000, written / 10_000, min(again, new) / 10_000)
     return None
 
 
@@ -149,6 +158,7 @@ def total_spending(spendings: Sequence[Spending]) -> Spending:
         cached=sum(each.cached for each in spendings),
         tokens_in=sum(each.tokens_in for each in spendings),
         tokens_out=sum(each.tokens_out for each in spendings),
+        tokens_cached=sum(each.tokens_cached for each in spendings),
         cost_usd=None if None in costs else known,
         known_usd=known if None in costs else 0.0,
         uncounted=sum(each.uncounted for each in spendings),
@@ -190,12 +200,13 @@ class Ledger:
     def charge(self, role: Role, usage: Usage, *, cached: bool = False) -> None:
         """Counts one call; a cached one costs nothing, one without a count of tokens nobody knows what."""
         is_counted = usage.tokens_in or usage.tokens_out
-        is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0)
+        is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0, 0)
         cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
         call = Spending(
             calls=1,
             tokens_in=usage.tokens_in,
             tokens_out=usage.tokens_out,
+            tokens_cached=usage.tokens_cached,
             cost_usd=cost,
             uncounted=not is_counted,
         )
@@ -239,4 +250,5 @@ class Ledger:
             raise BudgetSpent(missing_price(role, model))
         size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         reply = max(LONGEST_REPLY, 2 * self._longest.get(model, 0)) if "messages" in body else 0
+        reply = min(reply, body.get("max_tokens") or body.get("max_completion_tokens") or reply)
         return self.prices.cost_usd(Usage(model=model, tokens_in=size, tokens_out=reply)) or 0.0

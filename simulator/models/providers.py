@@ -115,9 +115,12 @@ def _status(error: BaseException) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _usage(message: "AIMessage") -> dict[str, int]:
+def _usage(message: "AIMessage") -> dict[str, Any]:
     counted: Any = message.usage_metadata or {}
     return {
         "prompt_tokens": int(counted.get("input_tokens", 0)),
         "completion_tokens": int(counted.get("output_tokens", 0)),
+        "prompt_tokens_details": {
+            "cached_tokens": (counted.get("input_token_details") or {}).get("cache_read")
+        },
     }

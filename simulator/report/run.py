@@ -160,6 +160,9 @@ def _cost(summary: Summary) -> Iterator[Message]:
             n=spent.calls,
             **{"role": role, "in": spent.tokens_in, "out": spent.tokens_out},
         )
+        if spent.tokens_cached:
+            share = f"{spent.tokens_cached / spent.tokens_in:.0%}"
+            text = _("{text}; {share} of the tokens in from the endpoint's cache", text=text, share=share)
         yield _("{text} (+ {n} cached)", text=text, n=spent.cached) if spent.cached else text
     if tokens := summary.tokens_per_turn:
         yield _("grading took {in} tokens in, {out} out a turn", **{"in": tokens[0], "out": tokens[1]})

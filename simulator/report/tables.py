@@ -86,20 +86,29 @@ def _flips_cell(retest: Retest | None) -> Cell:
 def spending_table(
     name: str, who: Text, spending: Iterable[tuple[Text, Spending]], title: Text = ""
 ) -> Table:
-    """Calls, tokens and money of each of `who`; calls answered from the cache, if any, stand apart."""
+    """Calls, tokens and money of each of `who`.
+
+    Calls answered from the cache stand apart if there are any, and so do tokens from the endpoint's own.
+    """
     listed = list(spending)
-    is_cached = any(spent.cached for _who, spent in listed)
-    columns = (who, _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
+    given = {
+        "calls": _("Calls"),
+        "cached": _("Cached"),
+        "tokens_in": _("Tokens in"),
+        "tokens_cached": _("Of these cached"),
+        "tokens_out": _("Tokens out"),
+    }
+    optional = ("cached", "tokens_cached")
+    counts = [key for key in given if key not in optional or any(getattr(s, key) for _who, s in listed)]
+    columns = (who, *(given[key] for key in counts), _("Cost (USD)"))
     rows = []
     for each, spent in listed:
         cost: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
         if spent.cost_usd is None and spent.known_usd:
             cost = _("at least {amount}", amount=dollars(spent.known_usd))
-        calls = (spent.calls, spent.cached) if is_cached else (spent.calls,)
-        figures = (*calls, spent.tokens_in, spent.tokens_out)
+        figures = (getattr(spent, key) for key in counts)
         rows.append((each, *figures, Cell(text=cost, number=spent.cost_usd)))
-    shown = columns if is_cached else (*columns[:2], *columns[3:])
-    return Table.of(name, shown, rows, title, counts=len(shown) - 1)
+    return Table.of(name, columns, rows, title, counts=len(columns) - 1)
 
 
 def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:

@@ -254,7 +254,8 @@ def technical_sheet(context: ReportContext) -> Worksheet:
     values |= {f"setting.{key}": setting_text(value) for key, value in sorted(run.settings.items())}
     for role, spent in summary.spending.items():
         values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
-        values[f"tokens.{role}"] = f"{spent.tokens_in} in, {spent.tokens_out} out"
+        cached = f" ({spent.tokens_cached} cached)" if spent.tokens_cached else ""
+        values[f"tokens.{role}"] = f"{spent.tokens_in} in{cached}, {spent.tokens_out} out"
         for model, each in summary.usage.get(role, {}).items():
             cost = "cost unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
             values[f"usage.{role}.{model}"] = f"{each.tokens_in} in, {each.tokens_out} out, {cost}"

@@ -425,7 +425,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         },
         "calls": {role: spent.calls for role, spent in summary.spending.items()},
         "tokens": {
-            r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
+            role: {"in": spent.tokens_in, "in_cached": spent.tokens_cached, "out": spent.tokens_out}
+            for role, spent in summary.spending.items()
         },
         "cost_usd": rounded(summary.cost_usd),
         "cost_at_least_usd": rounded(summary.spent.least_usd),
@@ -436,6 +437,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
                     "calls": spent.calls,
                     "cached": spent.cached,
                     "in": spent.tokens_in,
+                    "in_cached": spent.tokens_cached,
                     "out": spent.tokens_out,
                     "uncounted": spent.uncounted,
                     "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6),

@@ -35,10 +35,9 @@ from simulator.core.types import (
     Spending,
     State,
     Turn,
-    Usage,
     Value,
 )
-from simulator.models.pricing import Prices
+from simulator.models.pricing import Prices, usage_of
 from simulator.stats.agreement import quadratic_kappa
 from simulator.stats.corrected import StratifiedTurn, blind_grades, correct, labelled_turns, shortage
 from simulator.stats.customers import summarise_customers
@@ -744,13 +743,13 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     """
     if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
         return {}
-    used: dict[str, tuple[int, int, int]] = {}
+    used: dict[str, Counter[str]] = {}
     for usage in results.conversations.usages():
-        calls, tokens_in, tokens_out = used.get(usage.model, (0, 0, 0))
-        used[usage.model] = calls + 1, tokens_in + usage.tokens_in, tokens_out + usage.tokens_out
+        tokens = {key: getattr(usage, key) for key in ("tokens_in", "tokens_out", "tokens_cached")}
+        used.setdefault(usage.model, Counter()).update(tokens, calls=1)
     prices, found = Prices.of(stored_settings(results.run.settings)) if used else None, {}
-    for model, (calls, tokens_in, tokens_out) in used.items():
-        usage = Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
-        cost = prices.cost_usd(usage) if prices and model else None
-        found[model] = Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
+    for model, counted in used.items():
+        spent = Spending(**counted)
+        cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None
+        found[model] = spent.model_copy(update={"cost_usd": cost})
     return found

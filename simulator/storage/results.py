@@ -311,17 +311,20 @@ def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
 def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[str, ...], Spending]]:
     """The calls and tokens by these columns; the cost is None when that of some call is unknown."""
     group = ", ".join(columns)
+    tokens_cached = "sum(tokens_cached * NOT cached)" if schema.version_of(file) > 3 else "0"
     query = f"""SELECT sum(NOT cached), sum(cached),
-      sum(tokens_in * NOT cached), sum(tokens_out * NOT cached),
+      sum(tokens_in * NOT cached), sum(tokens_out * NOT cached), {tokens_cached},
       CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END, sum(cost_usd),
       sum(NOT cached AND cost_usd IS NULL AND tokens_in + tokens_out = 0), {group}
       FROM calls GROUP BY {group}"""  # noqa: S608 - our own column names
-    for calls, cached, tokens_in, tokens_out, cost_usd, known_usd, uncounted, *key in file.execute(query):
+    rows = file.execute(query)
+    for calls, cached, tokens_in, tokens_out, from_cache, cost_usd, known_usd, uncounted, *key in rows:
         spending = Spending(
             calls=calls,
             cached=cached,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
+            tokens_cached=from_cache,
             cost_usd=cost_usd,
             known_usd=0.0 if cost_usd is not None else known_usd or 0.0,
             uncounted=uncounted,

@@ -231,8 +231,19 @@ class RunFile:
     def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
         """Saves an answered model call, which is committed no later than what it led to."""
         self._write(
-            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd, JUDGE.get())],
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    role,
+                    usage.model,
+                    usage.tokens_in,
+                    usage.tokens_out,
+                    cached,
+                    cost_usd,
+                    JUDGE.get(),
+                    usage.tokens_cached,
+                )
+            ],
         )
 
     def save_verdicts(self, verdicts: Iterable[HumanVerdict]) -> int:

@@ -7,7 +7,7 @@ import pytest
 from tenacity import wait_none
 
 from simulator.core.errors import AccessDenied, MalformedReply
-from simulator.core.replies import create_form, parse_parts
+from simulator.core.replies import create_form, most_tokens, parse_parts
 from simulator.core.types import Score
 from simulator.grading.judge import ModelJudge
 from simulator.models.cache import ResponseCache
@@ -98,6 +98,21 @@ async def test_the_broken_part_alone_is_asked_for_once_more(broken: str) -> None
     assert SAYS["ja"]["answer"] in again["messages"][1]["content"]
     assert SAYS["ja"]["reference"] in first["messages"][1]["content"]
     assert SAYS["ja"]["reference"] not in again["messages"][1]["content"]
+
+
+@pytest.mark.parametrize("again", [GOOD_PART, Reply(GOOD_PART, finish_reason="length")])
+async def test_what_was_cut_off_is_asked_for_once_more(again: str | Reply) -> None:
+    """Whole parts before the limit count; the second reply may be longer, and fails if it is cut off, too."""
+    cut = Reply(BROKEN["cut off"], finish_reason="length")
+    scores, desk = await graded(cut, again)
+    first, second = desk.sent
+    is_whole = again == GOOD_PART
+
+    assert raws(scores) == OTHERS | ({"fluency": 5} if is_whole else {})
+    assert first["max_tokens"] > 3000
+    assert second["max_tokens"] == 4 * most_tokens(rubric("fluency").form)
+    assert "cut off at its limit" in second["messages"][-1]["content"]
+    assert is_whole or "cut off at its limit" in scores["fluency"].reason
 
 
 async def test_the_second_request_says_what_was_wrong() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import MalformedReply, ModelFailure
-from simulator.core.replies import strict_schema
+from simulator.core.replies import most_tokens, strict_schema
 from simulator.core.types import Usage
+from simulator.grading.rubric import load_form
 from simulator.models.cache import ResponseCache
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
@@ -136,6 +137,88 @@ async def test_every_answered_call_is_charged_once() -> None:
     assert (text, usage) == ("はい", Usage(model="fake-chat", tokens_in=120, tokens_out=30))
     assert told == [("demo", usage, False)]
     assert (ledger.roles["demo"].calls, ledger.roles["demo"].tokens_in) == (1, 120)
+
+
+@pytest.mark.parametrize(
+    ("details", "cached"),
+    [
+        ({"cached_tokens": 64}, 64),
+        ({"cached_tokens": 10**12}, 120),
+        ({"cached_tokens": -1}, 0),
+        ({"cached_tokens": "64"}, 0),
+        ({"cached_tokens": None}, 0),
+        ([64], 0),
+        (None, 0),
+    ],
+)
+async def test_tokens_from_the_endpoints_cache_are_told_apart(details: Any, cached: int) -> None:
+    """As many as it says, but never more than went in; what is no count is none."""
+    counted = {"prompt_tokens": 120, "completion_tokens": 30, "prompt_tokens_details": details}
+    ledger = Ledger({})
+    async with OpenAIServer(lambda _: Reply("はい", usage=counted)) as server, connected() as made:
+        _, usage = await model_at(server, made, role="demo", ledger=ledger).say(ASKED)
+
+    assert (usage.tokens_in, usage.tokens_cached) == (120, cached)
+    assert ledger.roles["demo"].tokens_cached == cached
+
+
+async def test_a_reply_in_a_form_has_a_limit() -> None:
+    """Ample for the form, or as it is set; a plain text has none."""
+    async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
+        model = model_at(server, made)
+        await verdict(model)
+        await model.say(ASKED)
+        made.max_tokens = 77
+        await verdict(model)
+
+    assert [request.body.get("max_tokens") for request in server.requests] == [most_tokens(VERDICT), None, 77]
+    assert 2000 < most_tokens(VERDICT) < most_tokens(load_form("risk").form)
+
+
+async def test_a_reply_that_was_cut_off_is_not_read() -> None:
+    """Even if something can be read of it; it is asked for once more, with more room, and then failed."""
+    cut = Reply(GOOD, finish_reason="length", usage={"prompt_tokens": 9, "completion_tokens": 2340})
+    async with OpenAIServer(script([cut], then=lambda _: GOOD)) as server, connected() as made:
+        assert await verdict(model_at(server, made)) == FILLED
+        told = server.requests[1].body
+        server.reply = lambda _: cut
+        with pytest.raises(MalformedReply, match=r"cut off at its limit of 2,340 tokens \(--max-tokens"):
+            await verdict(model_at(server, made), seed=2)
+
+    assert told["max_tokens"] == 4 * most_tokens(VERDICT)
+    assert "cut off at its limit" in told["messages"][-1]["content"]
+    assert server.counts["chat"] == 4
+
+
+@pytest.mark.parametrize(
+    ("refusals", "sent"),
+    [
+        (
+            ["Unsupported parameter: 'max_tokens' is not supported with this model. "
+             "Use 'max_completion_tokens' instead."],
+            ["max_tokens", "max_completion_tokens", "max_completion_tokens"],
+        ),
+        (["Unrecognized request argument supplied: max_tokens"], ["max_tokens", "", ""]),
+        (
+            ["'max_tokens' or 'max_completion_tokens' is too large: 2350. "
+             "This model's maximum context length is 4096 tokens."] * 2,
+            ["max_tokens", "max_completion_tokens", "", ""],
+        ),
+        (
+            ["This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."],
+            ["max_tokens", "", ""],
+        ),
+    ],
+)  # fmt: skip
+async def test_a_limit_takes_the_name_that_the_endpoint_knows(refusals: list[str], sent: list[str]) -> None:
+    """What reasons calls it otherwise; where it is refused it is left out, from then on."""
+    replies = [error(400, message) for message in refusals]
+    async with OpenAIServer(script(replies, then=lambda _: GOOD)) as server, connected() as made:
+        assert await verdict(model_at(server, made)) == FILLED
+        assert await verdict(model_at(server, made), seed=2) == FILLED
+
+    limits = {"max_tokens", "max_completion_tokens"}
+    assert ["".join(limits & request.body.keys()) for request in server.requests] == sent
 
 
 @pytest.mark.parametrize(

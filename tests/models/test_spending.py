@@ -32,6 +32,49 @@ def test_a_price_is_that_of_the_table() -> None:
     )
 
 
+def test_cached_tokens_cost_what_the_table_says() -> None:
+    """They are part of the tokens in; a model without a price for them costs the full one."""
+    whole, cached = (cost_usd(used()), cost_usd(used().model_copy(update={"tokens_cached": 10**6})))
+    half = cost_usd(used().model_copy(update={"tokens_cached": 500_000}))
+    never = [Usage(model="gpt-4", tokens_in=10**6, tokens_cached=n) for n in (0, 10**6)]
+
+    assert whole is not None
+    assert cached is not None
+    assert cached == pytest.approx(whole / 4)
+    assert half == pytest.approx((whole + whole / 4) / 2)
+    assert cost_usd(never[0]) == cost_usd(never[1])
+    # A bot tells its own usage: what it says of its cache makes nothing cheaper than all of it cached.
+    assert cost_usd(used(10).model_copy(update={"tokens_cached": 10**9})) == pytest.approx(
+        10 * cached / 10**6
+    )
+
+
+def test_cached_tokens_have_a_price_of_ones_own() -> None:
+    """Left out, it is that of other tokens; one that is higher is a mistake."""
+    own = {UNPRICED: Price(input=4, cached_input=1), "plain": Price(input=4)}
+    usages = [Usage(model=name, tokens_in=10**6, tokens_cached=10**6) for name in own]
+
+    assert [Prices(own).cost_usd(usage) for usage in usages] == [pytest.approx(1), pytest.approx(4)]
+    with pytest.raises(ValueError, match="cached_input is higher than input"):
+        Price(input=1, cached_input=2)
+
+
+def test_cached_tokens_are_summed_and_spare_the_budget() -> None:
+    """Per role and in all, also where a run goes on; the budget counts what was charged."""
+    call = used(1000).model_copy(update={"tokens_cached": 800})
+    spent = Spending(calls=1, tokens_in=1000, tokens_cached=400, cost_usd=None)
+    earlier = rehearsed().model_copy(
+        update={"spending": {"judge": spent}, "usage": {"judge": {PRICED: spent}}}
+    )
+    ledger = Ledger.of(Settings(budget=1), earlier)
+    before = ledger.spent.cost_usd or 0
+    ledger.charge("judge", call)
+
+    assert before == pytest.approx(cost_usd(used(1000).model_copy(update={"tokens_cached": 400})))
+    assert (ledger.roles["judge"].tokens_in, ledger.spent.tokens_cached) == (2000, 1200)
+    assert ledger.spent.cost_usd == pytest.approx(before + (cost_usd(call) or 0))
+
+
 def test_an_unknown_price_stays_unknown() -> None:
     """It is never counted as nothing, and makes the whole unknown."""
     ledger = Ledger({})

@@ -141,6 +141,7 @@ def test_cached_calls_stand_apart_and_cost_nothing(
             "calls": 0,
             "cached": used[1]["cached"],
             "in": 0,
+            "in_cached": 0,
             "out": 0,
             "uncounted": 0,
             "cost_usd": 0,
@@ -148,3 +149,29 @@ def test_cached_calls_stand_apart_and_cost_nothing(
         assert used[1]["cached"] > 0
     assert re.search(r"gpt-4\.1-mini", err)
     assert "（gpt-4.1-mini）" in Path("runs", run, "report.html").read_text(encoding="utf-8")
+
+
+def test_tokens_from_the_endpoints_cache_are_priced_and_shown(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
+) -> None:
+    """In the object of `--json`, on the page and in the terminal; a run that went on still knows them."""
+
+    def half_cached(request: dict[str, Any]) -> Reply:
+        counted = {"prompt_tokens": 1000, "completion_tokens": 10}
+        return Reply(play(request), usage=counted | {"prompt_tokens_details": {"cached_tokens": 500}})
+
+    server.reply = half_cached
+    assert rehearse("--limit", "2", "--budget", "0.02") == 3
+    assert rehearse("--resume", "latest", "--budget", "5") == 0
+    out, err = capsys.readouterr()
+    shown = json.loads(out.splitlines()[-1])
+    calls, tokens = shown["calls"]["judge"], shown["tokens"]["judge"]
+    one = Usage(model=MODELS["judge"], tokens_in=1000, tokens_out=10, tokens_cached=500)
+    page = Path("runs", shown["run"], "report.html").read_text(encoding="utf-8")
+
+    assert tokens == {"in": 1000 * calls, "in_cached": 500 * calls, "out": 10 * calls}
+    [used] = shown["usage"]["judge"].values()
+    assert used["in_cached"] == 500 * calls
+    assert used["cost_usd"] == pytest.approx(calls * (Prices().cost_usd(one) or 0), abs=1e-5)
+    assert "うちキャッシュ" in page
+    assert "（入力の 50% は" in err

@@ -69,7 +69,7 @@ def test_what_is_written_is_read_back(file: RunFile) -> None:
         [a_score(), a_score("fluency", state="skipped", value=None, raw=None, detail={"kind": ["x"]})]
     )
     file.save_ending(FIRST, Ended.SATISFIED, "解決した", "どうも。")
-    file.save_call("user", Usage(model="m", tokens_in=10, tokens_out=2), False, 0.25)
+    file.save_call("user", Usage(model="m", tokens_in=10, tokens_out=2, tokens_cached=8), False, 0.25)
     file.save_call("user", Usage(model="m", tokens_in=10, tokens_out=2), True, 0.0)
     file.save_call("judge", Usage(model="?"), False, None)
     file.close()
@@ -84,7 +84,7 @@ def test_what_is_written_is_read_back(file: RunFile) -> None:
     assert (first.ended, first.reason, first.closing) == (Ended.SATISFIED, "解決した", "どうも。")
     assert {score.judge: score.state for score in results.scores} == {"turn": "scored", "fluency": "skipped"}
     assert results.spending == {
-        "user": Spending(calls=1, cached=1, tokens_in=10, tokens_out=2, cost_usd=0.25),
+        "user": Spending(calls=1, cached=1, tokens_in=10, tokens_out=2, tokens_cached=8, cost_usd=0.25),
         "judge": Spending(calls=1, cost_usd=None, uncounted=1),
     }
     assert (results.planned, results.run.id, [p.id for p in results.personas]) == (3, ID, ["angry"])
