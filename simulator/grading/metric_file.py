@@ -1,7 +1,7 @@
 """The metric file: which judges grade which output, and the scores from which on it is right.
 
 `{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON, or the same as TOML.
-Read with the line of every mistake; written with new thresholds in its own shape.
+Read with the line of every mistake; new thresholds are written into JSON files.
 """
 
 import json
@@ -224,87 +224,28 @@ def _fault(path: Path, line: int, what: Message | str) -> InputError:
 # --- Writing ---
 
 
-def write_thresholds(path: Path, thresholds: Thresholds) -> None:
-    """Writes these thresholds into the file, in its own shape and atomically; creates a missing file."""
-    exists = path.exists()
-    text = _changed(path, thresholds) if exists else metric_file_text(thresholds)
-    lines = "\r\n" if exists and b"\r\n" in path.read_bytes() else "\n"
+def write_thresholds(path: Path, thresholds: Thresholds) -> bool:
+    """Writes these thresholds into a JSON file, atomically; creates a missing one.
+
+    All else that the file says stays, but not its line breaks. Returns False for TOML, which the standard
+    library reads but does not write: people put the values there.
+    """
+    if _is_toml(path):
+        return False
+    tables = json.loads(read_text(path)) if path.exists() else {output: [] for output, _name in thresholds}
+    for (output, name), value in thresholds.items():
+        items = tables[output] if isinstance(tables[output], list) else [tables[output]]
+        names = [each if isinstance(each, str) else each["name"] for each in items]
+        entry = {"name": name, "threshold": float(threshold_text(value))}
+        at = names.index(name) if name in names else len(items)
+        tables[output] = [*items[:at], entry, *items[at + 1 :]]
     with replaced(path) as new:
-        new.write_text(text, encoding="utf-8", newline=lines)
-        if exists:
+        new.write_text(json.dumps(tables, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        if path.exists():
             shutil.copymode(path, new)
-
-
-def metric_file_text(judges: Mapping[tuple[str, str], float | None]) -> str:
-    """A metric file of judges by output and name, with their thresholds; "" without any."""
-    entries: dict[str, list[str]] = {}
-    for (output, name), limit in judges.items():
-        quoted = json.dumps(name, ensure_ascii=False)
-        entry = f'{{"name": {quoted}, "threshold": {threshold_text(limit)}}}' if limit is not None else quoted
-        entries.setdefault(output, []).append(entry)
-    lines = [f"  {json.dumps(key, ensure_ascii=False)}: [{', '.join(each)}]" for key, each in entries.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n" if lines else ""
+    return True
 
 
 def threshold_text(value: float) -> str:
     """A threshold as people write it, with at most four decimals."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
-
-
-def _changed(path: Path, thresholds: Thresholds) -> str:
-    """The text with these thresholds; an edit is taken only if the file then says what is wanted.
-
-    So spaces, order and comments stay, and no parser of our own is needed to find a place.
-    """
-    text = read_text(path)
-    parsed = tomllib.loads if _is_toml(path) else json.loads
-    for (output, name), value in thresholds.items():
-        limit = threshold_text(value)
-        wanted = _with(parsed(text), output, name, float(limit))
-        if wanted is None:
-            continue
-        for edited in _edits(text, name, limit, is_toml=_is_toml(path)):
-            try:
-                fits = parsed(edited) == wanted
-            except ValueError:  # of either format
-                fits = False
-            if fits:
-                text = edited
-                break
-        else:
-            msg = _(
-                '{path}: its form cannot be changed; put threshold = {limit} to {output}, "{name}".',
-                path=path,
-                limit=limit,
-                output=output,
-                name=name,
-            )
-            raise CaseFileError(msg)
-    return text
-
-
-def _edits(text: str, name: str, limit: str, *, is_toml: bool) -> Iterator[str]:
-    """The texts that differ from this one in a threshold: replaced, put behind a name, or instead of it."""
-    setting, naming = ("threshold = ", "name = ") if is_toml else ('"threshold": ', '"name": ')
-    quoted = rf"[\"']{re.escape(name)}[\"']"
-    for found in re.finditer(r"(threshold\"?\s*[=:]\s*)[-+\w.]+", text):
-        yield text[: found.start()] + found[1] + limit + text[found.end() :]
-    for found in re.finditer(rf"name\"?\s*[=:]\s*{quoted}", text):
-        for between in (", ", "\n"):
-            yield f"{text[: found.end()]}{between}{setting}{limit}{text[found.end() :]}"
-    for found in re.finditer(quoted, text):
-        spaces = " " if is_toml else ""
-        entry = f"{{{spaces}{naming}{found[0]}, {setting}{limit}{spaces}}}"
-        yield text[: found.start()] + entry + text[found.end() :]
-
-
-def _with(tables: dict[str, Any], output: str, name: str, value: float) -> dict[str, Any] | None:
-    """The tables with this threshold; None if the file has no such judge for this output."""
-    judges = tables.get(output)
-    items = judges if isinstance(judges, list) else [judges]
-    named = [each if isinstance(each, str) else (each or {}).get("name") for each in items]
-    if name not in named:
-        return None
-    at = named.index(name)
-    changed = [*items[:at], {"name": name, "threshold": value}, *items[at + 1 :]]
-    return {**tables, output: changed if isinstance(judges, list) else changed[0]}

@@ -1,7 +1,6 @@
 """Metric files: which output is graded by whom, from which score on; read, refused, and written back."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -126,52 +125,32 @@ def test_a_file_without_thresholds_decides_nothing() -> None:
     assert read('{"default": ["rougeL"], "a": ["gpt_correctness"]}').decides
 
 
-NEW = {
-    ("default", "rougeL"): 0.4321,
-    ("method", "em"): 1.0,
-    ("path", "gpt_similarity"): 0.8,
-    ("path", "meteor"): 0.5,
-    ("other", "em"): 0.1,
-}
-
-
-def test_thresholds_are_written_back_in_place() -> None:
-    """Nothing else of the file changes: neither order nor spaces, nor what is not named."""
+def test_thresholds_are_written_into_json() -> None:
+    """Nothing else that the file says changes, and a missing file is made."""
     read(ARTICLE)
-    write_thresholds(Path("metric_output_info.json"), NEW)
-    text = Path("metric_output_info.json").read_text(encoding="utf-8")
-
-    assert text == (
-        '{\n  "default": ["em", {"name": "rougeL", "threshold": 0.4321}],\n'
-        '  "method": [{"name": "em", "threshold": 1}],\n'
-        '  "path": [{"name": "gpt_similarity", "threshold": 0.8}, {"name": "meteor", "threshold": 0.5},\n'
-        '           {"name": "similarity", "threshold": 4}]\n}\n'
+    before = json.loads(ARTICLE)
+    write_thresholds(
+        Path("metric_output_info.json"), {("default", "rougeL"): 0.43214, ("path", "meteor"): 0.5}
     )
-    assert [path.name for path in Path().iterdir()] == ["metric_output_info.json"]
-
-
-def test_toml_keeps_its_comments() -> None:
-    """A threshold is changed, put behind a name, or makes a table of a name."""
-    read(TOML, "metrics.toml")
-    write_thresholds(Path("metrics.toml"), NEW)
-    text = Path("metrics.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)
-
-    assert text.startswith("# ours\n")
-    assert tables["default"] == ["em", {"name": "rougeL", "threshold": 0.4321}]
-    assert [each.get("threshold") for each in tables["path"]] == [0.8, 0.5, 4]
-
-
-def test_a_missing_file_is_made() -> None:
-    """With what was suggested, in the shape of the article; line ends of a file are kept."""
+    after = json.loads(Path("metric_output_info.json").read_text(encoding="utf-8"))
     write_thresholds(Path("new.json"), {("default", "rougeL"): 0.4})
+
+    assert {"name": "rougeL", "threshold": 0.4321} in after["default"]
+    assert {"name": "meteor", "threshold": 0.5} in after["path"]
+    assert after["method"] == before["method"]
+    assert [len(after[output]) for output in before] == [len(before[output]) for output in before]
+    assert sorted(path.name for path in Path().iterdir()) == ["metric_output_info.json", "new.json"]
     assert json.loads(Path("new.json").read_text("utf-8")) == {
         "default": [{"name": "rougeL", "threshold": 0.4}]
     }
 
-    Path("dos.json").write_bytes(b'{"default":\r\n ["rougeL"]}\r\n')
-    write_thresholds(Path("dos.json"), {("default", "rougeL"): 0.25})
-    assert Path("dos.json").read_bytes() == b'{"default":\r\n [{"name": "rougeL", "threshold": 0.25}]}\r\n'
+
+def test_toml_is_left_as_it_is() -> None:
+    """People put the values there."""
+    read(TOML, "metrics.toml")
+
+    assert not write_thresholds(Path("metrics.toml"), {("default", "rougeL"): 0.4})
+    assert Path("metrics.toml").read_text(encoding="utf-8") == TOML
 
 
 @pytest.mark.parametrize("page", ["thresholds.md", "thresholds.ja.md"])
@@ -181,13 +160,3 @@ def test_the_files_of_the_guide_say_the_same(root: Path, page: str) -> None:
     first = {kind: text.split(f"```{kind}\n", 1)[1].split("```", 1)[0] for kind in ("json", "toml")}
 
     assert judges_of(read(first["json"])) == judges_of(read(first["toml"], "guide.toml"))
-
-
-def test_a_form_that_cannot_be_changed_is_told() -> None:
-    """A name written in escapes is read, but no edit of ours finds it: the file stays as it is."""
-    text = '{"default": ["rouge\\u004c"]}'
-    read(text, "metrics.json")
-    with pytest.raises(InputError, match=r'put threshold = 0\.4 to default, "rougeL"'):
-        write_thresholds(Path("metrics.json"), {("default", "rougeL"): 0.4})
-
-    assert Path("metrics.json").read_text(encoding="utf-8") == text

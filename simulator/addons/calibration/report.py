@@ -270,6 +270,7 @@ class ThresholdsOutcome(NamedTuple):
     language: Language
     path: Path | None = None
     changes: Sequence[ThresholdChange] = ()
+    written: bool = False
 
 
 def thresholds_report(outcome: ThresholdsOutcome) -> Report:
@@ -346,11 +347,13 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
 
 
 def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
-    """What was written into the metric file."""
+    """What was written into the metric file, or is to be put there."""
     path, changes = outcome.path, outcome.changes
-    if path is not None:
-        unchanged = _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
-        yield _("Written to {path}:", path=path) if changes else unchanged
+    if path is not None and not changes:
+        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+    elif path is not None:
+        by_hand = _("TOML is not rewritten; put these into {path}:", path=path)
+        yield _("Written to {path}:", path=path) if outcome.written else by_hand
     for each in changes:
         before = "–" if each.before is None else f"{each.before:g}"
         name = f"{each.output}.{each.judge}"

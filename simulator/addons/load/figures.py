@@ -144,13 +144,10 @@ class Times(Value):
 
 
 class Level(Value):
-    """The turns between two levels: their answer times, and their mean score (0..1) with its 95 % interval.
+    """The turns with `least` to `most` lines in flight: answer times, and mean score (0..1)."""
 
-    `least` to `most` are lines in flight, or seconds where turns are divided by answer time.
-    """
-
-    least: float
-    most: float
+    least: int
+    most: int
     turns: int
     failed: int = 0
     times: Times | None = None
@@ -176,8 +173,8 @@ class Load(Value):
     Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not.
     `queued` is how long customers waited for another one to leave before they could begin, `late` how much
     later than planned the rehearsal sent the other lines, `waiting` how long lines waited for a place at
-    the bot, where it has places. `quiet` and `busy` are the turns with fewest and most lines in flight,
-    `quick` and `slow` those with the shortest and the longest answer times: a third each.
+    the bot, where it has places. `quiet` and `busy` are the turns with fewest and most lines in flight: a
+    third each.
     """
 
     customers: int
@@ -198,8 +195,6 @@ class Load(Value):
     waiting: Times | None = None
     quiet: Level | None = None
     busy: Level | None = None
-    quick: Level | None = None
-    slow: Level | None = None
     curve: tuple[Span, ...] = ()
 
 
@@ -234,8 +229,7 @@ def load_of(results: Results, summary: Summary) -> Load | None:
     timed = [line for line in lines if line.timed]
     ends = ends_of(score.scale for score in results.scores.of_judge(summary.primary, "scored"))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
-    quiet, busy = _thirds(lines, lambda line: line.in_flight, interval)
-    quick, slow = _thirds(timed, lambda line: line.seconds, interval)
+    quiet, busy = _thirds(lines, interval)
     in_flight = fsum(line.asked.answered - line.asked.sent for line in lines)
     return Load(
         customers=max(session.customers for session in sessions),
@@ -256,8 +250,6 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         waiting=times([line.waited for line in lines if line.waited is not None]),
         quiet=quiet,
         busy=busy,
-        quick=quick,
-        slow=slow,
         curve=_curve(max(every, key=len)),
     )
 
@@ -300,17 +292,15 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
     return lines
 
 
-def _thirds(
-    lines: Sequence[_TimedLine], key: Callable[[_TimedLine], float], interval: Interval
-) -> tuple[Level | None, Level | None]:
-    """The third of the turns with the lowest keys, and with the highest; None if all are alike."""
-    ranked = sorted(key(line) for line in lines if line.timed)
+def _thirds(lines: Sequence[_TimedLine], interval: Interval) -> tuple[Level | None, Level | None]:
+    """The third of the turns with the fewest lines in flight, and with the most; None if all are alike."""
+    ranked = sorted(line.in_flight for line in lines if line.timed)
     third = (len(ranked) - 1) // 3
     if len(ranked) < 3 or ranked[third] >= ranked[-1 - third]:
         return None, None
 
-    def level(least: float, most: float) -> Level:
-        matching = [line for line in lines if least <= key(line) <= most]
+    def level(least: int, most: int) -> Level:
+        matching = [line for line in lines if least <= line.in_flight <= most]
         graded = [(line.value, line.case) for line in matching if line.value is not None]
         values = [value for value, _case in graded]
         return Level(

@@ -1,6 +1,6 @@
 """What every report says of a load rehearsal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from simulator.addons.load.figures import Level, Load, as_json, load_of
 from simulator.core.document import (
@@ -127,21 +127,12 @@ def _facts(load: Load) -> Iterator[Fact]:
     if load.quiet and load.busy:
         levels = _(
             "quiet ({quiet} in flight): {quiet_level}   busy ({busy} in flight): {busy_level}",
-            quiet=_range(load.quiet, "{:.0f}".format),
+            quiet=_range(load.quiet),
             quiet_level=_level(load.quiet),
-            busy=_range(load.busy, "{:.0f}".format),
+            busy=_range(load.busy),
             busy_level=_level(load.busy),
         )
         yield Fact(_("Quality under load"), levels)
-    if load.quick and load.slow:
-        thirds = _(
-            "quickest third ({quick} s): {quick_score}   slowest third ({slow} s): {slow_score}",
-            quick=_range(load.quick, _seconds),
-            quick_score=_score_of_turns(load.quick),
-            slow=_range(load.slow, _seconds),
-            slow_score=_score_of_turns(load.slow),
-        )
-        yield Fact(_("Quality when slow"), thirds)
 
 
 def _level(level: Level) -> Message:
@@ -155,10 +146,6 @@ def _level(level: Level) -> Message:
     )
 
 
-def _score_of_turns(level: Level) -> Message:
-    return ngettext("{score} ({n} turn)", "{score} ({n} turns)", n=level.turns, score=_score(level))
-
-
 def _score(level: Level) -> Message:
     score = points(level.score)
     if level.score is None:
@@ -169,9 +156,9 @@ def _score(level: Level) -> Message:
     return _("score {score} ({low} to {high})", score=score, low=low, high=high)
 
 
-def _range(level: Level, form: Callable[[float], str]) -> Text:
-    least, most = form(level.least), form(level.most)
-    return least if least == most else _("{least} to {most}", least=least, most=most)
+def _range(level: Level) -> Text:
+    least, most = level.least, level.most
+    return f"{least}" if least == most else _("{least} to {most}", least=least, most=most)
 
 
 def _seconds(value: float) -> str:
