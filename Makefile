@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -71,6 +71,10 @@ bench-sheets: $(READY)
 
 bench-blame: $(READY)
 	$(BIN)/python -m benchmarks.blame
+
+# Causes of turns whose fault readers planted, on desks of several trades; and how many sound turns are red.
+bench-causes: $(READY)
+	$(BIN)/python -m benchmarks.causes
 
 # What the judge of whole conversations sees of 40 planted faults, and of 40 sound conversations.
 bench-conversation: $(READY)

@@ -120,7 +120,7 @@ async def _scores(conversation: Conversation, panel: Panel) -> list[Score]:
 def _reddened(score: Score) -> Score:
     if score.judge != "turn" or score.value is None or score.value < PASSES:
         return score
-    return score.model_copy(update={"value": RED, "raw": 5 * RED})
+    return score.model_copy(update={"value": RED, "raw": 5 * RED, "rubric": "planted", "detail": {}})
 
 
 def _panel() -> Panel:

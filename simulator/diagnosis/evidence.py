@@ -1,7 +1,8 @@
 """The evidence of a red turn: what it needed, where that was, and what its answer says.
 
-Everything here compares plain words (characters and their pairs in Japanese), numbers and ids; nothing is
-inferred from what a sentence means. Where judges that are models said what is unsupported, that is taken.
+Everything here compares plain words (characters and their pairs in Japanese), details (amounts, dates, times,
+addresses, by what they mean) and ids; nothing is inferred from what a sentence means. Where judges that are
+models said what is unsupported, that is taken.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,9 +16,11 @@ from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
-from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.acts import claims, is_handover, is_refusal, negated_words, parts
+from simulator.text.courtesies import declines, statements
+from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
+from simulator.text.entity_meaning import Measure
 from simulator.text.evidence import content_units, share, topic_units, total_weight
-from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
 from simulator.text.segments import clauses, sentences, tokens
 from simulator.users.faults import CustomerFault
 
@@ -30,6 +33,12 @@ ELSEWHERE = 0.85
 # From this share of what a reference states on, rare words weighing more, an article is taken to say it;
 # below the other one, and with less than that of the question, no article is taken to.
 SAID, NOWHERE, ASKED = 0.75, 0.45, 0.65
+# From this share on, a text that has every detail of a reference says it: short references share few words.
+WITH_DETAILS = 0.35
+# From this share of a question on that an article has, the search ought to have found it.
+IN_ITS_WORDS = 0.25
+# Details that stand in many articles.
+CONTACTS = frozenset({"phone", "email", "url", "hours"})
 # Articles that are looked at closely for one text.
 CLOSE = 5
 TITLE = 30
@@ -45,8 +54,8 @@ VOUCHED = 4
 SAYS_SOMETHING = 5
 # Less of a statement than this is found in what an answer may rest on: it is made up.
 INVENTED = 0.3
-# An answer that shares this much with an earlier one repeats it.
-REPEATED = 0.9
+# An answer that shares this much with an earlier one repeats it; or retells it, where it lacks what is asked.
+REPEATED, RETOLD = 0.9, 0.55
 # Questions that share this much of their content ask the same.
 SAME = 0.5
 
@@ -135,6 +144,11 @@ class Corpus:
         folders = {article.rpartition("/")[0] for article in self.by_article}
         return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
 
+    def has_folders_of(self, articles: Iterable[str]) -> bool:
+        """Whether these ids are in folders, and all of them in the knowledge base's own."""
+        folders = {article.rpartition("/")[0] for article in self.by_article} - {""}
+        return folders >= {article_of(article).rpartition("/")[0] for article in articles}
+
     def texts(self, articles: Iterable[str]) -> tuple[str, ...]:
         """The texts of all passages of these articles."""
         return tuple(p.text for article in articles for p in self.by_article.get(article_of(article), ()))
@@ -157,6 +171,11 @@ class Corpus:
         wanted = set(map(article_of, articles))
         return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
 
+    def has_words_of(self, text: str, articles: Iterable[str]) -> bool:
+        """Whether one of these articles has enough of a question's words."""
+        units = topic_units(text)
+        return any(share(units, content_units(each)) >= IN_ITS_WORDS for each in self.texts(articles))
+
     def holding(self, references: Iterable[str], language: Language, least: float = HELD) -> tuple[str, ...]:
         """The articles that hold what these references state: at most one for each reference."""
         found: list[str] = []
@@ -177,35 +196,35 @@ class Corpus:
         """
         near = {p.id: p.text for text in (*references, question) for p in self.ranked(text)}
         held = [
-            (
-                share_held(each, [text], language),
-                article_of(name),
-                not unmatched(quantities(each), quantities(text)),
-            )
+            (share_held(each, [text], language), article_of(name), text, each)
             for name, text in near.items()
             for each in references
         ]
-        said, nearest, whole = max(held, default=(0.0, "", False))
+        said, nearest, nearest_text, reference = max(held, default=(0.0, "", "", ""))
+        whole = not lacking(reference, [nearest_text])
+        least = WITH_DETAILS if details_of(reference) else SAID
         asked = max(
             (share(topic_units(question), content_units(text)) for text in near.values()), default=0.0
         )
-        extent: Extent = "said" if said >= SAID and whole else "doubtful"
-        return "nowhere" if said < NOWHERE and asked < ASKED else extent, (nearest,) if nearest else ()
+        extent: Extent = "said" if said >= least and whole else "doubtful"
+        if extent == "doubtful" and said < NOWHERE and asked < ASKED:
+            extent = "nowhere"
+        return extent, (nearest,) if nearest else ()
 
 
 def share_held(reference: str, texts: Sequence[str], language: Language) -> float:
     """The share (0..1) of what a reference states that these texts hold.
 
-    Each statement has to be in one of them: many texts together have most words of anything. A number
+    Each statement has to be in one of them: many texts together have most words of anything. A detail
     that is missing halves it.
     """
     held = whole = 0.0
     for statement in claims(reference, language) or sentences(reference):
-        wanted, numbers = topic_units(statement), quantities(statement)
+        wanted = topic_units(statement)
         best = 0.0
         for text in texts:
             found = share(wanted, content_units(text))
-            best = max(best, found / 2 if unmatched(numbers, quantities(text)) else found)
+            best = max(best, found / 2 if lacking(statement, [text]) else found)
         whole += total_weight(wanted)
         held += total_weight(wanted) * best
     return held / whole if whole else 0.0
@@ -287,10 +306,28 @@ class _Need:
         return holding or (() if self.own else gold)
 
     def holds(self, texts: Sequence[str], least: float = HELD) -> bool:
-        """Whether these texts hold one of the references."""
+        """Whether these texts hold one of the references, or what its details follow from."""
         return bool(texts) and any(
-            share_held(each, texts, self.language) >= least for each in self.references
+            share_held(each, texts, self.language) >= least
+            or (not self.context.case.passages and self.leads_to(each, texts))
+            for each in self.references
         )
+
+    def leads_to(self, reference: str, texts: Sequence[str]) -> bool:
+        """Whether these texts are about the same and every detail of a reference is in them or follows."""
+        known = frozenset().union(*map(content_units, (*texts, self.context.turn.meant)))
+        is_near = share(topic_units(reference), known) >= WITH_DETAILS
+        telling = any(each.kind not in CONTACTS for each in details_of(reference))
+        return is_near and telling and not self.gaps(reference, texts)
+
+    def gaps(self, reference: str, texts: Sequence[str]) -> list[Specific]:
+        """The details of a reference that are not in these texts, and cannot be worked out from them."""
+        known, counts = [*texts, self.context.turn.meant], f"{self.context.turn.meant} {reference}"
+        return [
+            each
+            for each in required(reference, known)
+            if located(each, known) is None and not follows(each, known, counts)
+        ]
 
     def is_retrieved(self, passages: Sequence[Passage]) -> bool:
         """Whether the passages hold what is needed: by their ids, or by what the reference says."""
@@ -327,9 +364,46 @@ class _Need:
             came = any(is_of(passage, nearest[0], corpus) for passage in context.turn.answer.passages)
             return NeededArticles("retrieved" if came else "not_retrieved", nearest)
         there = corpus.texts(articles)
-        if extent == "nowhere" and not there and not (self.references and self.faint):
+        is_told = self.references and not self.faint
+        named = articles and not there and corpus.has_folders_of(articles)
+        if extent == "doubtful" and named and not self.may_be_worked_out(corpus):
+            return NeededArticles("lacking", articles)
+        if not there and (
+            (extent == "nowhere" and (is_told or not self.references)) or self.is_unwritten(corpus)
+        ):
             return NeededArticles("lacking", articles)
         return NeededArticles("doubtful", articles if there else nearest)
+
+    def near(self, corpus: Corpus) -> list[str]:
+        """The articles that have most of the words of the references, or of the question."""
+        texts = (*self.references, self.context.turn.meant)
+        return list(dict.fromkeys(p.text for text in texts for p in corpus.ranked(text)))
+
+    def may_be_worked_out(self, corpus: Corpus) -> bool:
+        """Whether a detail of a reference is a multiple or a share of one in an article that comes near."""
+        near = self.near(corpus)
+        return any(
+            follows(each, near, reference, sums=False)
+            for reference in self.references
+            for each in lacking(reference, near)
+        )
+
+    def is_unwritten(self, corpus: Corpus) -> bool:
+        """Whether the details that the references ask for are in no article that comes near, nor follow."""
+        near = self.near(corpus)
+
+        def unwritten(reference: str) -> bool:
+            telling = [each for each in details_of(reference) if each.kind not in CONTACTS]
+            missing = self.gaps(reference, near)
+            return bool(telling) and all(each in missing for each in telling)
+
+        return bool(self.references) and all(map(unwritten, self.references))
+
+    def is_held_by(self, there: Sequence[str]) -> bool:
+        """Whether the needed articles say what a reference says; a named one, unless a detail is missing."""
+        if not self.references or self.faint or self.holds(there):
+            return True
+        return self.exact and not all(self.gaps(each, there) for each in self.references)
 
     def found(self) -> NeededArticles:
         answer, articles, corpus = self.context.turn.answer, self.articles, self.corpus
@@ -344,7 +418,7 @@ class _Need:
         if corpus is None:
             return NeededArticles("outside", articles)
         there = corpus.texts(articles)
-        if not there or (self.references and not self.faint and not self.holds(there)):
+        if not there or not self.is_held_by(there):
             return self.elsewhere(corpus, articles)
         absent_ones = [a for a in articles if not any(is_of(p, a, corpus) for p in answer.passages)]
         cut = self.is_cut_off(answer.passages, corpus)
@@ -362,39 +436,45 @@ _KINDS: Mapping[str, FlawKind] = {"contradicted": "contradicted", "not_found": "
 
 
 class UnsupportedStatement(NamedTuple):
-    """A statement of an answer that nothing bears out, or that has numbers which are nowhere."""
+    """A statement of an answer that nothing bears out, or that has details which are nowhere."""
 
     kind: FlawKind
     text: str
-    numbers: tuple[Quantity, ...] = ()
+    details: tuple[Specific, ...] = ()
 
 
 class Agreement(NamedTuple):
     """How much of a reference's content (0..1) an answer has, and what differs.
 
-    `missing` are parts and `numbers` amounts of the reference that it lacks, `instead` the amounts of the
-    same kinds that it gives and the reference does not.
+    `missing` are parts and `details` amounts, dates and the like of the reference that it lacks, `instead`
+    those that it gives in their place. `has_details` says that there are some, and that none is lacking.
     """
 
     recall: float
     missing: tuple[str, ...] = ()
-    numbers: tuple[Quantity, ...] = ()
-    instead: tuple[Quantity, ...] = ()
+    details: tuple[Specific, ...] = ()
+    instead: tuple[Specific, ...] = ()
+    has_details: bool = False
 
 
-def agreement(answer: str, reference: str) -> Agreement:
-    """How much of a reference an answer says, without regard to order and to what it says beside."""
-    units, stated, wanted = content_units(answer), quantities(answer), quantities(reference)
-    numbers = unmatched(wanted, stated)
-    kinds = {quantity.kind for quantity in numbers} - {""}
-    instead = [quantity for quantity in unmatched(stated, wanted) if quantity.kind in kinds]
+def agreement(answer: str, reference: str, known: Sequence[str] = ()) -> Agreement:
+    """How much of a reference an answer says, without regard to order and to what it says beside.
+
+    `known` are the passages and the question: of a sum that they do not have only the result has to be said.
+    """
+    units, wanted = content_units(answer), required(reference, known)
+    lacks = tuple(each for each in wanted if located(each, [answer]) is None)
+    instead = [each for each in lacking(answer, [reference]) if any(is_alike(each, other) for other in lacks)]
     missing = [
         part
         for sentence in sentences(reference)
         for part in clauses(sentence)
-        if total_weight(topic_units(part)) >= SAYS_SOMETHING and share(topic_units(part), units) < 0.5
+        if total_weight(topic_units(part)) >= SAYS_SOMETHING
+        and share(topic_units(part), units) < 0.5
+        and not (details_of(part) and not any(each in lacks for each in details_of(part)))
     ]
-    return Agreement(share(topic_units(reference), units), tuple(missing), tuple(numbers), tuple(instead))
+    recall = share(topic_units(reference), units)
+    return Agreement(recall, tuple(missing), lacks, tuple(instead), bool(wanted) and not lacks)
 
 
 class RedTurnEvidence:
@@ -416,7 +496,11 @@ class RedTurnEvidence:
         self.language, self.asked = context.case.language, context.turn.meant
         self.said = context.turn.answer.text
         outcome = turn_outcome(context.turn, self.language)
-        self.refused, self.only_asks = outcome == "refused", outcome == "asked_back"
+        # Where the right answer is to ask somebody else, saying so is no refusal.
+        self.refused = outcome == "refused" or (
+            declines(self.said, self.language) and self.agreement.recall < RIGHT
+        )
+        self.only_asks = outcome == "asked_back"
         self.handed_over = is_handover(self.said, self.language)
 
     @property
@@ -431,9 +515,38 @@ class RedTurnEvidence:
         return _Need(self.context, self.corpus)
 
     @cached_property
+    def passages(self) -> list[str]:
+        """The texts that were retrieved for this turn."""
+        return [passage.text for passage in self.turn.answer.passages]
+
+    @cached_property
+    def said_before(self) -> list[str]:
+        """All earlier lines, the customer's and the bot's."""
+        turns = (text for turn in self.context.earlier for text in (turn.meant, turn.answer.text))
+        return [*(message.content for message in self.case.history), *turns]
+
+    @cached_property
     def need(self) -> NeededArticles:
-        """The articles that the answer needed, and where they were."""
-        return self._need.found()
+        """The articles that the answer needed, and where they were.
+
+        Where what the answer lacks is a detail that was in no passage, it is where that detail is.
+        """
+        found = self._need.found()
+        if found.place != "retrieved" or not self.corpus or self.is_right:
+            return found
+        lacks = self.agreement.details
+        if not lacks or any(located(e, self.passages) is not None or self.follows(e) for e in lacks):
+            return found
+        came = {article_of(passage.id) for passage in self.turn.answer.passages}
+        for passage in (p for reference in self.references for p in self.corpus.ranked(reference)):
+            has_all = all(located(each, [passage.text]) is not None for each in lacks)
+            near = max(share(topic_units(each), content_units(passage.text)) for each in self.references)
+            if has_all and near >= WITH_DETAILS and article_of(passage.id) not in came:
+                return NeededArticles("not_retrieved", (article_of(passage.id),))
+        known = [each for text in self.passages for each in details_of(text)]
+        if any(is_alike(one, other) for one in lacks for other in known):
+            return found
+        return NeededArticles("lacking", found.articles)
 
     @cached_property
     def words(self) -> str:
@@ -443,23 +556,21 @@ class RedTurnEvidence:
     @cached_property
     def agreement(self) -> Agreement:
         """How much of the nearest reference of the turn, or of the case, the answer says."""
-        found = (agreement(self.said, reference) for reference in self.references)
+        known = [*self.passages, self.asked]
+        found = (agreement(self.said, reference, known) for reference in self.references)
         return max(found, key=lambda each: (not each.instead, each.recall), default=Agreement(0.0))
 
     @cached_property
     def is_right(self) -> bool:
         """Whether the content is right, whatever else is wrong: by a model's grades, or by words."""
         score = self.scores.get("turn")
-        if score and not _is_stand_in(score):
+        if score and not is_stand_in(score):
             grades = [score.detail.get(name) for name in ("completeness", "correctness")]
             if given := [grade for grade in grades if isinstance(grade, int | float)]:
                 return min(given) >= VOUCHED
         found = self.agreement
-        return (
-            not self.refused
-            and found.recall >= RIGHT
-            and not (found.missing or found.numbers or found.instead)
-        )
+        least = WITH_DETAILS if found.has_details else RIGHT
+        return not self.refused and found.recall >= least and not (found.missing or found.details)
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
@@ -467,7 +578,7 @@ class RedTurnEvidence:
         if not self.turn.answer.shows_passages:
             return ()
         judged, grounded = self.scores.get("claims"), self.scores.get("groundedness")
-        if judged and judged.state == "scored" and not _is_stand_in(judged):
+        if judged and judged.state == "scored" and not is_stand_in(judged):
             rows: Any = judged.detail.get("claims")
             claimed = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
             return tuple(
@@ -476,29 +587,79 @@ class RedTurnEvidence:
                 for row in claimed
                 if row.get("verdict") == verdict
             )
-        if grounded and grounded.state == "scored" and not _is_stand_in(grounded):
+        if grounded and grounded.state == "scored" and not is_stand_in(grounded):
             low = grounded.raw is not None and grounded.raw < VOUCHED
             return (UnsupportedStatement("unsupported", self.said),) if low else ()
-        known = [*(passage.text for passage in self.turn.answer.passages), *self.context.references]
-        # The customer's own numbers count as known.
-        amounts = units_by_value(each for text in (*known, self.turn.user) for each in quantities(text))
+        known = [*self.passages, *self.references, *self.said_before, self.turn.user, self.asked]
         found = []
-        for claim in claims(self.said, self.language):
-            numbers = tuple(unmatched(quantities(claim), amounts))
-            is_short = total_weight(content_units(claim)) < SAYS_SOMETHING
-            if not numbers and (is_short or borne_out(claim, known) >= INVENTED):
+        for statement in statements(self.said, self.language):
+            written = [passage.text for passage in (self.corpus.ranked(statement) if self.corpus else ())]
+            details = tuple(
+                each
+                for each in lacking(statement, [*known, *written])
+                if not self.follows(each) and not self._is_attempt(each)
+            )
+            is_short = total_weight(content_units(statement)) < SAYS_SOMETHING
+            if details:
+                found.append(UnsupportedStatement("numbers", statement, details))
+            elif is_short or borne_out(statement, known) >= INVENTED:
                 continue
-            if not self._is_written(claim):
-                found.append(UnsupportedStatement("numbers" if numbers else "unsupported", claim, numbers))
+            elif all(borne_out(statement, [text]) < HELD for text in written):
+                found.append(UnsupportedStatement("unsupported", statement))
         return tuple(sorted(found, key=lambda each: each.kind == "unsupported"))
 
-    def _is_written(self, statement: str) -> bool:
-        """Whether one of the articles says this, with its numbers."""
+    def follows(self, detail: Specific, *, sums: bool = True) -> bool:
+        """Whether a detail can be worked out from the passages and the question.
+
+        Dates and times follow from too much: only where the right answer has one that no passage has.
+        """
+        known = [*self.passages, self.asked]
+        if not isinstance(detail.meaning, Measure) and not any(
+            is_alike(detail, each) for text in self.references for each in lacking(text, known)
+        ):
+            return False
+        return follows(detail, known, " ".join((self.asked, *self.references)), sums=sums)
+
+    def _is_attempt(self, detail: Specific) -> bool:
+        """Whether an answer gives this in place of what had to be worked out: got wrong, not made up."""
         return any(
-            borne_out(statement, [passage.text]) >= HELD
-            and not unmatched(quantities(statement), quantities(passage.text))
-            for passage in (self.corpus.ranked(statement) if self.corpus else ())
+            is_alike(detail, each) and located(each, self.passages) is None for each in self.agreement.details
         )
+
+    @cached_property
+    def came_whole(self) -> bool:
+        """Whether ids alone show that all that the case names was retrieved, and came as it is written."""
+        if not self.corpus or not self._need.exact:
+            return False
+        texts = {passage.id: passage.text for passage in self.turn.answer.passages}
+        return all(
+            texts.get(passage.id) == passage.text
+            for name in self.case.passages
+            for passage in self.corpus.by_article[article_of(name)]
+            if name in {passage.id, article_of(name)}
+        )
+
+    @cached_property
+    def only_states(self) -> bool:
+        """Whether the answer does nothing but state something: it neither declines, refers nor asks."""
+        stated = statements(self.said, self.language)
+        if any(each.act not in {"claim", "courtesy"} for each in parts(self.said, self.language)):
+            return False
+        # "We do not do that" may be meant as a refusal.
+        return any(details_of(each) or not negated_words(each) for each in stated)
+
+    def corpus_has(self, detail: Specific) -> bool:
+        """Whether any article has this detail."""
+        texts = [passage.text for passage in self.corpus.passages] if self.corpus else []
+        return located(detail, texts) is not None
+
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether the right answer has details, and no article has any of them."""
+        telling = [e for text in self.references for e in details_of(text) if e.kind not in CONTACTS]
+        asked = [self.asked, *self.said_before]
+        telling = [each for each in telling if located(each, asked) is None]
+        return bool(telling) and not any(self.corpus_has(each) or self.follows(each) for each in telling)
 
     @property
     def searched(self) -> int:
@@ -540,11 +701,18 @@ class RedTurnEvidence:
         ]
         earlier = reversed([*pairs, *self.context.earlier])
         others = (turn for turn in earlier if not _same(self.asked, turn.meant))
-        return next((turn for turn in others if self.repeats(turn)), None)
+        return next((turn for turn in others if self.repeats(turn) or self._retells(turn)), None)
 
     def repeats(self, earlier: Turn) -> bool:
         """Whether the answer is the one of this earlier turn."""
         return share(content_units(self.said), content_units(earlier.answer.text)) >= REPEATED
+
+    def _retells(self, earlier: Turn) -> bool:
+        """Whether the answer says in other words what this earlier turn said, and not what is asked now."""
+        lines = f"{earlier.meant}\n{earlier.answer.text}"
+        retold = share(topic_units(self.said), content_units(lines))
+        is_new = self.agreement.recall >= SAME or self.agreement.has_details
+        return bool(self.references) and not is_new and retold >= RETOLD
 
     @cached_property
     def _asks_anew(self) -> bool:
@@ -565,6 +733,6 @@ def _same(one: str, other: str) -> bool:
     )
 
 
-def _is_stand_in(score: Score) -> bool:
+def is_stand_in(score: Score) -> bool:
     """Whether the grade was counted, not given by a model."""
     return score.by_rule or score.rubric.startswith("lexical-")

@@ -5,6 +5,7 @@ needed came, and only then what is wrong with the answer itself.
 """
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
@@ -25,12 +26,14 @@ from simulator.diagnosis.evidence import (
     RetrievalCheck,
     RootCause,
     article_of,
+    is_stand_in,
 )
 from simulator.stats.figures import Summary
 from simulator.storage.results import turns_with_scores
-from simulator.text.acts import claims
+from simulator.text.acts import claims, is_refusal
+from simulator.text.entities import is_alike, located, specifics_of
 from simulator.text.evidence import content_units, share, topic_units, total_weight
-from simulator.text.numerals import quantities
+from simulator.text.segments import normalise
 from simulator.text.spelling import spelling_pairs
 from simulator.text.wording import quoted
 from simulator.users.faults import spoilt_turns
@@ -41,6 +44,14 @@ LIKELY_PAIR = 0.6
 SAME_MATTER = 0.4
 # Judges of how something is said; below this value (0..1) they object.
 TONE, OBJECTS = ("tone", "keigo", "fluency"), 0.7
+# How a judge's reason speaks of rude or cold words.
+_OF_TONE = re.compile(
+    r"失礼|無礼|ぞんざい|冷た|突き放|口調|語調|言い方|言葉遣い|言葉づかい|叱|見下|嫌味|皮肉|乱暴|横柄|高圧|責め|馬鹿に"
+    r"|ぶっきらぼう|偉そう|なれなれし"
+    r"|\b(?:rude|curt|brusque|cold(?:ly)?|tone|scold\w*|wording|talk\w* down|sarcas\w*|condescend\w*"
+    r"|lectur\w*|patroni[sz]\w*|sneer\w*|blam\w*|snap\w*|snippy|snide|dismissive|unfriendly|impolite|disrespect\w*"
+    r"|insult\w*|harsh\w*|abrupt\w*|blunt\w*|unkind|mock\w*|belittl\w*)\b"
+)
 # The note of a run in which the checks of `ask_again` are stored.
 NOTE = "asked_again"
 
@@ -186,7 +197,7 @@ def _should_refuse(look: RedTurnEvidence) -> RootCause:
         " instead it said {quote}.",
         quote=_stated(look),
     )
-    return _because(look, "should_refuse", refuse)
+    return _because(look, "should_refuse", refuse, sure=look.only_states and look.case.answerable is False)
 
 
 def _kept(look: RedTurnEvidence) -> RootCause:
@@ -209,29 +220,31 @@ def _misunderstood(look: RedTurnEvidence) -> RootCause | None:
 def _outdated(look: RedTurnEvidence) -> RootCause | None:
     """The retrieved article has another amount than the right answer, and the bot passed it on faithfully."""
     found = look.agreement
-    if look.refused or found.recall < SAME_MATTER:
+    if look.refused:
         return None
-    instead = [
-        (right, wrong)
-        for right, wrong in product(found.numbers, found.instead)
-        if right.unit and (right.kind, right.unit) == (wrong.kind, wrong.unit)
-    ]
+    # What has to be worked out is in no article, out of date or not.
+    details = [each for each in found.details if not look.follows(each, sums=False)]
+    instead = [(one, other) for one, other in product(details, found.instead) if is_alike(one, other)]
     gold = {article_of(each) for each in look.case.passages}
     for passage, (right, wrong) in product(look.turn.answer.passages, instead):
-        amounts, units = quantities(passage.text), content_units(passage.text)
+        units = content_units(passage.text)
         article = article_of(passage.id)
-        of_the_matter = any(share(topic_units(each), units) >= SAME_MATTER for each in look.references)
-        if wrong not in amounts or right in amounts or not of_the_matter:
+        of_the_matter = any(
+            share(topic_units(each), units) >= SAME_MATTER for each in (look.asked, *look.references)
+        )
+        has_wrong, has_right = (located(each, [passage.text]) is not None for each in (wrong, right))
+        if not has_wrong or has_right or not (of_the_matter or article in gold):
             continue
         if article in gold if gold else look.need.place != "not_retrieved":
             sentence = _(
                 'What was retrieved ({article}) says "{wrong}" where "{right}" is right: either the'
                 " article or the right answer is out of date.",
                 article=_named(look, article),
-                right=right.shown(look.language),
-                wrong=wrong.shown(look.language),
+                right=right.text,
+                wrong=wrong.text,
             )
-            return _because(look, "outdated", sentence, articles=(article,))
+            sure = look.came_whole and len(instead) == 1 and not look.corpus_has(right)
+            return _because(look, "outdated", sentence, sure=sure, articles=(article,))
     return None
 
 
@@ -265,7 +278,11 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
         # A name of an article says something only if it is one of the knowledge base's own.
         if look.need.articles and (not need or (corpus and corpus.shares_ids(look.need.articles))):
             missing = _("{article} is not in the bot's knowledge.", article=article)
-        finding = _because(look, "knowledge", missing)
+            if corpus and corpus.knows(look.need.articles):
+                missing = _(
+                    "{article} does not say what the right answer says ({need}).", article=article, need=need
+                )
+        finding = _because(look, "knowledge", missing, sure=look.is_unwritten and not look.agreement.instead)
     elif place == "outside" or corpus is None:
         unknown = _(
             "{article} was not retrieved. Whether it is missing from the knowledge or just not"
@@ -301,7 +318,8 @@ def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
             article=article,
         )
         return _because(look, "retrieval", sentence, sure=look.found_by_id)  # ids alone prove it
-    if (check and check.hit) or not corpus.finds(look.words, needed, look.searched):
+    is_found = corpus.finds(look.words, needed, look.searched) and corpus.has_words_of(look.words, needed)
+    if (check and check.hit) or not is_found:
         return _other_words(look, corpus)
     sentence = _(
         "{article} was not retrieved, although it has the words of the question: the search"
@@ -353,7 +371,9 @@ def _should_answer(look: RedTurnEvidence) -> RootCause | None:
             "The answer is in {article}, which the search found, but the bot declined to answer.",
             article=_article(look),
         )
-    elif look.refused and (look.case.answerable or look.need.place == "hidden"):
+        sure = bool(look.case.answerable) and look.came_whole and is_refusal(look.said, look.language)
+        return _because(look, "should_answer", sentence, sure=sure)
+    if look.refused and (look.case.answerable or look.need.place == "hidden"):
         sentence = _(
             "The articles answer this question, but the bot declined. Whether it had found the"
             " needed article is not known."
@@ -373,15 +393,36 @@ def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
     # Only rude words beside a right answer are no invention.
     plain = all(each.kind == "unsupported" for each in look.unsupported)
     only_rude = plain and look.agreement.recall >= RIGHT and _objecting(look)
+    if plain and _is_about_tone(look):
+        return _because(look, "tone", look.red.reason)
     if look.unsupported and not only_rude:
-        return _because(look, "invented", _unsupported(look))
+        return _because(look, "invented", _unsupported(look), sure=_is_made_up(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
         sentence = _("The answer differs from the desk's own facts: {reason}", reason=facts.reason)
         return _because(look, "invented", sentence)
     if look.need.place == "retrieved" and not look.is_right:
-        return _because(look, "ignored", _ignored(look))
+        return _because(look, "ignored", _ignored(look), sure=_is_neighbours(look))
     return None
+
+
+def _is_made_up(look: RedTurnEvidence) -> bool:
+    """Whether the answer has every detail it needs, and beside them one that nothing has: no word decides."""
+    made_up = [each for flaw in look.unsupported for each in flaw.details]
+    return (
+        look.came_whole and look.agreement.has_details and any(not look.corpus_has(each) for each in made_up)
+    )
+
+
+def _is_neighbours(look: RedTurnEvidence) -> bool:
+    """Whether the needed detail was there, and the answer gives another one that was there in its place."""
+    found = look.agreement
+    return (
+        look.came_whole
+        and not look.said_before
+        and bool(found.instead)
+        and all(located(each, look.passages) is not None for each in (*found.details, *found.instead))
+    )
 
 
 def _tone(look: RedTurnEvidence) -> RootCause | None:
@@ -397,6 +438,10 @@ def _tone(look: RedTurnEvidence) -> RootCause | None:
             "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
         return _because(look, "misunderstood", again)
+    deciding = look.scores.get("turn")
+    if deciding and is_stand_in(deciding):
+        agrees = _("The content agrees with the right answer; counting words cannot tell what is wrong.")
+        return _because(look, "unclear", sentences(agrees, look.red.reason))
     right = _("The content agrees with the right answer; what remains seems to be the wording.")
     return _because(look, "tone", sentences(right, look.red.reason))
 
@@ -405,6 +450,13 @@ def _objecting(look: RedTurnEvidence) -> list[Score]:
     """The scores of judges of tone that object."""
     found = [look.scores[name] for name in TONE if name in look.scores]
     return [s for s in found if s.state == "scored" and s.value is not None and s.value < OBJECTS]
+
+
+def _is_about_tone(look: RedTurnEvidence) -> bool:
+    """Whether a model's reason is about how it is said, and the answer lacks no detail."""
+    deciding = look.scores.get("turn")
+    by_model = deciding is not None and not is_stand_in(deciding)
+    return by_model and not look.agreement.details and bool(_OF_TONE.search(normalise(look.red.reason)))
 
 
 def _unclear(look: RedTurnEvidence) -> RootCause:
@@ -461,7 +513,7 @@ def _unsupported(look: RedTurnEvidence) -> Message:
     if first.kind == "numbers":
         return _(
             "The answer gives figures that are in no retrieved passage ({numbers}): {quote}",
-            numbers=tuple(number.shown(look.language) for number in first.numbers[:3]),
+            numbers=tuple(each.text for each in first.details[:3]),
             quote=text,
         )
     return _("The answer states what is in no retrieved passage: {quote}", quote=text)
@@ -471,8 +523,8 @@ def _ignored(look: RedTurnEvidence) -> Message:
     """Which part of the needed article the answer leaves out, or says otherwise."""
     found, name = look.agreement, _article(look)
     # The other amount stands in the same sentence as the right one would.
-    if len(found.instead) == len(found.numbers) == 1 and found.recall >= SAME_MATTER:
-        right, wrong = (each[0].shown(look.language) for each in (found.numbers, found.instead))
+    if len(found.instead) == len(found.details) == 1 and found.recall >= SAME_MATTER:
+        right, wrong = (each[0].text for each in (found.details, found.instead))
         return _(
             'The search found {article}, but the answer says "{wrong}" where "{right}" is right.',
             article=name,
@@ -503,7 +555,7 @@ def _missing_part(look: RedTurnEvidence) -> Message | None:
     found = look.agreement
     if found.missing:
         return _quote(
-            max(found.missing, key=lambda text: (bool(quantities(text)), total_weight(topic_units(text))))
+            max(found.missing, key=lambda text: (bool(specifics_of(text)), total_weight(topic_units(text))))
         )
-    shown = tuple(number.shown(look.language) for number in found.numbers[:3])
+    shown = tuple(each.text for each in found.details[:3])
     return _("{parts}", parts=shown) if shown else None

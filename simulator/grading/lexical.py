@@ -15,8 +15,8 @@ from simulator.core.replies import Statement, Usefulness, average_precision, rec
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
 from simulator.text import acts
+from simulator.text.courtesies import declines, statements
 from simulator.text.evidence import (
-    TurnEvidence,
     all_references,
     best_agreement,
     content_units,
@@ -28,11 +28,12 @@ from simulator.text.evidence import (
 )
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import sentences
+from simulator.text.turn_evidence import TurnEvidence
 from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 4
+FORMULA = 5
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
@@ -49,6 +50,9 @@ WORTH_QUOTING = 0.6
 ASKED_BACK = 0.6
 # Correctness: the grade of similarity from which on an answer says what its reference says.
 SAME = 4
+# The grade of an answer of which counting cannot tell whether it is right, and the least share that such an
+# answer has of what the reference says beyond the question.
+UNSURE, SAYS_A_LITTLE = 3.5, 0.15
 # Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
 # this much where it gives another amount (at most a 2).
 ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
@@ -89,14 +93,32 @@ def groundedness(reading: TurnEvidence) -> Verdict:
     found, say = reading.support, reading.say
     missing: list[JsonValue] = [*reading.shown(found.numbers)]
     detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
-    if not acts.claims(reading.answer, reading.language) and not reading.only_asks:
+    declined = reading.expected == "refuse" and declines(reading.answer, reading.language)
+    if declined or not (statements(reading.answer, reading.language) or reading.only_asks):
         return Verdict(5, say("nothing_claimed"), detail)
     if not reading.passages:
         return Verdict(1, say("nothing_found"), detail)
     if reading.only_asks:
         return Verdict(grade_of(max(ASKED_BACK, found.score), "groundedness"), say("asked_back"), detail)
     reason = say.together([say("supported", share=percent(found.share)), *unsupported(reading)])
-    return Verdict(grade_of(found.score, "groundedness"), reason, detail)
+    grade = grade_of(found.score, "groundedness")
+    if found.share >= LIMITS["groundedness"][0] and not found.numbers:
+        grade = max(grade, min(UNSURE, least_grade(reading)))
+    return Verdict(grade, reason, detail)
+
+
+def least_grade(reading: TurnEvidence) -> float:
+    """The least grade of an answer with which nothing countable is wrong; 1 for all others.
+
+    SAME where it says what the reference says. Where it shares a few words and lacks no detail, counting
+    cannot tell other words from another thing: UNSURE, which is not red.
+    """
+    found = reading.agreed
+    if reading.unknown_numbers or reading.already_answered or not reading.wanted:
+        return 1
+    if found.is_same:
+        return SAME
+    return UNSURE if found.news >= SAYS_A_LITTLE and not (found.lacks or found.numbers) else 1
 
 
 def unsupported(reading: TurnEvidence) -> list[str]:
@@ -175,7 +197,7 @@ def context_recall(reading: TurnEvidence) -> Verdict:
         return without(reading, "reference")
     if not reading.passages:
         return without(reading, "passages")
-    stated = statements(reading)
+    stated = reference_statements(reading)
     if not stated:
         return without(reading, "statements")
     judged = [found_in(reading, text) for text in stated]
@@ -188,7 +210,7 @@ def context_recall(reading: TurnEvidence) -> Verdict:
     return Verdict(raw, reading.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def statements(reading: TurnEvidence) -> tuple[str, ...]:
+def reference_statements(reading: TurnEvidence) -> tuple[str, ...]:
     """What the nearest reference of this turn states, sentence by sentence; none when it declines."""
     references = reading.context.references
     nearest = max(references, key=lambda text: coverage(text, [reading.answer]), default="")
@@ -197,7 +219,7 @@ def statements(reading: TurnEvidence) -> tuple[str, ...]:
 
 def is_useful(reading: TurnEvidence, passage: str) -> bool:
     """Whether a passage holds most of a statement of the reference; without one, of what is asked."""
-    units, stated = content_units(passage), statements(reading)
+    units, stated = content_units(passage), reference_statements(reading)
     if stated:
         return any(share(topic_units(text), units) >= HOLDS_REFERENCE for text in stated)
     asked = (reading.context.turn.user, reading.case.question)
@@ -265,7 +287,8 @@ def _comforting(reading: TurnEvidence) -> Outcome:
 def _declining(reading: TurnEvidence) -> Outcome:
     """A question that the material does not answer must be declined; any other answer is invented."""
     agreed = best_agreement(reading.answer, all_references(reading.case), reading.language)
-    if reading.refused or reading.handed_over or agreed.recall >= DECLINES:
+    declined = reading.refused or declines(reading.answer, reading.language)
+    if declined or reading.handed_over or agreed.recall >= DECLINES:
         return Outcome(5 if reading.has_contact else 4, 5, "rightly_refused")
     return Outcome(4, 4, "fair") if reading.only_asks else Outcome(2, 2, "invented")
 
@@ -275,7 +298,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
 
     Without passages it is the reference alone.
     """
-    agreed = best_agreement(reading.answer, reading.wanted, reading.language)
+    agreed = reading.agreed
     if reading.passages:
         least = ANSWERS_WITHOUT_NUMBER if agreed.numbers else ANSWERS
         lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
@@ -283,6 +306,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
         correct = grade_of(wrong * reading.support.score, "groundedness")
         beside = min(wrong, BESIDE_THE_POINT if lacks else 1)
         grade = grade_of(beside * reading.support.score, "groundedness")
+        grade, correct = max(grade, least_grade(reading)), max(correct, least_grade(reading))
     else:
         grade = correct = grade_of(agreed.score, "similarity")
     if reading.refused and reading.wanted:

@@ -1,12 +1,14 @@
 """The checkable details of a text: addresses, telephone numbers, dates, times, amounts, codes.
 
 What a detail means, and when two are the same, is in entity_meaning.py; dates and times are read in dates.py.
+Last, which details of a right answer an answer has to say, and which follow from others.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +16,20 @@ from simulator.core.templates import read_toml
 from simulator.text.dates import dates, times
 from simulator.text.entity_meaning import (
     DAY_OR_DAYS,
+    SECONDS,
     CalendarDate,
+    Clock,
     Date,
     DetailIndex,
     DetailMatch,
+    Hours,
     Kind,
     Meaning,
     Measure,
     Token,
 )
-from simulator.text.numerals import KANJI, NUMERAL, digits_of, value_of
-from simulator.text.segments import CJK, MaskedText
+from simulator.text.numerals import KANJI, NUMERAL, Quantity, digits_of, quantities, value_of
+from simulator.text.segments import CJK, MaskedText, normalise
 
 _TOP = (
     r"(?:jp|com|net|org|info|biz|io|me|tv|app|dev|shop|site|online|cloud|example|test|gov|edu|uk|us|eu|de|fr)"
@@ -341,3 +346,132 @@ def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]
             kept.append(one)
     plain.take([(one.start, one.end) for one in kept])
     return kept
+
+
+# --- What the details of a right answer ask of an answer ---
+
+# What says "twice" without a number.
+_TWICE = re.compile(
+    r"往復|両方|2人|二人|ふたり|夫婦|\b(?:both|twice|return|round trip|each way|two|couple|pair)\b"
+)
+# Of more amounts of one unit than this nearly any amount would follow; more details of one text are not read.
+_MOST_AMOUNTS, _MOST_DETAILS = 12, 60
+_LONGEST_COUNTS = 2000
+_COUNTS = re.compile(r"(?<![\d.,:])\d{1,2}(?![\d:]|[.,]\d)")
+_HALF = re.compile(r"半額|半分|半値|\bhalf\b")
+# How often, as passages say it: twelve months, two instalments.
+_OFTEN = re.compile(
+    r"(?<![\d.,:])(\d{1,2}) ?(?:回|か月|ヶ月|カ月|ヵ月|週|x |× ?|times|months|weeks|instal+ments|payments)"
+)
+# What counts in days or hours, so that a date or a time may follow from it.
+_SPANS = frozenset({SECONDS, "営業日", "か月", "日"})
+
+
+@lru_cache(maxsize=512)
+def details_of(text: str) -> tuple[Specific, ...]:
+    """The details of a text, each once; of a text with very many the first ones."""
+    return tuple(dict.fromkeys(specifics_of(text)))[:_MOST_DETAILS]
+
+
+def lacking(text: str, known: Sequence[str]) -> tuple[Specific, ...]:
+    """The details of a text that none of the known texts has."""
+    return tuple(each for each in details_of(text) if located(each, known) is None)
+
+
+def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
+    """The details of a reference that an answer has to say, if it is to say the same.
+
+    Of "6,800 and 1,200, so 8,000 in all" that is the 8,000, unless a known text (a passage, the question) has
+    it: what a sum is made of need not be repeated.
+    """
+    every = details_of(reference)
+    for unit in {_unit(each) for each in every} - {""}:
+        of_unit = [each for each in every if _unit(each) == unit]
+        new = [each for each in of_unit if located(each, known) is None]
+        if result := _result(new, of_unit):
+            # What it was worked out from, be it a share, need not be said again.
+            return tuple(e for e in every if e == result or (e not in of_unit and located(e, known) is None))
+    return every
+
+
+def _result(new: Sequence[Specific], of_unit: Sequence[Specific]) -> Specific | None:
+    """The one of some amounts that the others lead to: the only new one, their sum, or what is left."""
+    if len(new) < 2 or len(of_unit) > _MOST_AMOUNTS:
+        return new[0] if len(new) == 1 < len(of_unit) else None
+    for operation in (sum, lambda pair: abs(pair[0] - pair[1])):
+        for each in new:
+            others = [_value(other) for other in of_unit if other != each]
+            if any(operation(pair) == _value(each) for pair in combinations(others, 2)):
+                return each
+    return None
+
+
+def is_alike(one: Specific, other: Specific) -> bool:
+    """Whether two details could stand in each other's place: amounts of one unit, two dates, two times."""
+    kinds = {one.kind, other.kind}
+    if isinstance(one.meaning, Measure) and isinstance(other.meaning, Measure):
+        return bool(one.meaning.unit) and one.meaning.unit == other.meaning.unit
+    return len(kinds) == 1 or kinds == {"time", "hours"}
+
+
+def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: bool = True) -> bool:
+    """Whether a detail can be worked out from what these texts say; `counts` may say how often.
+
+    An amount is a multiple or a share of another one of its unit. With `sums` it may also be a sum or a
+    difference of two, and a date or a time follows wherever there is a span.
+    """
+    known = [each for text in texts for each in details_of(text)]
+    meaning = detail.meaning
+    if isinstance(meaning, (Date, Clock, Hours)):
+        return sums and any(_unit(each) in _SPANS for each in known)
+    if not (isinstance(meaning, Measure) and meaning.unit and len(meaning.values) == 1):
+        return False
+    amounts = {_value(each) for each in known if _unit(each) == meaning.unit}
+    if not amounts or len(amounts) > _MOST_AMOUNTS:
+        return False
+    shares = {_value(each) / 100 for each in known if _unit(each) == "%"}
+    if any(_HALF.search(normalise(text)) for text in texts):
+        shares.add(Decimal("0.5"))
+    plain = counts[:_LONGEST_COUNTS]
+    for each in details_of(plain):  # an amount is no count
+        plain = plain.replace(each.text, " ")
+    plain = normalise(plain)
+    times = {Decimal(1), *map(Decimal, _COUNTS.findall(plain)[:_MOST_AMOUNTS])}
+    times.update(
+        Decimal(often) for text in texts for often in _OFTEN.findall(normalise(text))[:_MOST_AMOUNTS]
+    )
+    if _TWICE.search(plain):
+        times.add(Decimal(2))
+    wanted, multiples = Decimal(meaning.values[0]), {each * often for each, often in product(amounts, times)}
+    parts = {each * part for each, share in product(multiples, shares) for part in (share, 1 - share)}
+    if wanted in multiples | parts:
+        return True
+    # Nobody takes days off days.
+    takes = meaning.unit not in _SPANS
+    pairs = combinations(multiples, 2) if sums else ()
+    return any(wanted == one + other or (takes and wanted == abs(one - other)) for one, other in pairs)
+
+
+def unaccounted(
+    numbers: Iterable[Quantity], text: str, known: Sequence[str], besides: Iterable[Specific] = ()
+) -> tuple[Quantity, ...]:
+    """Those of a text's numbers that the known texts do not have in another unit or spelling either.
+
+    Numbers of the details `besides` are left out as well.
+    """
+    missing = tuple(numbers)
+    if not missing:
+        return ()
+    there = [each for each in details_of(text) if located(each, known) is not None]
+    values = {quantity.value for each in (*there, *besides) for quantity in quantities(each.text)}
+    return tuple(number for number in missing if number.value not in values)
+
+
+def _unit(detail: Specific) -> str:
+    """The unit of an amount; empty for what is none, or is several."""
+    meaning = detail.meaning
+    return meaning.unit if isinstance(meaning, Measure) and len(meaning.values) == 1 else ""
+
+
+def _value(detail: Specific) -> Decimal:
+    return Decimal(detail.meaning.values[0]) if isinstance(detail.meaning, Measure) else Decimal(0)

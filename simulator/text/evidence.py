@@ -2,23 +2,22 @@
 
 Everything here is counted, nothing inferred: whether a sentence denies what a passage affirms is left to
 models. On public label sets the plain share of words did as well as anything finer (benchmarks/validity.py).
-First the units that texts are compared by, then support by passages and agreement with a reference, and last
-both of them about one turn (TurnEvidence).
+First the units that texts are compared by, then support by passages and agreement with a reference; both of
+them about one turn are in turn_evidence.py.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from sys import intern
 from typing import Literal, NamedTuple
 
-from simulator.core.types import Case, GradingContext, Language
-from simulator.text.acts import apologises, is_refusal, parts, passes_on
+from simulator.core.types import Case, Language
+from simulator.text.acts import is_refusal, parts, passes_on
 from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
 from simulator.text.segments import clauses, normalise, sentences, tokens
-from simulator.text.wording import wording
 
 # Weights of a single token; a pair of neighbours weighs half the mean of its two. Hiragana and stop words are
 # not worthless: a copied sentence shares them too, an invented one does not.
@@ -168,7 +167,7 @@ class Agreement(NamedTuple):
     """How far an answer says what a reference says: `score` and `recall` 0..1, and what differs.
 
     `missing` are clauses and `numbers` amounts of the reference, `instead` the amounts in the same units
-    that the answer gives and the reference does not.
+    that the answer gives and the reference does not. `overlap` is the score before numbers count.
     """
 
     score: float
@@ -176,6 +175,7 @@ class Agreement(NamedTuple):
     missing: tuple[str, ...] = ()
     numbers: tuple[Quantity, ...] = ()
     instead: tuple[Quantity, ...] = ()
+    overlap: float = 0.0
 
 
 @lru_cache(maxsize=1024)
@@ -196,15 +196,20 @@ def agreement(answer: str, reference: str, language: Language) -> Agreement:
     missing = unmatched({each for each in amounts if each.unit} or amounts, own)
     kinds = {each.kind for each in unmatched(amounts, own)} - {""}
     instead = tuple(each for each in unmatched(own, amounts) if each.kind in kinds)
-    score = RECALL * recall + (1 - RECALL) * precision
-    score *= WRONG_NUMBER if instead else LEFT_OUT if missing else 1
+    overlap = RECALL * recall + (1 - RECALL) * precision
     left_out = (
         clause
         for sentence in sentences(reference_body)
         for clause in clauses(sentence)
         if total_weight(topic_units(clause)) >= WORTH_SAYING and share(topic_units(clause), said) < 0.5
     )
-    return Agreement(score, recall, tuple(left_out), tuple(missing), instead)
+    score = overlap * number_factor(missing, instead)
+    return Agreement(score, recall, tuple(left_out), tuple(missing), instead, overlap)
+
+
+def number_factor(missing: Collection[Quantity], instead: Collection[Quantity]) -> float:
+    """What is left of an agreement where numbers are missing, or others stand in their place."""
+    return WRONG_NUMBER if instead else LEFT_OUT if missing else 1
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
@@ -249,75 +254,3 @@ def expected_response(case: Case) -> ExpectedResponse:
 def all_references(case: Case) -> tuple[str, ...]:
     """The references of all turns."""
     return tuple(text for row in case.references for text in row)
-
-
-class TurnEvidence:
-    """What can be counted about one turn, cached by text so that judges share it."""
-
-    def __init__(self, context: GradingContext) -> None:
-        """Nothing is counted before it is asked for."""
-        self.context, self.case = context, context.case
-        self.language = context.case.language
-        self.answer = context.turn.answer.text
-        self.passages = tuple(passage.text for passage in context.turn.answer.passages)
-        self.say = wording(self.language)
-
-    @cached_property
-    def refused(self) -> bool:
-        """Whether the answer is a refusal to answer, or nothing but a handover."""
-        return is_refusal(self.answer, self.language)
-
-    @cached_property
-    def handed_over(self) -> bool:
-        """Whether the bot passes the customer on to a person."""
-        return passes_on(self.answer, self.language)
-
-    @cached_property
-    def apologises(self) -> bool:
-        """Whether it says sorry."""
-        return apologises(self.answer, self.language)
-
-    @cached_property
-    def has_contact(self) -> bool:
-        """Whether it names somebody to turn to."""
-        return any(
-            part.act in {"contact", "referral", "handover"} for part in parts(self.answer, self.language)
-        )
-
-    @cached_property
-    def only_asks(self) -> bool:
-        """Whether it asks back and states nothing."""
-        acts = {part.act for part in parts(self.answer, self.language)}
-        return "question" in acts and acts <= {"question", "courtesy"}
-
-    @cached_property
-    def support(self) -> Support:
-        """How far this turn's passages support the answer, its courtesies apart."""
-        body = without_courtesies(self.answer, self.language)
-        return support(body, passage_contents(self.passages), self.context.turn.user)
-
-    @cached_property
-    def agreement(self) -> Agreement:
-        """How far it says what the nearest reference of this turn says."""
-        return best_agreement(self.answer, self.context.references, self.language)
-
-    @cached_property
-    def expected(self) -> ExpectedResponse:
-        """What a right answer does."""
-        return expected_response(self.case)
-
-    @property
-    def wanted(self) -> tuple[str, ...]:
-        """The references of this turn; where it has none of its own, those of all turns of the case."""
-        return self.context.references or all_references(self.case)
-
-    @cached_property
-    def already_answered(self) -> bool:
-        """Whether an earlier turn gave the answer that the case's reference gives."""
-        earlier = (turn.answer.text for turn in self.context.earlier)
-        known = all_references(self.case)
-        return any(best_agreement(text, known, self.language).score >= ANSWERED for text in earlier)
-
-    def shown(self, numbers: Iterable[Quantity]) -> list[str]:
-        """Numbers as people of the case's language write them."""
-        return [number.shown(self.language) for number in numbers]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.entities import Specific, follows, located, required, specifics_of
 from simulator.text.numerals import quantities, value_of
 from tests.paths import FIXTURES
 from tests.properties import examples
@@ -348,3 +348,40 @@ def test_the_offline_judges_read_kanji_amounts_too() -> None:
     """一万円 is 10,000円 for them; 数千円 is no number."""
     assert quantities("月額一万五千円") == quantities("15,000円") != frozenset()
     assert quantities("数千円") == frozenset()
+
+
+PRICES = ("A block is £98, a card £6.", "Students get 20% off.", "The deposit is €40, the fee €20.")
+
+
+@pytest.mark.parametrize(
+    ("detail", "counts", "can"),
+    [
+        ("£196", "for both of us", True),
+        ("£196", "", False),
+        ("£104", "", True),
+        ("£78.40", "", True),
+        ("€60", "", True),
+        ("£97", "", False),
+        ("3 May", "", False),
+    ],
+)
+def test_what_can_be_worked_out(detail: str, counts: str, can: bool) -> None:
+    """Sums, multiples and shares follow from amounts; a date only where there is a span."""
+    [found] = specifics_of(detail)
+
+    assert follows(found, PRICES, counts) is can
+
+
+@pytest.mark.parametrize(
+    ("reference", "known", "needed"),
+    [
+        ("11,500円に送料1,200円を足して12,700円です", ("11,500円", "1,200円"), ["12,700円"]),
+        ("£28.80: 20% off £36", ("£36", "20% off"), ["£28.80"]),
+        ("£20 within 14 days", ("£20 within 14 days",), ["£20", "14 days"]),
+    ],
+)
+def test_of_a_sum_only_the_result_has_to_be_said(
+    reference: str, known: tuple[str, ...], needed: list[str]
+) -> None:
+    """Where no passage has it; else every detail is needed."""
+    assert [each.text for each in required(reference, known)] == needed
