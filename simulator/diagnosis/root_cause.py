@@ -30,7 +30,7 @@ from simulator.diagnosis.evidence import (
 )
 from simulator.stats.figures import Summary
 from simulator.storage.results import turns_with_scores
-from simulator.text.acts import claims, is_refusal
+from simulator.text.acts import claims
 from simulator.text.entities import is_alike, located, specifics_of
 from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.segments import normalise
@@ -371,7 +371,7 @@ def _should_answer(look: RedTurnEvidence) -> RootCause | None:
             "The answer is in {article}, which the search found, but the bot declined to answer.",
             article=_article(look),
         )
-        sure = bool(look.case.answerable) and look.came_whole and is_refusal(look.said, look.language)
+        sure = bool(look.case.answerable) and look.came_whole and look.says_no
         return _because(look, "should_answer", sentence, sure=sure)
     if look.refused and (look.case.answerable or look.need.place == "hidden"):
         sentence = _(

@@ -18,6 +18,7 @@ from simulator.text.typography import straight_pattern
 FILE = Path(__file__).with_name("courtesies.toml")
 # How somebody can be reached: a sentence with other details says something about the matter.
 _REACHED_BY = frozenset({"phone", "email", "url", "hours", "time"})
+_CONTACTS = frozenset({"lead", "contact", "referral"})
 # What is no statement, unless it has a detail.
 _BESIDE = ("page", "kindness", "advice")
 _CJK = re.compile(f"[{CJK}]")
@@ -35,9 +36,9 @@ def declines(text: str, language: Language) -> bool:
 
     What it states about the matter beside may be as long as that, no longer.
     """
-    if is_refusal(text, language):
-        return True
     found = parts(text, language)
+    if any(part.act == "refusal" for part in found) and is_refusal(text, language):
+        return True
     away = [part.text for part in found if part.act in {"refusal", "handover"} or sends_away(part, language)]
     return bool(away) and len("".join(statements(text, language))) <= len("".join(away))
 
@@ -46,12 +47,12 @@ def sends_away(part: Part, language: Language) -> bool:
     """Whether a part of an answer says only where else to ask."""
     kinds = {each.kind for each in details_of(part.text)}
     is_page = _matches("page", part.text, language)
-    is_contact = (part.act == "referral" and not is_page) or _matches("elsewhere", part.text, language)
+    is_contact = (part.act in _CONTACTS and not is_page) or _matches("elsewhere", part.text, language)
     return is_contact and kinds <= _REACHED_BY
 
 
 def _states(part: Part, language: Language) -> bool:
-    if part.act not in {"claim", "referral", "no_handover"} or sends_away(part, language):
+    if part.act not in {"claim", "no_handover", *_CONTACTS} or sends_away(part, language):
         return False
     if details_of(part.text):
         return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simulator.core.types import GradingContext, Language
-from simulator.text.acts import apologises, is_refusal, parts, passes_on
+from simulator.text.acts import apologises, parts, passes_on
 from simulator.text.courtesies import declines, statements
 from simulator.text.entities import Specific, details_of, follows, is_alike, located, required, unaccounted
 from simulator.text.evidence import (
@@ -32,6 +32,8 @@ from simulator.text.wording import wording
 
 # From this share of a reference's words on an answer says the same.
 SAME_WORDS = 0.6
+# An answer that says so much of the right one does not decline.
+ALREADY_SAID = 0.4
 # A part of a reference with less of its words in an answer is missing, though all its details are there.
 UNSAID = 0.2
 
@@ -111,9 +113,7 @@ class TurnEvidence:
 
         Where the right answer is to ask somebody else, saying so is no refusal.
         """
-        if is_refusal(self.answer, self.language):
-            return True
-        return declines(self.answer, self.language) and self.agreed.recall < SAME_WORDS
+        return declines(self.answer, self.language) and self.agreed.recall < ALREADY_SAID
 
     @cached_property
     def handed_over(self) -> bool:
