@@ -519,7 +519,8 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
     is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
     names = settings.judges if is_combined else judges
     kept = tuple(name for name in names if name in judges or _is_shared(name))
-    return settings.model_copy(update={"judges": kept})
+    # A calibration has one grade for each answer.
+    return settings.model_copy(update={"judges": kept, "retest": 0.0})
 
 
 def _is_shared(name: str) -> bool:

@@ -99,7 +99,8 @@ class LabelledAnswers:
         self.rows = sample_rows(labelled, limit, settings.seed)
         self.unlabelled = len(self.file.rows) - len(labelled)
         self.judges = OutputJudges(outputs)
-        plain = settings.model_copy(update={"judges": self.judges.judge_names, "judging": "separate"})
+        alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
+        plain = settings.model_copy(update=alone)
         self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
         self.panel = self.judges.panel(self.context.grading.judge_calls, ())
         self.contexts = [labelled_context(row) for row in self.rows]

@@ -94,6 +94,11 @@ async def test_judges_that_share_a_call_share_it_here(
     assert server.counts == {"chat": 4}
 
 
+def test_a_calibration_grades_once() -> None:
+    """Although rehearsal.toml has every run grade some turns twice."""
+    assert judge_settings(Settings(retest=0.5), "turn", by_model=True).retest == 0
+
+
 def test_a_calibration_uses_the_judges_of_the_run() -> None:
     """Its rubrics, because they are one prompt; with stand-ins or one by one each is on its own."""
     usual = Settings()
