@@ -25,13 +25,6 @@ from simulator.storage.run_file import read_run
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FILE = DATA / "jcm" / "classification_jcm_ja_dev.jsonl"
 BOTS = ("majority", "neighbour", "bayes")
-GUESSERS = {
-    "all_positive": "always 1",
-    "all_negative": "always 0",
-    "majority": "the most frequent",
-    "uniform": "by lot, all alike",
-    "prior": "by lot, as frequent",
-}
 
 
 def main() -> None:
@@ -72,7 +65,7 @@ def evaluated_runs(rows: Path) -> Iterator[tuple[str, Results]]:
 
 
 def lines(runs: Iterable[tuple[str, Results]]) -> Iterator[str]:
-    """The runs by F1 as text, the best first, with the guessers that read nothing."""
+    """The runs by F1 as text, the best first."""
     found = [
         (name, each)
         for name, results in runs
@@ -82,8 +75,6 @@ def lines(runs: Iterable[tuple[str, Results]]) -> Iterator[str]:
     rows = [
         (e.f1, e.f1_stderr, e.accuracy, e.accuracy_stderr, e.macro.f1, e.not_extracted, n) for n, e in found
     ]
-    guessers = found[0][1].baselines if found else ()
-    rows += [(g.f1, None, g.accuracy, None, g.macro_f1, 0, f"({GUESSERS[g.name]})") for g in guessers]
     yield f"{'':22} {'F1':>17} {'accuracy':>17} {'macro F1':>9} {'not extracted':>13}"
     for f1, f1_error, accuracy, error, macro, missing, name in sorted(
         rows, key=lambda row: (-row[0], -row[2])

@@ -8,11 +8,11 @@ from pydantic import JsonValue
 
 from simulator.addons.calibration.drift import MAX_ROWS, drift, frozen_sets
 from simulator.cli.terminal import say
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import _
 from simulator.grading.judge import ModelJudge
+from simulator.report.judges import drift_notes
 from simulator.runner.context import RunContext
 from simulator.runner.run import Preparation, no_preparation
-from simulator.stats.judge_trust import Drift
 from simulator.storage.run_file import RunFile
 
 NOTE = "drift"
@@ -44,25 +44,7 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
         drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
         file.save_note(NOTE, json.dumps([found.model_dump(mode="json") for found in drifts]))
         for judge_drift in drifts:
-            say(_message(judge_drift))
+            for line in drift_notes(judge_drift):
+                say(line.text)
 
     return first
-
-
-def _message(drift: Drift) -> Message:
-    bounds = [f"{100 * bound:+.0f}" for bound in (drift.low, drift.high) if bound is not None]
-    told = _("{judge} has not drifted", judge=drift.judge)
-    if drift.drifted:
-        told = _("{judge} has DRIFTED since it was calibrated", judge=drift.judge)
-    line = _(
-        "Drift check: {told}: {points} points of 100 on {n} answers, {equal} % graded the same.",
-        told=told,
-        points=f"{100 * drift.shift:+.0f}" + (f" [{', '.join(bounds)}]" if bounds else ""),
-        n=drift.n,
-        equal=f"{100 * drift.equal:.0f}",
-    )
-    return sentences(
-        line,
-        None if drift.same_rubric else _("Its prompt or model has changed since the calibration."),
-        _("{failed} could not be graded.", failed=drift.failed) if drift.failed else None,
-    )

@@ -78,7 +78,7 @@ def judge_trusts(
         is_known = trust.calibration or trust.warnings or not by_rule(name)
         if is_known and not _is_stand_in(name, judge.rubrics, results.run.models):
             judges[name] = trust
-    notes = [note for drift in drifts for note in _drift_notes(drift)]
+    notes = [note for drift in drifts for note in drift_notes(drift)]
     notes += family_notes(results.run.settings, results.run.models)
     if replay := replay_note(results.run):
         notes.append(Line(replay, "soft"))
@@ -216,7 +216,7 @@ def _trust(
     return JudgeTrust(calibration=agreement, level=level, warnings=tuple(warnings))
 
 
-def _drift_notes(drift: Drift) -> Iterator[Line]:
+def drift_notes(drift: Drift) -> Iterator[Line]:
     """Whether a judge grades the same answers as it did when it was calibrated."""
     judge = title("judge", _judge_of(drift))
     text = ngettext(

@@ -29,14 +29,6 @@ _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
-# What guessers that read nothing predict.
-_BASELINES: dict[str, Message] = {
-    "all_positive": _("always {label}"),
-    "all_negative": _("always {label}"),
-    "majority": _("the most frequent, {label}"),
-    "uniform": _("by lot, all alike"),
-    "prior": _("by lot, as frequent as each is"),
-}
 
 
 def row_sections(results: Results) -> Iterator[Section | None]:
@@ -295,7 +287,7 @@ def _choices_notes(found: Choices) -> Iterator[Message]:
 
 
 def classes_section(results: Results) -> Section | None:
-    """Accuracy and F1 of labelled rows, by class, with the confusion matrix and trivial baselines."""
+    """Accuracy and F1 of labelled rows, by class, with the confusion matrix."""
     found = classifications(results)
     if not found:
         return None
@@ -346,7 +338,7 @@ def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
     )
     is_small = len(found.labels) <= _LARGEST_MATRIX
     confusion = _confusion_table(found) if is_small else _most_confused_table(found)
-    for table in (per_class, confusion, _baselines_table(found)):
+    for table in (per_class, confusion):
         title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
         yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
 
@@ -393,19 +385,6 @@ def _most_confused_table(found: Classification) -> Table:
     return Table.of("confused", columns, rows, _("Confused most often"))
 
 
-def _baselines_table(found: Classification) -> Table:
-    """The run among the baselines, by F1; baselines that predict the same appear once."""
-    f1, accuracy = figure_cell(found.f1, found.f1_stderr), figure_cell(found.accuracy, found.accuracy_stderr)
-    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, figure_cell(found.macro.f1))]
-    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
-    for each in distinct.values():
-        name = _BASELINES[each.name].format(label=each.label)
-        rows.append((name, figure_cell(each.f1), figure_cell(each.accuracy), figure_cell(each.macro_f1)))
-    rows.sort(key=lambda row: -(row[1].number or 0))
-    columns = (_("Who"), "F1", _("Accuracy"), _("Macro F1"))
-    return Table.of("baselines", columns, rows, _("Beside guessers that read nothing"))
-
-
 def _classes_notes(found: Classification) -> Iterator[Message]:
     yield _(
         "± is the standard error: of accuracy sqrt(p(1-p)/(n-1)), of F1 the standard"
@@ -435,4 +414,6 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
             n=found.failed,
             skipped=found.skipped,
         )
-    yield _("Guessing by lot is worked out from expected counts.")
+    most = found.commonest
+    accuracy = with_error(most.support / found.n)
+    yield _("Always {label} would reach an accuracy of {accuracy}.", label=most.label, accuracy=accuracy)

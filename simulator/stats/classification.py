@@ -50,16 +50,6 @@ class ClassFigures(Value):
     support: int
 
 
-class Baseline(Value):
-    """What a guesser gets that reads nothing; where it draws lots, by its expected counts."""
-
-    name: str
-    label: str = ""
-    accuracy: float
-    f1: float
-    macro_f1: float
-
-
 class Classification(Value):
     """A run as a classifier.
 
@@ -83,12 +73,16 @@ class Classification(Value):
     not_extracted: int
     kappa: float | None
     mcc: float | None
-    baselines: tuple[Baseline, ...]
     draws: int
     seed: int
     by_likelihood: int = 0
     failed: int = 0
     skipped: int = 0
+
+    @property
+    def commonest(self) -> ClassFigures:
+        """The class of most rows: to say it always is what has to be beaten."""
+        return max(self.per_class, key=lambda each: each.support)
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, rounded to 4 decimals."""
@@ -115,7 +109,7 @@ class Classification(Value):
             "by_likelihood": self.by_likelihood,
             "kappa": self.kappa,
             "mcc": self.mcc,
-            "baselines": {each.name: each.model_dump(exclude={"name", "label"}) for each in self.baselines},
+            "majority": {"label": self.commonest.label, "accuracy": self.commonest.support / (self.n or 1)},
         }
         return rounded(shown)  # type: ignore[no-any-return]
 
@@ -193,7 +187,6 @@ def classify(
         not_extracted=n - said,
         kappa=kappa(counts),
         mcc=mcc(counts),
-        baselines=tuple(baselines(support, labels, at)),
         draws=len(drawn),
         seed=seed,
         **more,
@@ -258,34 +251,6 @@ def mcc(counts: Counts) -> float | None:
     n, hits = float(counts.sum()), float(np.trace(counts[:, :-1]))
     scale = (n * n - float(said @ said)) * (n * n - float(there @ there))
     return (hits * n - float(there @ said[:-1])) / scale**0.5 if scale > 0 else None
-
-
-def baselines(support: Counts, labels: Sequence[str], positive: int | None) -> Iterable[Baseline]:
-    """Guessers that read nothing: always one label (the two, or the most frequent), or by lot."""
-    n, classes = int(support.sum()), len(labels)
-    if not n:
-        return
-    frequent = int(np.argmax(support))
-    for at in (positive, 1 - positive) if positive is not None and classes == 2 else (frequent,):
-        name = "majority" if positive is None else "all_positive" if at == positive else "all_negative"
-        yield _guesser(name, np.eye(classes)[at], support, positive, labels[at])
-    if positive is not None:
-        yield _guesser("majority", np.eye(classes)[frequent], support, positive, labels[frequent])
-    yield _guesser("uniform", np.full(classes, 1 / classes), support, positive)
-    yield _guesser("prior", support / n, support, positive)
-
-
-def _guesser(name: str, shares: Floats, support: Counts, positive: int | None, label: str = "") -> Baseline:
-    """A guesser that says each label with its share, whatever the row."""
-    expected = np.append(np.outer(support, shares), np.zeros((len(support), 1)), axis=1)
-    figures = per_class(expected)
-    return Baseline(
-        name=name,
-        label=label,
-        accuracy=float(np.trace(expected[:, :-1]) / support.sum()),
-        f1=float(headline_f1(figures, positive)),
-        macro_f1=float(headline_f1(figures, None)),
-    )
 
 
 def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:
