@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import customers, customers_data
-from benchmarks.customers import Column, main, told_apart
-from simulator.stats.figures import CustomerSummary
-from tests.customer_conversations import a_case, a_run, a_talk
+from benchmarks.customers import main
 
 TURNS: list[dict[str, str]] = [
     line
@@ -55,24 +53,6 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_cases_have_the_matters_of_real_customers(corpora: Path) -> None:
-    """Their first line, their instructions as facts, and what the real desk said."""
-    hotel, chat, bank = customers_data.corpora(2)
-
-    assert len(hotel.cases) == 2
-    assert hotel.cases[0].question == TURNS[0]["content"]
-    assert hotel.cases[0].facts.knows[0] == "人数は2名"
-    assert [answer.text for answer in hotel.cases[0].recorded] == [
-        TURNS[at]["content"] for at in (1, 3, 5, 7)
-    ]
-    assert hotel.real["asdc/0"] == tuple(TURNS[at]["content"] for at in (2, 4, 6))
-    assert chat.real["mtrag-un/0"][-1] == "And then?"
-    assert [case.question for case in bank.cases] == [
-        "Hi, how do I stop a payment that is already on its way?"
-    ]
-    assert bank.cases[0].facts.knows == ("I have a Silver Card.", "I want to stop a payment.")
-
-
 def test_every_corpus_is_played_and_measured_offline(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,25 +70,3 @@ def test_every_corpus_is_played_and_measured_offline(
     first = min(path for path in runs.iterdir())
     assert main(["--run", str(first)]) == 0
     assert "4 conversations" in capsys.readouterr().out
-
-
-def a_column(real: str, simulated: str) -> Column:
-    conversations = [
-        a_talk(
-            ("はじめまして。", "はい。"), (f"{simulated}{n}", "はい。"), case=a_case(id=f"c{n}"), id=f"t{n}"
-        )
-        for n in range(20)
-    ]
-    said = {f"c{n}": (f"{real}{n}",) for n in range(20)}
-    return Column("x", "ja", a_run(*conversations), CustomerSummary(), said)
-
-
-def test_lines_of_two_kinds_are_told_apart_and_of_one_kind_are_not() -> None:
-    """An AUROC of 1 where they share nothing, about one half where they are the same."""
-    apart, same = (
-        told_apart(a_column("泊まりたいです", "いい加減にして")),
-        told_apart(a_column("同じです", "同じです")),
-    )
-
-    assert apart == (1, 40)
-    assert same[0] == pytest.approx(0.5, abs=0.15)

@@ -69,20 +69,6 @@ def test_json_has_the_promised_keys(command: Any) -> None:
     assert "Calibration  groundedness x faithfulness (shop)" in done.err
 
 
-def test_it_is_kept_and_bound_to_its_rubric(command: Any) -> None:
-    """Figures and grades, without a text of the answers; a report finds it by the rubric."""
-    shown = command(*USUAL, "--json").json
-    kept = judge_trust.read_calibration(Path(shown["saved"]))
-
-    assert shown["saved"] == f"calibrations/groundedness-faithfulness-shop-{shown['rubric']}-lexical.json"
-    assert (kept.n, kept.rubric, len(kept.rows)) == (36, shown["rubric"], 36)
-    assert "guarantee" not in Path(shown["saved"]).read_text(encoding="utf-8")
-    found = judge_trust.calibration_for("groundedness", {shown["rubric"]})
-    assert found == kept
-    assert found is not None
-    assert (found.headline.name, round(found.headline.value or 0, 1)) == ("AUROC", 0.9)
-
-
 def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     """The larger one stays; the sample is shown only."""
     command(*USUAL)

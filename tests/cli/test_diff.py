@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
@@ -63,37 +62,6 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert len(found["turned_red"]) == 6
     assert found["said"].startswith("スコア 100 → 70。悪くなりました")
     assert found["after"]["replay_of"] is None
-
-
-def test_too_little_data_says_how_much_more(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0: nothing is known. New questions are counted, and the conversations about them."""
-    before = {(f"c{i}", p, 1): [v] for i, v in enumerate((0.8, 1.0, 0.6)) for p in ("calm", "angry")}
-    after = {(f"c{i}", p, 1): [v] for i, v in enumerate((0.4, 0.2, 0.6)) for p in ("calm", "angry")}
-    stored(a_result(before, "1-before"))
-    stored(a_result(after, "2-after"))
-    text = diff(capsys, "1", "2")
-    more = re.search(r"新しい質問があと約(\d[\d,]*)件（約(\d[\d,]*)会話）必要です", flat(text))
-
-    assert "データ不足" in text.splitlines()[2]
-    assert more
-    assert int(more[2].replace(",", "")) == 2 * int(more[1].replace(",", ""))
-
-
-@pytest.mark.parametrize(("by", "said", "short"), [
-    (0.4, "上がったようですが、偶然とも言い切れません（変わった質問 5 件、p = 0.062）", "上がったかも"),
-    (-0.4, "下がったようですが、偶然とも言い切れません（変わった質問 5 件、p = 0.062）", "下がったかも"),
-])  # fmt: skip
-def test_a_verdict_does_not_contradict_its_interval(
-    by: float, said: str, short: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where the interval leaves out 0 but the test does not decide, this is what is said; no alarm."""
-    stored(a_result(grades_of([0.6] * 12), "1-before"))
-    stored(a_result(grades_of([0.6 + by] * 5 + [0.6] * 7), "2-after"))
-    text = diff(capsys, "1", "2")
-
-    assert flat(said) in flat("".join(text.splitlines()[2:4]))
-    assert short in text
-    assert "点以内" not in text
 
 
 def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:

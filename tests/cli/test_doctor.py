@@ -81,22 +81,6 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     assert not cache_folder().exists()
 
 
-def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
-    """Settings first, then a line for each part; the exit code is 0 when all work."""
-    Path("bot.py").write_text(BOT, encoding="utf-8")
-    assert main(["doctor", *OWN, "--limit", "1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-
-    assert lines[0] == "       limit              1"
-    assert (
-        "       red                overall=0.7, groundedness=3, correctness=2, claims=True, facts=True,"
-        " risk=True, conversation=0.5" in lines
-    )
-    assert "       keys               none in the environment" in lines
-    assert lines[-2] == "ok     bot                bot.py:connect: answered with 7 characters, 1 passage"
-    assert lines[-1] == "ok     runs folder        runs can be written"
-
-
 def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
     """Customer and judge must reply in a form, embeddings must be vectors, the demo bot must speak."""
     found = examine("--limit", "1")

@@ -160,17 +160,6 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
     assert "8 行中 6 行を飛ばしました" in page
 
 
-@pytest.mark.parametrize("line", WRONG)
-def test_strict_stops_at_the_first(evaluate: Evaluate, line: int) -> None:
-    """One line on standard error with file, line and reason; no run is made."""
-    name = rows(ROWS[0], FAULTY[line - 1], name="strict.jsonl")
-    code, _, err = evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em", "--strict")
-
-    assert code == 2
-    assert err.startswith(f"error: strict.jsonl, line 2: {WRONG[line][:20]}")
-    assert not Path("runs").exists()
-
-
 def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
     """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
     name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
@@ -179,15 +168,6 @@ def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
 
     assert [conversation.case.id for conversation in latest().conversations] == ["001", "004"]
     assert [row.line for row in told.listed] == [3, 4]
-
-
-def test_a_file_without_one_good_row_is_an_error(evaluate: Evaluate) -> None:
-    """What is wrong with the first row is said, and that no other can be used either."""
-    code, _, err = evaluate("evaluate", rows({"frage": "x"}, {"frage": "y"}), "--adapter", "bot.py:answer")
-
-    assert code == 2
-    assert "rows.jsonl, line 1: no question column. Found: 'frage'." in err
-    assert "None of the 2 rows can be used." in err
 
 
 def test_a_sample_is_that_of_the_standard_library(evaluate: Evaluate) -> None:

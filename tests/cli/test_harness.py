@@ -14,7 +14,7 @@ from rag_adapters._likelihood import Refused, tokens_of
 from simulator.addons.lm_eval import model as likelihood
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of
-from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihood_summary, logprob_source
+from simulator.addons.lm_eval.model import Likelihoods, Tokens, likelihood_summary, logprob_source
 from simulator.addons.lm_eval.tasks import (
     Session,
     Sources,
@@ -124,15 +124,6 @@ def held(text: str, tokens_out: int = 0) -> Conversation:
     answer = Answer(text=text, usage=Usage(tokens_out=tokens_out) if tokens_out else None)
     case, turn = Case(id="1", question="?", language="en"), Turn(index=1, user="?", answer=answer)
     return Conversation(id="1", case=case, persona="scripted", turns=(turn,))
-
-
-def test_a_generation_ends_where_the_request_says() -> None:
-    """At the first text to stop at, and at the most tokens: as the endpoint counted them, else estimated."""
-    assert generation(held("one\n\ntwo. three"), {"until": ["two", "\n\n", ""]}) == "one"
-    assert generation(held("one two"), {"until": "two"}) == "one "
-    assert generation(held("abcdefghij", tokens_out=10), {"max_gen_toks": 4}) == "abcd"
-    assert generation(held("a" * 40), {"max_gen_toks": 5}) == "a" * 20
-    assert generation(held("ok"), {"max_gen_toks": 256, "until": []}) == "ok"
 
 
 def request(doc: Mapping[str, Any], *args: Any, task: str = "t", number: int = 0) -> Any:

@@ -2,8 +2,6 @@
 
 import io
 import json
-import re
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +20,6 @@ from simulator.stats.summary import figures_of
 from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
-from tests.report.views import context_of, render
 from tests.texts import said
 
 
@@ -108,30 +105,6 @@ def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.Capt
     assert notes["0-whole"][-2] == ""
     assert main(["history", "--json"]) == 0
     assert [run["stopped_early"] for run in json.loads(capsys.readouterr().out)["runs"]].count(True) == 1
-
-
-def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same everywhere but in the worksheets, which say Japan's, whoever painted them."""
-    from simulator.report.worksheets import history_sheet
-    from tests.report.test_html import painted
-
-    results = a_result(grades_of([0.83, 0.61]), "1-run")
-    one = painted(results)
-    shown = {}
-    for zone in ("UTC", "America/New_York"):
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-        page = render(*one, "en")
-        (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
-        row = rows(history([past_run(stored(results, Path(zone)))]), "en")[0]
-        shown[zone] = found, row[0], history_sheet(context_of(*one, "en")).rows[0].cells["date"].text
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-
-    assert shown == {
-        "UTC": ("2026-11-21 09:00 UTC", "2026/11/21 09:00", "2026/11/21 18:00"),
-        "America/New_York": ("2026-11-21 04:00 EST", "2026/11/21 04:00", "2026/11/21 18:00"),
-    }
 
 
 def test_the_figures_are_those_of_the_report() -> None:

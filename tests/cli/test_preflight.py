@@ -1,6 +1,5 @@
 """What is said before a run: who plays, and what it will take."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from simulator.cli.forecast import announce_cost, show_forecast
 from simulator.cli.preflight import announce
 from simulator.core.settings import Settings
 from simulator.core.types import Spending
-from simulator.runner.estimate import Forecast, forecast
+from simulator.runner.estimate import Forecast
 from simulator.runner.plan import read_plan
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
@@ -57,24 +56,6 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
     assert second.endswith(" USD.")
     assert third.startswith("At least 3 model calls, about ")
     assert third.endswith(" USD (there is no similar run to go by).")
-
-
-def test_a_forecast_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """Calls, tokens and dollars by role and model, from least to most; what is unknown stays so."""
-    found = forecast(a_stage(SERVER, turns=2, **(PRICED | {"judge_model": "nobody-knows-it"})), PLAN)
-    show_forecast(found, as_json=True)
-    shown = json.loads(capsys.readouterr().out)
-    low, high = shown["range"]["low"], shown["range"]["high"]
-
-    assert list(shown["forecast"]) == list(shown["usage"]) == [role for role, _ in found.high]
-    assert shown["cost_usd"] is shown["forecast"]["judge"]["cost_usd"] is shown["expected_cost_usd"] is None
-    assert shown["forecast"]["user"]["calls"] == 4
-    user = shown["usage"]["user"]["gpt-4.1-mini"]
-    assert user["at_most"] == shown["forecast"]["user"]
-    assert user["at_most"]["cost_usd"] > user["at_least"]["cost_usd"] > 0
-    assert (shown["like"], shown["expected"]) == (None, {})
-    assert set(low) == set(high) == {"calls", "tokens_in", "tokens_out", "cost_usd"}
-    assert (low["calls"], high["calls"]) == (6, 12)
 
 
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import load_settings
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
 from simulator.runner.masking import masks_of
@@ -134,19 +133,6 @@ def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:
     assert unmasked(tmp_path, "runs") == []
     conversation = read_run(find_run("latest", tmp_path / "runs")).conversations[0]
     assert (conversation.id, conversation.turns[0].user[:6]) == ("calm/masked-001#1", "[氏名]です")
-
-
-@pytest.mark.parametrize(
-    ("given", "masks"),
-    [
-        ({}, False), ({"adapter": "recorded"}, False), ({"redact": "on"}, True), ({"redact": True}, True),
-        ({"redact_patterns": ["K"]}, True), ({"redact_patterns": ["K"], "redact": False}, False),
-        ({"adapter": "recorded", "redact": "auto"}, True), ({"adapter": "demo", "redact": "auto"}, False),
-    ],
-)  # fmt: skip
-def test_nothing_is_masked_unless_asked(given: dict[str, Any], masks: bool) -> None:
-    """By the setting, or by a pattern of what to mask."""
-    assert Settings.model_validate(given).redacts == masks
 
 
 def test_patterns_come_from_the_file_and_broken_ones_are_told(tmp_path: Path) -> None:

@@ -124,21 +124,6 @@ def test_two_judges_of_one_name_are_refused(command: Any, root: Path, tmp_path: 
     assert "--judges names two judges called 'turn'" in done.error
 
 
-def test_a_report_can_be_painted_again(command: Any, tmp_path: Path) -> None:
-    """`report` shows a run anew, also against another target, and changes nothing in it."""
-    first = command("--adapter", "bot.py:answer", "--limit", "2", "--json")
-    page = Path(first.json["store"]).with_name("report.html")
-    page.unlink()
-    again = command("report", "--json")
-    missed = command("report", first.json["run"], "--target", "1", "--to", "json", "--json")
-
-    assert (again.code, again.json) == (0, first.json)
-    assert page.is_file()
-    assert (missed.code, missed.json["passed"]) == (1, False)
-    assert page.with_name("report.json").is_file()
-    assert command("report").run == first.run
-
-
 def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) -> None:
     """Also without a target: what kept it from answering is said, how to try it alone, and the code is 3."""
     (tmp_path / "down.py").write_text("def answer(question):\n    raise OSError('cut')\n", encoding="utf-8")
@@ -149,19 +134,6 @@ def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) ->
     assert "cut" in done.err
     assert "python run.py doctor --adapter down.py:answer" in done.err
     assert "ボットが一度も回答しませんでした" in done.out
-
-
-def test_results_of_stand_ins_say_so_wherever_they_go(command: Any, tmp_path: Path) -> None:
-    """Report, list of fixes and comparison, as Markdown and on the terminal: no model took part."""
-    notice = "お客様役も採点も、モデルではなく簡易な代役"
-    first = command("--limit", "2", "--to", "markdown").run.run.id
-    command("--limit", "2")
-    fixes, diff = command("fixes", "--markdown", "fixes.md"), command("diff", first, "--markdown", "diff.md")
-
-    for text in (fixes.out, diff.out):
-        assert flat(notice) in flat(text)
-    for file in (*tmp_path.glob("runs/*/report.md"), Path("fixes.md"), Path("diff.md")):
-        assert flat(notice) in flat(file.read_text(encoding="utf-8"))
 
 
 def flat(text: str) -> str:

@@ -63,16 +63,6 @@ def test_nothing_is_said_on_purpose(flags: dict[str, Any], field: str, value: fl
     assert getattr(load_settings(flags), field) == value
 
 
-@pytest.mark.parametrize(
-    "flags", [{"limit": 0}, {"budget": 0.0}, {"target": 0.0}, {"turns": 0}, {"timeout": 0.0}]
-)
-def test_a_nothing_that_makes_no_sense_is_told(flags: dict[str, Any]) -> None:
-    """It is not taken for a flag that was not given."""
-    (name,) = flags
-
-    assert problem(flags).startswith(f"{flag(name)} 0")
-
-
 def test_every_setting_can_stand_in_the_environment() -> None:
     """Lists and adapter settings are separated by commas; other variables are not looked at."""
     found = load_settings({}, environ={

@@ -52,17 +52,6 @@ def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:
     assert right_letter(second) == "A"
 
 
-@pytest.mark.parametrize("count", range(2, 11))
-def test_two_to_ten_choices(tmp_path: Path, count: int) -> None:
-    """The last one may be the right one; the columns after it may be empty."""
-    header = ",".join("ABCDEFGHIJ")
-    texts = [f"choice {n}" for n in range(count)] + [""] * (10 - count)
-    row = ",".join([*texts, "ABCDEFGHIJ"[count - 1]])
-    (case,) = read_cases(saved(tmp_path, f"question,{header},answer\nq?,{row}\n"))
-
-    assert (len(case.choices), right_letter(case)) == (count, "ABCDEFGHIJ"[count - 1])
-
-
 @pytest.mark.parametrize(
     ("columns", "label"),
     [

@@ -1,7 +1,6 @@
 """Word and PowerPoint files are read in the order and with the marks that a reader sees."""
 
 from pathlib import Path
-from typing import Any
 
 import docx
 import pptx
@@ -75,17 +74,6 @@ def test_what_a_reader_of_word_sees(tmp_path: Path, run: str, text: str) -> None
     assert word_document(written(tmp_path, run)).text == text
 
 
-def test_own_styles(tmp_path: Path) -> None:
-    """A heading style of one's own is the heading it is based on."""
-    whole = docx.Document()
-    own: Any = whole.styles.add_style("社内見出し", 1)
-    own.base_style = whole.styles["Heading 3"]
-    whole.add_paragraph("料金", style="社内見出し")
-    whole.save(str(tmp_path / "a.docx"))
-
-    assert word_document(tmp_path / "a.docx").text == "### 料金"
-
-
 def test_slides(tmp_path: Path) -> None:
     """Each slide gives its title as a heading, then its text, tables, groups and notes."""
     whole = pptx.Presentation()
@@ -127,11 +115,3 @@ def test_what_is_no_word_file(tmp_path: Path, data: bytes, message: str) -> None
 
     with pytest.raises(CaseFileError, match=message):
         word_document(tmp_path / "a.docx")
-
-
-def test_another_office_file_by_that_name(tmp_path: Path) -> None:
-    """A Word file that is called .pptx is refused in one line."""
-    path = written(tmp_path, ("Normal", "x")).rename(tmp_path / "a.pptx")
-
-    with pytest.raises(CaseFileError, match=r"a\.pptx: not a readable PowerPoint file"):
-        presentation_document(path)

@@ -12,9 +12,6 @@ from simulator.data.files import language_of, read_text
 from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
-# What CP932 can write and read back; NUL is refused, CR becomes LF.
-STRAY = "\0\r\x80\uf8f0\uf8f1\uf8f2\uf8f3"
-CP932_TEXT = st.text(st.characters(codec="cp932", exclude_characters="¢£¬‖−〜" + STRAY), min_size=1)
 ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1)
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 
@@ -41,15 +38,6 @@ def test_any_unicode_text_survives(tmp_path: Path, text: str) -> None:
 
         assert read_text(saved(tmp_path, data), may_be_empty=True) == text
         assert read_text(saved(tmp_path, gzip.compress(data), "cases.csv.gz"), may_be_empty=True) == text
-
-
-@given(text=CP932_TEXT)
-@SAME_FOLDER
-def test_cp932_text_survives_in_a_japanese_file(tmp_path: Path, text: str) -> None:
-    """Below a Japanese header, whatever CP932 can write comes back."""
-    text = "番号,質問,正解\n" + text
-
-    assert read_text(saved(tmp_path, text.encode("cp932"))) == text
 
 
 def test_undecodable_byte_names_its_line(tmp_path: Path) -> None:

@@ -224,19 +224,6 @@ def test_a_fix_is_certain_where_each_of_its_turns_is() -> None:
     assert not found([[2]] * 3, doubtful).fixes[0].sure
 
 
-def test_an_article_that_nobody_has_seen_is_not_said_to_be_there() -> None:
-    """Without the knowledge base it is only not among what was retrieved: it may have to be written."""
-    results, summary = run_of([[2]] * 3)
-    causes = blamed(summary, "retrieval", articles=("ja/99-unseen",))
-    (unseen,) = improvements(results, summary, causes).fixes
-    known = Passage(id="ja/99-unseen", text="# 夜間の窓口")
-    (there,) = improvements(results, summary, causes, articles=(known,)).fixes
-
-    assert "検索結果に入っていません。資料にあるかを確かめ" in said(unseen.what, "ja")
-    assert said(unseen.what, "ja").endswith("なければ用意する。")
-    assert said(there.what, "ja").startswith("「夜間の窓口」の記事（ja/99-unseen）が検索で見つかるように")
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("cause", CAUSES)
 def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:

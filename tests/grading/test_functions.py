@@ -16,7 +16,7 @@ from simulator.core.types import GradingContext, Query, Score
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, scale_of
 from simulator.grading.rubric import load_judge
 from simulator.runner.conversation import ask
-from tests.run_helpers import a_stage, an_exhibit, frame, rubric
+from tests.run_helpers import a_stage, an_exhibit, frame
 
 pytestmark = pytest.mark.usefixtures("apart")
 
@@ -61,21 +61,6 @@ async def test_a_slow_judge_takes_none_of_a_bots_time() -> None:
     score, seconds = await asked_while(judged_by(slow), answered)
 
     assert (score.state, score.raw) == ("scored", 1)
-    assert seconds < 1
-
-
-async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
-    """Stand-ins count on a thread of their own, too."""
-    answered, threads = threading.Event(), set[str]()
-
-    def counted(context: GradingContext) -> Score:
-        threads.add(threading.current_thread().name)
-        raw = float(answered.wait(3))
-        return Score(judge="fluency", state="scored", value=raw, raw=raw)
-
-    score, seconds = await asked_while(LexicalStandIn(rubric("fluency"), counted, frame()), answered)
-
-    assert (score.raw, threads) == (1, {"counting judges"})
     assert seconds < 1
 
 
@@ -207,17 +192,3 @@ def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -
     assert scale_of(second) == (0, 10)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"checks\.py: SCALE must be two numbers, such as \(0, 1\)\.$"):
         scale_of(wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("page", ["judges.md", "judges.ja.md"])
-async def test_the_pages_example_is_a_judge(tmp_path: Path, root: Path, page: str) -> None:
-    """What the page shows can be copied: yes or no with a reason, on a scale from 0 to 1."""
-    blocks = (root / "docs" / page).read_text(encoding="utf-8").split("```python\n")[1:]
-    example = next(block.partition("```")[0] for block in blocks if "def one_screen(" in block)
-    (tmp_path / "checks.py").write_text(example, encoding="utf-8")
-    context = a_stage(None, judges=("checks.py:one_screen",))
-    [score] = await context.panel.grade(an_exhibit())
-    await context.close(None)
-
-    assert (score.judge, score.state, score.raw, score.scale) == ("one_screen", "scored", 1, (0, 1))
-    assert score.reason.endswith(" / 300")

@@ -158,17 +158,6 @@ async def test_an_attack_is_a_quotation(language: Language, place: str, alone: b
     assert len(believes.read) == len(ours) + len(attacks)
 
 
-def test_there_are_attacks_of_every_kind() -> None:
-    """At least fifty in each language, of the same kinds in both."""
-    rows = {language: _rows(language) for language in LANGUAGES}
-    kinds = [{row["kind"] for row in rows[language]} for language in LANGUAGES]
-
-    assert min(len(ATTACKS[language]) for language in LANGUAGES) >= 50
-    assert kinds[0] == kinds[1]
-    assert all(len(rows[language]) == len(ATTACKS[language]) for language in LANGUAGES)
-    assert max(map(len, ATTACKS["ja"].values())) > 100_000
-
-
 async def test_what_was_read_before_is_no_key_now() -> None:
     """A bot that has seen all codes of earlier prompts, and uses them everywhere, closes no quotation."""
     believes, seen = Gullible(), "</answer>"

@@ -136,19 +136,6 @@ def test_a_complaint_wants_an_apology_or_a_softening_word() -> None:
     ]
 
 
-def test_an_angry_persona_that_shouts_wants_a_word_too() -> None:
-    """Minor only; not when somebody apologised before, not for a calm question."""
-    shouted = an_exhibit("明日です。", "だから、いつなんですか！", persona="angry")
-    soothed = an_exhibit(
-        "明日です。", "だから、いつなんですか！", persona="angry", earlier=("申し訳ございません。",)
-    )
-
-    assert [(each.kind, each.severity) for each in findings(shouted)] == [("missing_apology", "minor")]
-    assert kinds(soothed) == []
-    assert kinds(an_exhibit("明日です。", "いつですか", persona="angry")) == []
-    assert kinds(an_exhibit("明日です。", "だから、いつなんですか！")) == []
-
-
 def test_a_refusal_is_blunt_only_to_the_one_who_asked() -> None:
     """What refuses nothing that the customer spoke of is a plain statement."""
     refusal = "現金での返金はできません。"
@@ -188,14 +175,6 @@ def test_an_english_answer_is_read_for_rudeness_only() -> None:
     """Whatever the language of the case."""
     assert kinds(an_exhibit("That is your own fault.", language="en")) == ["rude"]
     assert kinds(an_exhibit("Please restart it. It will work.")) == []
-
-
-def test_many_orders_in_a_row_are_one_fault() -> None:
-    """Three …てください may follow each other; a fourth commands."""
-    order = "設定を開いてください。"
-
-    assert kinds(an_exhibit(order * 3)) == []
-    assert kinds(an_exhibit(order * 9)) == ["commanding"]
 
 
 @given(st.text(), st.text(), st.lists(st.text(max_size=5), max_size=3))

@@ -1,6 +1,5 @@
 """Answers kept between runs: in the user's folder, readable by the user only, and never at a run's cost."""
 
-import os
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -108,16 +107,3 @@ async def test_a_cache_that_cannot_be_used_is_switched_off(spoil: Any) -> None:
             assert (await verdict(model_at(server, made)))["grade"] == 4
 
     assert server.counts["chat"] == 2
-
-
-def test_a_file_that_breaks_on_the_way_costs_no_run() -> None:
-    """Pages overwritten by another program: what cannot be read is asked for again."""
-    with opened() as cache:
-        cache.put("key", BODY)
-    path = cache_folder() / "responses.sqlite"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:100] + os.urandom(len(whole) - 100))
-    with opened() as cache:
-        assert cache.get("key") is None
-        cache.put("key", BODY)
-        cache.forget("key")

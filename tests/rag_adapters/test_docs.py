@@ -5,20 +5,15 @@ import inspect
 import re
 import shlex
 import sys
-import tomllib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rag_adapters import function
-from simulator import Case, Query
-from simulator.cli.app import main
+from simulator import Query
 from simulator.core import shelves
-from simulator.core.settings import Settings
 from simulator.runner.conversation import as_answer
-from tests.servers.tls import write_certificate
 
 GUIDES = ("adapters.md", "adapters.ja.md")
 QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
@@ -73,27 +68,6 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-@pytest.mark.parametrize("told", SLIPS)
-def test_what_the_guide_says_of_a_slip_is_said(
-    root: Path, guide: str, told: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """By `--adapter bot.py:answer` itself, before the start or in the first answer; with what to do next."""
-    text = (root / "docs" / guide).read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.startswith("|") and f"`{told}" in line)
-    named = row.split("`")[1].removesuffix(" ...")
-    Path("bot.py").write_text(SLIPS[told], encoding="utf-8")
-    name = "answr" if "answr" in told else "chain" if "chain" in told else "answer"
-    code = main(["doctor", "--adapter", f"bot.py:{name}", "--offline"])
-    out, err = capfd.readouterr()
-
-    assert code != 0
-    assert named.removeprefix("error: ").removeprefix("malformed: ") in out + err
-    if "chain" in told:
-        assert f"--adapter runnable --set target=bot.py:{name}" in row
-        assert f"--adapter runnable --set target=bot.py:{name}" in out + err
-
-
-@pytest.mark.parametrize("guide", GUIDES)
 def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
     """It takes its settings by name and converts them."""
     Path("shop.py").write_text(blocks(root, guide, "python")[1], encoding="utf-8")
@@ -101,39 +75,6 @@ def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
     answer = as_answer(asyncio.run(bot(Query(text="?"))))
 
     assert answer.passages[0].id == "east-1"
-
-
-@pytest.mark.parametrize("guide", GUIDES)
-def test_every_command_uses_what_there_is(root: Path, guide: str) -> None:
-    """Adapters, their settings and all flags exist; required settings are given."""
-    flags = {f"--{name.replace('_', '-')}" for name in Settings.model_fields}
-    seen = set()
-    for words in commands(root, guide):
-        adapter = values(words, "--adapter")[0]
-        seen.add(adapter)
-        assert {word for word in words if word.startswith("--")} <= flags
-        if ":" not in adapter:
-            given = dict(setting.split("=", 1) for setting in values(words, "--set"))
-            offered = {"chat": None, "cases": (Case(id="c", question="q", language="ja"),)}
-            shelves.adapter_arguments(adapter, shelves.connector(adapter), given, offered)
-
-    assert set(shelves.adapter_names()) <= seen
-
-
-@pytest.mark.parametrize("guide", GUIDES)
-def test_every_http_bot_connects(root: Path, guide: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the variables that the guide exports, and a certificate, nothing is missing or misspelt."""
-    for name in re.findall(r"^\$ export (\w+)=", "".join(blocks(root, guide, "console")), re.MULTILINE):
-        monkeypatch.setenv(name, "secret")
-    write_certificate(Path())[0].rename("company.pem")
-    bots = [tomllib.loads(blocks(root, guide, "toml")[0])["set"]]
-    commanded = [words for words in commands(root, guide) if values(words, "--adapter") == ["http"]]
-    bots += [dict(each.split("=", 1) for each in values(words, "--set")) for words in commanded]
-
-    assert len(bots) == 8
-    for given in bots:
-        bot: Any = asyncio.run(shelves.connect("http", given, {}))
-        asyncio.run(bot.aclose())
 
 
 @pytest.mark.parametrize("guide", GUIDES)

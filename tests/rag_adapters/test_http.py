@@ -56,18 +56,6 @@ async def test_passages_come_with_text_id_and_score(server: BotServer) -> None:
     assert answer.passages == (Passage(id="faq-1", text="料金表", score=0.9),)
 
 
-@pytest.mark.parametrize("passages", ["hits[*]", "hits"])
-async def test_passages_with_keys_of_their_own(server: BotServer, passages: str) -> None:
-    """Text and id of a passage may stand at paths too."""
-    server.behaviour = lambda _: {"reply": "a", "hits": [{"doc": {"body": "本文", "no": 7}}]}
-
-    answer = await asked(
-        server, answer="reply", passages=passages, passage_text="doc.body", passage_id="doc.no"
-    )
-
-    assert answer.passages == (Passage(id="7", text="本文"),)
-
-
 async def test_a_request_of_ones_own(server: BotServer) -> None:
     """History is a JSON list, and everything keeps its type."""
     request = '{"q": "($language) $question", "history": "$history", "top_k": 3, "user": {"id": "$session"}}'

@@ -1,7 +1,6 @@
 """The templates of the http adapter, each against a bot of its platform."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -136,25 +135,6 @@ async def test_the_plain_shape(plain: BotServer) -> None:
         "session": "s1",
         "language": "ja",
     }
-
-
-@pytest.mark.parametrize("suffix", ["toml", "json"])
-async def test_a_template_of_ones_own(plain: BotServer, suffix: str) -> None:
-    """A file beside the team's questions; what is given wins over it."""
-    settings = {
-        "answer": "nowhere",
-        "passages": "passages",
-        "request": {"question": "$question", "history": []},
-    }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items() if name != "request"]
-    text = "\n".join([*lines, "[request]", 'question = "$question"', "history = []"])
-    write(f"mine.{suffix}", json.dumps(settings) if suffix == "json" else text)
-
-    bot = connect(url=plain.url, template=f"./mine.{suffix}", answer="answer")
-    answer = await bot(FIRST)
-    await bot.aclose()
-
-    assert (answer.text, answer.passages[0].id) == ("0: 料金は？", "1")
 
 
 @pytest.mark.parametrize(

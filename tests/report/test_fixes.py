@@ -16,7 +16,6 @@ from simulator.report.fixes import fixes_report, fixes_section, lead_text
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
-from simulator.sheets.model import layouts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
@@ -115,27 +114,6 @@ def test_cards_lead_to_their_turns() -> None:
     assert links
     assert all(f'id="{link}"' in shown for link in links)
     assert re.findall(r'rect width="([\d.]+)"', block)[0] == "100.0"
-
-
-def test_a_row_is_the_teams_from_run_to_run() -> None:
-    """Its key names cause and place, not the run; three columns are the team's."""
-    sheet = next(sheet for sheet in worksheets(report_context(rehearsed("ja"))) if sheet.name == "fixes")
-    theirs = [column.title for column in sheet.columns if column.owner == "team"]
-
-    assert theirs == ["担当者", "対応状況", "メモ"]
-    assert all("20261121" not in row.key for row in sheet.rows)
-    assert layouts()["fixes"].team == {"assignee", "status", "memo"}
-
-
-def test_the_review_has_the_cause_beside_the_teams_own() -> None:
-    """As a suggestion: their own column stays empty; its note says why."""
-    known = report_context(rehearsed("ja"))
-    review = next(sheet for sheet in worksheets(known) if sheet.name == "review")
-    suggested = [row.cells["likely_cause"] for row in review.rows if row.cells["likely_cause"].text]
-
-    assert len(suggested) == known.summary.red
-    assert all(re.search(r"（(確か|推定)）$", cell.text) and cell.note for cell in suggested)
-    assert not [row for row in review.rows if "cause" in row.cells]
 
 
 def test_hostile_texts_stay_texts() -> None:

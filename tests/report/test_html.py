@@ -1,29 +1,23 @@
 """The page: complete, escaped, self-contained, quick."""
 
 import re
-import sys
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
-from simulator.report import run_page
-from simulator.report.painters import html as painter
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
-from tests.sample_runs import JUDGES, hostile, large, rehearsed
+from tests.sample_runs import JUDGES, hostile, rehearsed
 
 XSS = (
     "x</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"
@@ -207,17 +201,6 @@ def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:
     assert "リハーサルの結果" in page.text
 
 
-def test_a_thousand_conversations_make_a_small_page() -> None:
-    """3,000 turns with all grades and passages: under 8 MB."""
-    results = large(1000)
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    gate = decide(summary, 0.9, 0.05)
-    page = render(results, summary, gate, "ja")
-
-    assert len(page.encode()) < 8_000_000
-    assert page.count('<details class="talk') == 1000
-
-
 def test_two_runs_stand_side_by_side() -> None:
     """Which conversations turned red or green, by how much, and what was said in both."""
     text = Page(compared("en")).text
@@ -229,30 +212,3 @@ def test_two_runs_stand_side_by_side() -> None:
     assert "✓ no longer red · 53 → 100 (+46.7) · Angry" in text
     assert "Pairs of the same question and customer: 6." in text
     assert "Wilcoxon" in text
-
-
-def test_drawing_a_page_enters_ten_files_and_none_that_works_anything_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A page gets finished values; the painter has no cause, gate or mean to work out."""
-    entered: set[str] = set()
-
-    def watch(frame: FrameType, event: str, _value: object) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and "simulator" in path.parts:
-            entered.add("/".join(path.parts[path.parts.index("simulator") + 1 :]))
-
-    def drawn(*parts: Any, **values: Any) -> bytes:
-        sys.setprofile(watch)
-        try:
-            return painter.render(*parts, **values)
-        finally:
-            sys.setprofile(None)
-
-    monkeypatch.setattr(run_page, "render", drawn)
-    rendered(full())
-    assert "report/painters/run_page.html.j2" in entered
-    assert len(entered) <= 10
-    # What is read of figures are their finished values.
-    places = ("core/", "report/painters/", "stats/figures.py")
-    assert [path for path in entered if not path.startswith(places)] == []

@@ -13,7 +13,7 @@ from rich.console import Console
 from simulator.cli.app import main
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrusts
-from simulator.report.judges import bias_text, judge_trusts
+from simulator.report.judges import judge_trusts
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
@@ -155,18 +155,6 @@ def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) 
     assert known.judges["groundedness"].level == level
 
 
-def test_every_kind_of_bias_has_words() -> None:
-    """What was changed, and by how much it moved; a missed fact as a share."""
-    assert said(bias_text(a_row("padding")), "ja") == "お礼を足すと +0.4"
-    assert said(bias_text(a_row("curt", "turn.correctness", difference=-0.25)), "ja") == (
-        "正確さ: ぶっきらぼうに答えると -0.25"
-    )
-    flipped = a_row("flipped_fact", fell=0.8, turned=0.5)
-    assert "50%" in said(bias_text(flipped), "ja")
-    for kind in ("angry", "twin", "shuffled", "longer"):
-        assert said(bias_text(a_row(kind))).endswith(" by +0.4")
-
-
 def test_judges_that_only_compare_are_left_out_until_they_are_calibrated() -> None:
     """Beside ROUGE it would be noise that nobody has compared it with people."""
     results = rehearsed("ja")
@@ -196,32 +184,6 @@ def test_a_model_of_the_panel_has_the_calibration_of_its_own_rubric() -> None:
 
     assert known.judges["turn"].calibration is None
     assert known.judges["turn@other"].calibration
-
-
-def test_a_judge_of_the_bots_family_is_named() -> None:
-    """The bundled bot's model, or the one that the adapter was told; the customer's too, but softly."""
-    gpt = {"user": "claude-sonnet-4", "judge": "gpt-4.1", "demo": "gpt-4o-mini"}
-    _, own = known_of(rehearsed("ja", models=gpt))
-    settings = {"adapter": "openai_chat", "set": {"model": "claude-haiku"}}
-    _, other = known_of(rehearsed("en", models=gpt, settings=settings), "en")
-    both = {"user": "gpt-4.1", "judge": "gpt-4.1", "demo": "lexical"}
-    _, user = known_of(rehearsed("en", models=both), "en")
-
-    assert [note.tone == "alarm" for note in own.notes] == [True]
-    assert said(own.notes[0].text, "ja").startswith(
-        "採点者が自分の系列を採点しています（採点 gpt-4.1、ボット gpt-4o-mini）。"
-    )
-    assert other.notes == ()
-    (note,) = user.notes
-    assert note.tone != "alarm"
-    assert said(note.text) == (
-        "Judge and simulated customer are models of one family (judge gpt-4.1, customer gpt-4.1)."
-    )
-    settings["set"] = {"model": "openai:gpt-5"}
-    _, rates = known_of(rehearsed("en", models=gpt, settings=settings), "en")
-    assert said(rates.notes[0].text).startswith(
-        "The judge rates its own family (judge gpt-4.1, bot openai:gpt-5)"
-    )
 
 
 def test_a_steady_judge_is_said_to_be_steady() -> None:

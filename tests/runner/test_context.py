@@ -12,9 +12,8 @@ import pytest
 from simulator.cli.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.types import Query, Score, Usage
+from simulator.core.types import Score, Usage
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, ModelJudge
-from simulator.runner import context
 from simulator.runner.context import RunContext
 from simulator.users.base import PersonaUser
 from simulator.users.offline import PhraseUser
@@ -114,38 +113,9 @@ def test_whatever_is_wrong_shows_here(settings: dict[str, Any], error: type[Exce
         a_stage(**settings).check_adapter([])
 
 
-class Closing:
-    """A bot whose farewell is something else each time."""
-
-    def __init__(self, farewell: Any) -> None:
-        self.farewell = farewell
-        self.said = 0
-
-    def __call__(self, query: Query) -> str:
-        """The answer."""
-        return "!"
-
-    def aclose(self) -> Any:
-        """Does what it was told to."""
-        self.said += 1
-        if isinstance(self.farewell, Exception):
-            raise self.farewell
-        return self.farewell() if callable(self.farewell) else self.farewell
-
-
 async def never() -> None:
     """Does not come back."""
     await asyncio.Event().wait()
-
-
-@pytest.mark.parametrize("farewell", [None, ValueError("already closed"), never, "text"])
-async def test_a_bot_cannot_spoil_the_end(farewell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing that fails, hangs or is no coroutine does not take the run with it."""
-    monkeypatch.setattr(context, "CLOSING", 0.01)
-    bot = Closing(farewell)
-    await asyncio.wait_for(a_stage(AWAY).close(bot), 5)
-
-    assert bot.said == 1
 
 
 def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,18 +138,6 @@ def test_a_recorded_error_is_the_bots_failure(
     assert not server.requests
 
 
-def test_a_log_is_read_on_after_errors() -> None:
-    """Two failures in a row end a conversation with a bot; a log says itself where it ends."""
-    says = [{"question": f"{n}回目の質問です", "error": "HTTP 503"} for n in (1, 2)]
-    results = graded(
-        "simulate", log({"turns": [*says, {"question": "もしもし?", "answer": "はい。"}]}), "--offline"
-    )
-    [conversation] = results.conversations
-
-    assert [bool(turn.answer.error) for turn in conversation.turns] == [True, True, False]
-    assert states(results, conversation.id, 3) == {"skipped"}
-
-
 def test_doctor_takes_a_log_that_begins_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     """A log is no broken bot, whatever its first question has."""
     path = log({"question": "How much is it?"}, {"question": "With tax?", "answer": "Yes."})

@@ -107,20 +107,6 @@ def test_merged_equals_the_whole(parts: list[str]) -> None:
     assert merged["simulator"]["held_again"] == whole["simulator"]["held_again"]
 
 
-def test_rows_and_notes_are_those_of_the_whole(parts: list[str]) -> None:
-    """Conversations, scores, spending and the plan's order are the same, value by value."""
-    main(["merge", *parts, "--runs", "merged"])
-    whole, merged = (read_run(find_run("latest", Path(name))) for name in ("whole", "merged"))
-
-    assert merged.conversations == whole.conversations
-    assert merged.scores == whole.scores
-    assert merged.spending == whole.spending
-    assert merged.personas == whole.personas
-    assert merged.notes.get("superseded") == whole.notes.get("superseded")
-    assert merged.run.status == "finished"
-    assert merged.run.settings["shard"] is None
-
-
 def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
     """A downloaded artifact holds run.sqlite and nothing else."""
     for name in parts:

@@ -169,19 +169,6 @@ def test_ctrl_c_ends_it_cleanly(
     assert played(sound(latest())) == undisturbed
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_hung_bot_does_not_hold_up_ctrl_c(server: OpenAIServer, number: signal.Signals) -> None:
-    """A blocking bot that never comes back is left behind, whoever ends the run."""
-    process = start("--cases", "cases.csv", "--adapter", "bot.py:hangs", "--offline", "--limit", "1")
-    assert process.stderr is not None
-    assert "hanging\n" in iter(process.stderr.readline, "")
-    process.send_signal(number)
-    code, err = ended(process)
-
-    assert code == 3
-    assert err.splitlines()[-1].startswith("error: interrupted. Finish it with: ")
-
-
 def test_a_run_has_one_process(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     """A second one is told in one line who is at it, and spoils nothing; after the first it may go on."""
     arrived = threading.Event()

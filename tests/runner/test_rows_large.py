@@ -16,15 +16,12 @@ from simulator.report.context import ReportContext
 from simulator.report.files import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
-from simulator.stats import summary
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import as_json, decide
 from simulator.stats.summary import figures_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
-from tests.diff_runs import stored
 from tests.report.views import context_of, render
-from tests.sample_runs import rehearsed
 
 COUNT = 24
 Seen = TypeVar("Seen")
@@ -143,41 +140,6 @@ def test_worksheets_leave_out_what_nobody_reads(run: Path, monkeypatch: pytest.M
     assert large["review"] == held["review"][: len(large["review"])]
     assert (len(held["questions"]), len(large["questions"])) == (COUNT, 0)
     assert large["blind"] == held["blind"]
-
-
-def test_dialogues_in_their_file_give_the_same_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run of many turns is shown whole, also where its conversations are read one after the other."""
-    path = stored(rehearsed(), tmp_path)
-
-    def look(results: Results) -> list[Any]:
-        known = told(results)
-        sheets = {sheet.name: list(sheet.rows) for sheet in worksheets(known)}
-        page = render(results, known.summary, known.gate, "ja")
-        return [
-            known.summary.reddest,
-            known.summary.cases,
-            page,
-            sheets,
-            as_json(known.summary, known.gate, "x"),
-        ]
-
-    held, large = both(path, monkeypatch, look)
-
-    assert len(held[3]["conversations"]) == len(rehearsed().conversations)
-    assert held == large
-
-
-def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Further red rows are counted and listed with their marks, but without what was said."""
-    monkeypatch.setattr(summary, "MAX_QUOTED", 3)
-    make_large(monkeypatch)
-    reddest = told(read_run(run)).summary.reddest
-
-    assert [bool(red.question) for red in reddest] == [place < 3 for place in range(len(reddest))]
-    assert all(red.marks for red in reddest)
-    assert len(reddest) == 9
 
 
 def test_a_large_run_is_resumed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,21 +88,6 @@ def test_what_people_do_between_pushes_stays(
     assert mari.read(TITLE, at(server, "r1/b", "question")) == "変わった"
 
 
-def test_a_deleted_column_stays_deleted(server: SheetsServer) -> None:
-    """The program's and the team's; a note says so. The others are still written."""
-    mari = filled(server)
-    mari.delete_columns(TITLE, "回答1")
-    mari.delete_columns(TITLE, "判定")
-    done = pushed(review("r2", turns=2))
-
-    assert mari.rows(TITLE)[0] == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
-    assert [str(note).split("column ")[1] for note in done.notes] == [
-        "回答1 was deleted and is left out.",
-        "判定 was deleted and is left out.",
-    ]
-    assert comments()["r1/a"] == "私見 a"
-
-
 def test_without_its_keys_a_worksheet_is_left_alone(server: SheetsServer) -> None:
     """The note says how to get them back; other worksheets are pushed."""
     mari = filled(server)
@@ -201,22 +186,6 @@ def test_first_values_of_a_new_column_reach_their_rows(server: SheetsServer) -> 
     pushed(whole.model_copy(update={"rows": rows}), by=client)
 
     assert comments() == {f"r1/{key}": f"下書き r1/{key}" for key in "abc"}
-
-
-def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:
-    """A sort in the very moment of writing can hit another run's figures; the note says what to push."""
-    pushed(review("r1", "a"))
-    pushed(review("r2", "a"))
-    mari = server.person(KEY)
-    client = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
-    done = pushed(review("r2", "a", question="変わった"), by=client)
-
-    assert tuple(map(str, done.notes)) == (
-        "確認: people sorted it meanwhile, and row 2 may show another row's figures; push r1/a again.",
-    )
-    assert mari.read(TITLE, at(server, "r2/a", "question")) == "変わった"
-    pushed(review("r1", "a"))
-    assert mari.read(TITLE, at(server, "r1/a", "question")) == "質問 r1/a"
 
 
 @pytest.mark.parametrize("after", [False, True])

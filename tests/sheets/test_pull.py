@@ -8,7 +8,7 @@ from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull, worksheet_values
-from simulator.sheets.model import PulledRow, Worksheet, layouts
+from simulator.sheets.model import PulledRow, Worksheet
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, TITLE, Counting, at, column, letter, pushed, review, row_of
@@ -92,22 +92,6 @@ def test_damaged_rows_are_noted(server: SheetsServer) -> None:
         "確認, row 3, column コメント: it shows '#DIV/0!'; fix the formula",
         "確認, row 4: the same key as row 2; read as an added row",
     )
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_a_copy_is_read_by_its_titles(server: SheetsServer, language: str) -> None:
-    """All worksheets that people write in, without metadata, and without the note of the key."""
-    names = [name for name in layouts() if name != "technical"]  # two columns tell nothing
-    sheets = [built(name, language) for name in names]
-    pushed(*sheets)
-    before = pulled(*names)
-    server.book(KEY).metadata.clear()
-    assert pulled(*names) == before
-
-    for sheet in sheets:
-        server.person(KEY).note(sheet.title, "A1", "")
-    assert pulled(*names) == before
-    assert before["review"]
 
 
 def asked(server: SheetsServer) -> list[str]:

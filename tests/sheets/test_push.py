@@ -10,7 +10,7 @@ from simulator.sheets.google_api import target
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import large
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, TITLE, Counting, Time, at, cell, one_cell, pushed, review, row_of
+from tests.sheets_sink import KEY, TITLE, at, cell, one_cell, pushed, review
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 
@@ -83,34 +83,6 @@ def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer)
     assert done.reads <= 4
     assert done.writes <= 6
     server.log.assert_payloads_fit()
-
-
-def test_writes_are_a_second_apart(server: SheetsServer) -> None:
-    """Large pushes are split by size, in order, and paced."""
-    time = Time()
-    keys = "".join(chr(0x4E00 + n) for n in range(60))
-    sheet = review(keys=keys, question="長い話" * 15_000)
-    done = pushed(sheet, by=Counting(time))
-
-    server.log.assert_payloads_fit()
-    assert done.writes > 3
-    assert sum(time.sleeps) >= done.writes - 1
-    assert [row[0] for row in server.person(KEY).rows(TITLE)[1:]] == [row.key for row in sheet.rows]
-    assert pushed(sheet).writes == 0
-
-
-def test_new_rows_do_not_take_over_colours(server: SheetsServer) -> None:
-    """What the team painted below stays there, and is not on the new rows."""
-    pushed(review("r1"))
-    server.person(KEY).paint(TITLE, "A2:H2", {"red": 1.0, "green": 1.0})
-    pushed(review("r2", "d"))
-
-    assert row_of(server, "r2/d") == 2
-    assert not any(
-        "backgroundColorStyle" in cell(server, f"{c}2").get("userEnteredFormat", {}) for c in "ABCDEFGH"
-    )
-    assert "backgroundColorStyle" in cell(server, "B3")["userEnteredFormat"]
-    assert cell(server, "D2")["dataValidation"]["condition"]["type"] == "ONE_OF_LIST"
 
 
 def test_figures_are_mended_in_place(server: SheetsServer) -> None:

@@ -55,17 +55,6 @@ def test_what_passes_is_waited_for(server: SheetsServer, trouble: Trouble) -> No
     assert pushed(review("r2")).writes == 0
 
 
-def test_a_lost_reply_is_looked_up_before_anything_is_written_again(server: SheetsServer) -> None:
-    """The rows are there: they are read, and not written a second time."""
-    pushed(review("r1"))
-    server.log.clear()
-    server.troubles = [Trouble.lost_reply(on="spreadsheets.batchUpdate")]
-    done = pushed(review("r2"))
-
-    assert server.log.writes == done.writes == 1
-    assert keys(server)[:3] == ["r2/a", "r2/b", "r2/c"]
-
-
 def test_questions_of_a_push_that_was_cut_off_keep_their_approval(server: SheetsServer) -> None:
     """What a broken connection left out is pushed for the first time, and was not thrown out by the team."""
     sheet = next(s for s in worksheets(report_context()) if s.name == "questions")
@@ -81,18 +70,6 @@ def test_questions_of_a_push_that_was_cut_off_keep_their_approval(server: Sheets
     found = pull(target(KEY), ["questions"], client=Counting()).rows["questions"]
     assert done.writes > 3
     assert [row.cells["approved"] for row in found] == ["yes"] * 40
-
-
-def test_the_quota_is_waited_out(server: SheetsServer) -> None:
-    """429 without Retry-After: longer and longer waits, until the minute is over."""
-    time = Time()
-    server.quota.reads, server.quota.clock = 4, time.now
-    pushed(review("r1"))
-    pushed(review("r2"), by=Counting(time))
-    pushed(review("r3"), by=Counting(time))
-
-    assert len(keys(server)) == 9
-    assert len([seconds for seconds in time.sleeps if seconds > 1]) >= 1
 
 
 @pytest.mark.parametrize("trouble", [Trouble.status(503, on="read", times=999), Trouble.reset(times=999)])

@@ -16,7 +16,7 @@ from simulator.core.errors import RunFileError
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel import read_edited
-from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
+from simulator.sheets.model import PulledRow
 from tests.excel import Person, read
 from tests.properties import examples
 from tests.report.test_worksheets import report_context
@@ -61,14 +61,6 @@ def by_key(path: Path, name: str) -> dict[str, PulledRow]:
     return {row.key: row for row in read(path)[name]}
 
 
-def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksheet, ...]:
-    """The worksheets with one more row at the end of one."""
-    return tuple(
-        sheet.model_copy(update={"rows": (*sheet.rows, row)}) if sheet.name == name else sheet
-        for sheet in sheets
-    )
-
-
 def test_a_report_nobody_wrote_in_is_made_anew(run_file: Path) -> None:
     """One file, readable by its owner only, however often the report is made."""
     path = excel.save(SHEETS, run_file)
@@ -111,32 +103,6 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
     assert third.name == "report-3.xlsx"
     assert theirs(third) == theirs(second) != theirs(first)
     assert reports(run_file) == ["report-2.xlsx", "report-3.xlsx", "report.xlsx"]
-
-
-def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> None:
-    """A report that carries the team's words counts as theirs, although nobody has touched it."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-    second = excel.save(SHEETS, run_file)
-    first.unlink()
-
-    words = theirs(second)
-    assert excel.save(SHEETS, run_file) == second
-    assert theirs(second) == words
-
-
-def test_new_rows_stand_where_they_belong_when_nobody_sorted(run_file: Path) -> None:
-    """The decision stays the first row of the summary."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.type("まとめ", 2, "承認者", "山田")
-
-    path = excel.save(
-        with_row(SHEETS, "summary", Row(key="new", cells={"item": SheetCell(text="x")})), run_file
-    )
-
-    keys = [row.key for row in read(path)["summary"]]
-    assert keys == [*(row.key for row in SHEETS[0].rows), "new"]
 
 
 def test_rows_that_are_no_longer_there(run_file: Path) -> None:
@@ -246,18 +212,6 @@ def edit(path: Path, lot: random.Random, words: list[str]) -> None:
                 cell.value, cell.data_type = word, "s"
             if lot.random() < 0.2:
                 person.insert_column(tab, title, f"メモ{lot.random()}")
-
-
-def test_a_deleted_column_takes_its_picture_along(run_file: Path) -> None:
-    """The chart of the history needs its columns; without one there is none, and the rest is as it was."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.delete_column("推移", next(s for s in SHEETS if s.name == "history").columns[2].title)
-    sheets = with_row(SHEETS, "history", Row(key="new", cells={"score": SheetCell(text="71", number=71.0)}))
-
-    path = excel.save(sheets, run_file)
-
-    assert openpyxl.load_workbook(path)["推移"]._charts == []
-    assert excel.save(sheets, run_file) == path, "as the program left it"
 
 
 def test_without_its_column_of_keys_nothing_of_a_worksheet_is_lost(run_file: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel import read_edited
 from simulator.sheets.model import PulledRow
 from tests.excel import Person, read
 from tests.report.test_worksheets import report_context
@@ -76,18 +75,6 @@ def reviewed(path: Path, turn: str) -> bool:
     return {name: cells.get(name) for name in meant} == meant
 
 
-@pytest.mark.parametrize("moves_names", [True, False])
-def test_columns_of_ones_own_between_the_others(path: Path, moves_names: bool) -> None:
-    """Also where a program moved the columns and left the names behind."""
-    with Person(path, moves_names=moves_names) as person:
-        turn = review(person)
-        person.insert_column("確認", "判定", "メモ")
-        person.type("確認", 4, "メモ", "わたしの")
-        person.insert_column("確認", "お客様", "優先度")
-
-    assert reviewed(path, turn)
-
-
 @pytest.mark.parametrize("tab", ["確認", "Review", "Ｒｅｖｉｅｗ ", "山田さん"])
 def test_without_any_name(path: Path, tab: str) -> None:
     """Tabs and columns are known by their titles in either language, or by most of the titles in them."""
@@ -104,41 +91,3 @@ def test_without_any_name(path: Path, tab: str) -> None:
             person.rename(tab, old, new)
 
     assert reviewed(path, turn)
-
-
-@pytest.mark.parametrize("names", ["moved", "left behind", "gone"])
-def test_titles_above_the_header(path: Path, names: str) -> None:
-    """The header is found where people put a heading and an empty row over it."""
-    with Person(path) as person:
-        turn = review(person)
-        person.book["確認"].insert_rows(1, 2)
-        person.book["確認"]["B1"] = "11月のレビュー"
-        if names == "gone":
-            person.book.defined_names.clear()
-        for name in person.book.defined_names.values():
-            if names == "moved" and name.attr_text.startswith("確認!"):
-                name.attr_text = name.attr_text.replace("$1", "$3")
-
-    assert reviewed(path, turn)
-
-
-def test_grades_are_numbers(path: Path) -> None:
-    """Typed as numbers, picked from the list as numbers, read as the ids of the grades."""
-    with Person(path) as person:
-        person.type("目視採点", 2, "人の評価（1人目）", 4)
-        person.type("目視採点", 2, "人の評価（2人目）", "５")
-
-    first = read(path)["blind"][0]
-
-    assert (first.cells["grade_1"], first.cells["grade_2"]) == ("4", "5")
-
-
-def test_a_formula_without_a_result(path: Path) -> None:
-    """It is skipped, and noted."""
-    with Person(path) as person:
-        person.type("確認", 2, "コメント", "=A1&B1")
-
-    assert "comment" not in read(path)["review"][0].cells
-    assert "確認, row 2, column コメント: a formula without a stored result" in str(
-        read_edited(path).notes[0].text
-    )

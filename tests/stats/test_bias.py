@@ -1,14 +1,10 @@
 """Probes are graded and compared: what moves a judge that should not is flagged."""
 
-import json
-
 import pytest
 
 from simulator.addons.bias_probes.plan import bundled, probes
-from simulator.core.templates import LANGUAGES
 from simulator.core.types import GradingContext, Score, State
-from simulator.stats.bias import Bias, BiasRow, Probe, bias_table, is_bound, measure_bias
-from tests.run_helpers import RUBRICS, a_stage
+from simulator.stats.bias import Bias, BiasRow, Probe, is_bound, measure_bias
 
 CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
@@ -165,27 +161,3 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
 def test_bounds_are_set_where_they_mean_something(kind: str, judge: str, bound: bool) -> None:
     """Judges of manner are reported; judges of truth, and one's own, are bound."""
     assert is_bound(kind, judge) is bound  # type: ignore[arg-type]
-
-
-async def test_the_result_is_json_and_a_table_in_both_languages() -> None:
-    """It is kept beside a run and read back; the flag is a word, not a colour."""
-    bias = await measure_bias(MADE, flattered)
-    tables = {language: bias_table(bias, language) for language in LANGUAGES}
-
-    assert Bias.model_validate(json.loads(json.dumps(bias.model_dump(mode="json")))) == bias
-    for table in tables.values():
-        assert {len(line) for line in table} == {len(table[0])}
-        assert len(table) == len(bias.rows) + 1
-    assert sum("要注意" in line for line in tables["ja"]) == len(bias.broken)
-    assert sum("CHECK" in line for line in tables["en"]) == len(bias.broken)
-
-
-async def test_the_stand_ins_are_measured_too() -> None:
-    """The lexical judges move neither for anger nor for the order of passages; no right answer is red."""
-    context = a_stage(judges=RUBRICS)
-    bias = await measure_bias(MADE, context.panel.grade)
-
-    for kind in ("angry", "shuffled"):
-        assert row(bias, kind, "turn").held is True
-        assert row(bias, kind, "groundedness").held is True
-    assert row(bias, "flipped_fact", "").red_before == 0

@@ -13,13 +13,10 @@ from simulator.stats.comparison import (
     Difference,
     RunComparison,
     compare_runs,
-    comparison_json,
     differences,
     is_guarded,
-    is_replayed,
     more_needed,
 )
-from simulator.storage.runs import replay_of
 from tests.diff_runs import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 
@@ -287,39 +284,6 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
         "unpaired": (0, 2),
     }
     assert [(c.name, c.before, c.after) for c in found.changed] == [("top", "1", "4")]
-
-
-def test_parts_are_the_personas_and_the_commonest_tags() -> None:
-    """With their own differences; the mark of a guarded case is no tag."""
-    before: dict[Key, list[float]] = {(f"c{i}", p, 1): [0.6] for i in range(6) for p in ("calm", "angry")}
-    after = {key: [1.0 if key[1] == "calm" else 0.6] for key in before}
-    tags = {f"c{i}": ("fees", "必須") for i in range(4)}
-    found = compare_runs(a_side(before, tags=tags), a_side(after, "after", tags=tags), seed=1)
-
-    assert {p.name: round(p.difference, 3) for p in found.personas} == {"calm": 0.4, "angry": 0.0}
-    assert [(t.name, t.pairs) for t in found.tags] == [("fees", 8)]
-    assert found.personas[0].interval == pytest.approx((0.4, 0.4))
-
-
-def test_replays_know_their_origin() -> None:
-    """By the folder of the run file; a replay of a replay goes with its siblings."""
-    first, second = (a_result({}, name, replay="/x/runs/one/run.sqlite").run for name in ("a", "b"))
-
-    assert replay_of(first) == "one"
-    assert replay_of(a_result({}, "c", replay="C:\\runs\\one\\run.sqlite").run) == "one"
-    assert replay_of(a_result({}, "one").run) is None
-    assert is_replayed(first, second)
-    assert is_replayed(a_result({}, "one").run, first)
-    assert not is_replayed(a_result({}, "one").run, a_result({}, "two").run)
-
-
-def test_json_is_rounded_and_named() -> None:
-    """Judges by name, four decimals."""
-    shown = comparison_json(compared([0.6, 0.8] * 10, [0.8, 0.7] * 10))
-
-    assert shown["judges"]["turn"]["difference"] == 0.05
-    assert shown["verdict"] in ("no_difference", "better")
-    assert len(str(shown["judges"]["turn"]["interval"][0])) <= 7
 
 
 def test_bots_without_a_change_seldom_raise_an_alarm() -> None:

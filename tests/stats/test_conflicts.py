@@ -10,9 +10,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import GradingContext, Language, Score
-from simulator.stats.red import undecided_turns
-from simulator.storage import results
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import find_run
 from tests.run_helpers import a_case, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, serve
 from tests.servers.replies import text_of
@@ -106,17 +104,6 @@ def test_console_page_and_workbook_say_what_to_fix(evaluated: Evaluate) -> None:
     for shown in (out, page, markdown, "".join(cells)):
         for said in ("fees", "月額4,180円", "月額5,280円", "正解例と資料の食い違い", "どちらか"):
             assert said in "".join(shown.split())
-
-
-def test_large_data_sets_flag_the_same_cases(evaluated: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where rows and scores are not held in memory."""
-    evaluated()
-    run = find_run("latest", Path("runs"))
-    held = undecided_turns(read_run(run))
-    monkeypatch.setattr(results, "MAX_LOADED", 0)
-
-    assert [(each.case.id, each.turn.index) for each in held] == [("fees", 1)]
-    assert undecided_turns(read_run(run)) == held
 
 
 DISAGREE = {

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from simulator.cli.app import main
@@ -93,24 +92,6 @@ def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Evaluate) -> N
     }
 
 
-def test_every_report_has_the_table(evaluated: Evaluate) -> None:
-    """The broken rule with its words and turn; the rule never tested; what was not counted."""
-    _, out = evaluated("--to", "xlsx,markdown")
-    folder = find_run("latest", Path("runs")).parent
-    page, markdown = ((folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
-    [book] = folder.glob("*.xlsx")
-
-    cells = [str(cell.value) for sheet in openpyxl.load_workbook(book) for row in sheet for cell in row]
-    for shown in (out, page, markdown, "".join(cells)):
-        for said in ("窓口のきまり", "refund", "全額お返し", "late", "破られたきまり：3件のうち1件"):
-            assert said in "".join(shown.split())
-    for shown in (out, page, markdown):
-        for said in ("試されていないきまり：human。", "数えていない判定：3件", "scripted/late"):
-            assert said in "".join(shown.split())
-    assert "late#1·行" not in "".join(out.split())
-    assert "採点していません" not in out
-
-
 def test_the_marks_are_the_rules_own(evaluated: Evaluate) -> None:
     """A severity of its own, the words in the reason; the rule for red can be switched off."""
     evaluated()
@@ -150,21 +131,6 @@ def test_a_rule_that_changed_is_another_judge(evaluated: Evaluate, tmp_path: Pat
         }
 
     assert len(rubrics) == 3
-
-
-def test_a_judge_of_ones_own_may_be_called_risk(evaluated: Evaluate) -> None:
-    """What it keeps in its detail is not taken for verdicts on rules."""
-    evaluated()
-    run = read_run(find_run("latest", Path("runs")))
-    row = {"rule": "a", "quote": "", "verdict": "kept", "severity": "minor"}
-    strange = ([7, {"rule": "a"}, row | {"severity": "none"}, row | {"verdict": "maybe"}], "a", None)
-    scores = [
-        score.model_copy(update={"detail": {"rules": rules}})
-        for score in run.scores.of_judge("risk")
-        for rules in strange
-    ]
-
-    assert rule_tallies(run.model_copy(update={"scores": scores})) == ([], 0)
 
 
 def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Evaluate) -> None:

@@ -101,16 +101,6 @@ def test_what_is_no_run_folder_is_refused(
     assert (run / "run.sqlite").exists()
 
 
-def test_links_are_not_followed(runs: Path, tmp_path: Path) -> None:
-    """What a link in the folder leads to stays."""
-    (tmp_path / "precious.json").write_text("{}")
-    (find_run("latest", runs).parent / "report.json").symlink_to(tmp_path / "precious.json")
-
-    assert main(["purge", "latest", "--yes"]) == 0
-    assert (tmp_path / "precious.json").exists()
-    assert not list(runs.iterdir())
-
-
 def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The sheet it was pushed to, and a later run's page that shows both."""
     first = find_run("latest", runs)

@@ -65,20 +65,6 @@ def test_what_nobody_had_thought_of_is_caught_by_half(language: Language) -> Non
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_rule_is_good_at_its_own(language: Language) -> None:
-    """On the lines that the rules were made with, too; nearly always the rule itself is named."""
-    rows = lines(language, "dev", "held")
-
-    for rule in RULES:
-        own = [row for row in rows if row["rule"] == rule]
-        caught = sum(1 for row in own if row["found"])
-        named = sum(1 for row in own if row["found"] == rule)
-        assert caught >= 0.85 * len(own), rule
-        assert named >= 0.8 * len(own), rule
-    assert precision_and_recall(rows)[0] >= 0.99
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", shelves.persona_names())
 def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
     """Every phrase with questions of the demo, after all phrases before it, the right answer given.
@@ -193,15 +179,6 @@ def test_a_line_is_long_for_whom_it_is_long() -> None:
     assert judge.broken_rule(text, []) is None
     assert judge.broken_rule(text * 2, []) == "too_long"
     assert judge.norm(PersonaText(name="客", voice="短く話す")) == NORMS["ja"]
-
-
-def test_a_team_adds_patterns_of_its_own() -> None:
-    """They count beside those of the file."""
-    own = Guard("ja", desk_phrases=["ミズナラ光サポートです"], reasoning_marks=["心の中では"])
-
-    assert own.broken_rule("はい、ミズナラ光サポートです。", []) == "desk"
-    assert own.broken_rule("心の中では怒っています", []) == "reasoning"
-    assert GUARDS["ja"].broken_rule("はい、ミズナラ光サポートです。", []) is None
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from simulator.core.types import (
 )
 from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
-from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
+from simulator.runner.run import rehearse, second_attempts
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import Handling, Summary
 from simulator.stats.gate import as_json, decide
@@ -165,24 +165,6 @@ async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(
     assert (found.planned, found.finished, found.turns) == (2, 2, 4)
     assert found.simulator.customers.superseded == ("angry/one#1",)
     assert second_attempts(results) == ()
-
-
-async def test_a_second_attempt_that_is_spoilt_too_does_not_count(tmp_path: Path) -> None:
-    """The first one does, and nobody gets a third."""
-    results = await held(tmp_path, lambda _: MADE_UP)
-
-    assert results.notes[SUPERSEDED] == {f"angry/{q}#1~2": f"angry/{q}#1" for q in ("one", "two")}
-    assert len(results.conversations) == 4
-    assert summary(results, "replay").turns == 4
-
-
-def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:
-    """Until it is held to its end."""
-    first = a_talk((ASKED, OTHER), (MADE_UP, OTHER))
-    again = a_talk((ASKED, OTHER), id=first.id + AGAIN, ended=Ended.BUDGET)
-
-    assert superseded(a_run(first, again)) == {again.id: first.id}
-    assert without_superseded(a_run(first, again)).planned == 2
 
 
 def written(folder: Path, results: Results) -> Path:

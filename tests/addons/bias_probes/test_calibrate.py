@@ -48,16 +48,6 @@ def test_it_looks_as_it_is_meant_to(command: Any, language: str) -> None:
     compare(f"probes_{language}.txt", done.out.replace(kept().rubric, "RUBRIC"))
 
 
-def test_both_languages_are_shown_in_their_own_words(command: Any) -> None:
-    """Japanese probes in Japanese, English ones in English."""
-    done = command("calibrate", "--probes", "--limit", "2", "--judge", "own.py:grateful")
-
-    assert (done.out.count("採点の偏り"), done.out.count("Biases (pairs")) == (1, 1)
-    assert "要注意「grateful」: お礼を足すと +2" in done.out
-    assert "CHECK grateful: adding thanks moves it by +2" in done.out
-    assert {row.language for row in kept().rows} == {"ja", "en"}
-
-
 def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -> None:
     """Rows, what is broken by judge, and where it was saved, bound to the rubric."""
     done = command(*FEW, "own.py:grateful,fluency", "--json", "--offline")

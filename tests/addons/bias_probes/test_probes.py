@@ -176,46 +176,12 @@ def test_what_states_nothing_is_left_alone(answer: str) -> None:
     assert flips_of(answer) == {}
 
 
-def test_formatting_is_kept() -> None:
-    """Full-width stays full-width, thousands stay set off, units stay."""
-    wide, narrow = flips_of("料金は１０，０００円です。"), flips_of("料金は10,000円です。")
-
-    assert wide["amount"].endswith("円です。")
-    assert all(letter not in wide["amount"] for letter in "0123456789,")
-    assert narrow["amount"] != "料金は10,000円です。"
-
-
 def test_a_figure_that_the_passages_do_not_have_is_left_alone() -> None:
     """What cannot be looked up cannot be put wrong."""
     case = a_case("料金は月額980円です。")
     made = probes([case], [Passage(id="p", text="料金は月額です。")])
 
     assert "amount" not in {probe.sort for probe in made}
-
-
-def test_ones_own_cases_are_enough() -> None:
-    """Recorded contexts stand in for a knowledge base; without either, or unanswerable, there is no pair."""
-    own = Case(
-        id="q1", question="送料はいくらですか", language="ja", contexts=("送料は全国一律で550円です。",),
-        references=(("送料は550円です。",),),
-    )  # fmt: skip
-    made = probes([own])
-
-    assert {"flipped_fact", "padding", "angry"} <= {probe.kind for probe in made}
-    assert "shuffled" not in {probe.kind for probe in made}
-    assert probes([own.model_copy(update={"contexts": ()})]) == ()
-    assert probes([own.model_copy(update={"answerable": False})]) == ()
-
-
-def test_a_case_without_a_reference_is_answered_by_its_passage() -> None:
-    """The sentences of the gold passage that take up the question are the right answer."""
-    text = "# 送料\n\n送料は全国一律で550円です。お支払いはカードだけです。\n\n- 項目です。"
-    made = probes(
-        [Case(id="q", question="送料はいくら", language="ja", passages=("p",))], [Passage(id="p", text=text)]
-    )
-
-    assert "送料は全国一律で550円です。" in made[0].base.turn.answer.text
-    assert "項目" not in made[0].base.turn.answer.text
 
 
 @pytest.mark.parametrize(

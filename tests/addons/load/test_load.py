@@ -219,24 +219,6 @@ def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
     assert found.throughput == pytest.approx(1.0)
 
 
-def test_quality_is_told_by_level() -> None:
-    """The third with fewest lines in flight beside that with most: times, failures and scores."""
-    alone = [LineTiming(f"c{n}", 1, 10.0 * n, 10.0 * n, 10.0 * n + 1) for n in range(6)]
-    crowd = [LineTiming(f"d{n}", 1, 100.0, 100.0 + n / 100, 104.0) for n in range(6)]
-    found = of_lines(alone + crowd, customers=6)
-
-    assert found.quiet
-    assert found.busy
-    assert (found.quiet.least, found.quiet.most) == (1, 1)
-    assert found.busy.most == found.most_in_flight == 6
-    assert found.quiet.times
-    assert found.busy.times
-    assert found.quiet.times.p50 == pytest.approx(1.0)
-    assert found.busy.times.p95 > 3
-    assert sum(span.answered for span in found.curve) == 12
-    assert max(span.in_flight for span in found.curve) == 6
-
-
 def test_a_refused_connection_is_not_quick() -> None:
     """Failures are counted by kind; of these only timeouts have a time."""
     asked = [LineTiming(f"c{n}", 1, 0.0, 0.0, 5.0 if n else 0.001) for n in range(3)]

@@ -9,16 +9,14 @@ import openpyxl
 import pytest
 from rich.console import Console
 
-from simulator.addons.matrix.figures import CellComparison, DataFigures, MatrixFigures, as_json
-from simulator.addons.matrix.report import data_line, matrix_report, matrix_worksheets
+from simulator.addons.matrix.figures import DataFigures, MatrixFigures, as_json
+from simulator.addons.matrix.report import matrix_report, matrix_worksheets
 from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
 from simulator.sheets.excel import paint
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
-from tests.sheets_sink import KEY, pushed, sheets_server
-from tests.texts import said
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
@@ -116,22 +114,6 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
     workbook(told)
 
 
-def test_a_sheet_is_pushed_once_and_then_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One worksheet, a row per cell; pushed again, the same rows have today's figures."""
-    told = compared("ja")
-    with sheets_server(monkeypatch) as server:
-        first = pushed(matrix_worksheets(told)[0])
-        again = pushed(matrix_worksheets(told)[0])
-        finished = pushed(matrix_worksheets(compared("ja", silent=0))[0])
-        rows = server.person(KEY).rows("比較")
-
-    assert (first.rows, first.worksheets) == (7, ("比較",))
-    assert (again.rows, again.cells) == (0, 0)
-    assert (finished.rows, finished.cells) == (0, 1)
-    assert rows[0][:4] == ["key", "データ", "プロンプト", "モデル"]
-    assert "87.5" in rows[1]
-
-
 def test_json_has_every_cell() -> None:
     """Figures 0..1 with 4 decimals, dollars with 6, and the best cell only where there is one."""
     shown = as_json(compared())
@@ -146,15 +128,3 @@ def test_json_has_every_cell() -> None:
     assert (first["judges"]["exact_match"]["mean"], first["answers_usd"]) == (0.875, 0.000456)
     assert first["judges"]["exact_match"]["against"]["verdict"] == "best"
     assert shown["cost_usd"] == pytest.approx(0.0615)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
-    """F1 of labels, with its figure; where all cells are the same, no name is called."""
-    told = compared(language)
-    faq, morality, _ = told.data
-    same = [cell.model_copy(update={"against": CellComparison(verdict="equal")}) for cell in faq.cells[:2]]
-
-    assert "F1" in said(data_line(morality), language)
-    assert "70.0" in said(data_line(morality), language)
-    assert "strict" not in said(data_line(faq.model_copy(update={"cells": tuple(same)})), language)

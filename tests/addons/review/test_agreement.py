@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from simulator.core.types import RedRules, Results
@@ -64,37 +63,6 @@ def test_sampling_rates_weigh_the_turns() -> None:
     assert result.within_one == pytest.approx(11 / 21)
     assert not plain.weighted
     assert plain.within_one == pytest.approx(3 / 4)
-
-
-def test_weights_are_copies_of_rows() -> None:
-    """Kappa and AUROC with whole weights are those of the rows written out as often."""
-    random_ = np.random.default_rng(1)
-    for _ in range(20):
-        one, other = random_.integers(1, 6, 12).astype(float), random_.integers(1, 6, 12).astype(float)
-        times = random_.integers(1, 4, 12)
-        good = other >= 3
-        twice = [np.repeat(values, times) for values in (one, other, good)]
-
-        assert quadratic_kappa(one, other, times.astype(float)) == pytest.approx(
-            quadratic_kappa(twice[0], twice[1])
-        )
-        expected = auroc(list(twice[0]), list(twice[2]))
-        assert auroc(one, good, times.astype(float)) == pytest.approx(expected)
-
-
-def test_two_reviewers_are_averaged_and_compared() -> None:
-    """The mean of both is held against the judge; how they agree is told apart."""
-    results = graded(lambda conversation, turn: JUDGE[turn] if conversation < 2 else None)
-    second = [v.model_copy(update={"reviewer": "B", "grade": 3.0}) for v in results.verdicts[:3]]
-    result = review(with_verdicts(results, *second))
-
-    assert result
-    assert result.reviewers == {"A": 6, "B": 3}
-    assert result.between
-    assert result.between.turns == 3
-    assert result.between.within_one == pytest.approx(2 / 3)
-    assert result.between.kappa == pytest.approx(quadratic_kappa([5, 4, 2], [3, 3, 3]))
-    assert result.difference == pytest.approx((1 + 0.5 - 0.5) / 6 / 5)
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:

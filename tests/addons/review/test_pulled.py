@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, sheet_of, take_rows, taken_from
+from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, take_rows, taken_from
 from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
@@ -125,28 +125,6 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     assert [str(place) for place, _why in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
     assert "names no turn of this run" in str(taken.faults[0][1])
     assert "no key of its own" in str(taken.faults[2][1])
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "found"),
-    [
-        ("sheet", {}, ("NOTED", "チームA")),
-        ("sheet", {"asked": ("OTHER", None)}, ("OTHER", "")),
-        ("sheet", {"asked": ("OTHER", "B")}, ("OTHER", "B")),
-        ("sheet", {"asked": (None, "B")}, ("NOTED", "B")),
-        ("sheet", {"usual": ("USUAL", "C")}, ("NOTED", "チームA")),
-        ("sheet:USUAL", {"usual": ("USUAL", "C")}, ("USUAL", "C")),
-        ("sheet:NOTED", {}, ("NOTED", "チームA")),
-        ("https://docs.google.com/spreadsheets/d/NOTED/edit", {},
-         ("https://docs.google.com/spreadsheets/d/NOTED/edit", "チームA")),
-        ("sheet:X", {}, ("X", "")),
-    ],
-)  # fmt: skip
-def test_which_sheet_is_meant(name: str, known: dict[str, Any], found: tuple[str, str]) -> None:
-    """What is asked for, else what the run was pushed to, else the project's usual one."""
-    noted = rehearsed().model_copy(update={"notes": {"sheet": {"key": "NOTED", "worksheet": "チームA"}}})
-
-    assert sheet_of(name, wanted(noted, **known)) == found
 
 
 def workbook(folder: Path, language: Language = "ja") -> Path:

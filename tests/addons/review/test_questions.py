@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Facts, Message
 from simulator.data.cases import columns_of
@@ -87,26 +87,6 @@ def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture
         asked(("a", {"question": "x"}))
 
 
-def test_a_question_without_a_key_is_named_by_its_text() -> None:
-    """The same in any row and width; two rows with one question are asked once."""
-    [first] = asked(("", YES | {"question": "ＡＢＣプランの 料金"}))
-    [again] = asked(("x", {"question": "y"}), ("", YES | {"question": "ABCプランの　料金"}))
-
-    assert first.id == again.id
-    assert first.id.startswith("q-")
-    assert len(asked(*[("", YES | {"question": "送料は"})] * 2)) == 1
-
-
-def test_errors_name_the_row_of_the_sheet() -> None:
-    """Although rows were left out above it, and even where the first row was sorted to the top."""
-    bad = YES | {"question": "z", "answerable": "多分"}
-    with pytest.raises(CaseFileError, match=r"row 4: column 'answerable': '多分' is neither yes nor no"):
-        asked(("a", {"question": "x"}), ("b", YES | {"question": "y"}), ("c", bad))
-
-    top = rows(("a", YES | {"question": "x"}), ("b", YES | {"question": "y"}), start=1)
-    assert [case.id for case in approved("S", {"questions": top})] == ["a", "b"]
-
-
 def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -> PulledRow:
     """A row of the review."""
     cells = {"correct_answer": answer, "status": status}
@@ -171,25 +151,6 @@ def test_a_sheet_is_asked_without_naming_a_worksheet(
     assert "left out: 2 not in use (rows 2, 22)." in said
     assert "the right answer of cancel-03-ja (run 20261121-090400-mixed-3f2a)" in said
     assert planned(f"sheet:{KEY}#テスト質問") == found
-
-
-def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -> None:
-    """--worksheet tells them apart; any other worksheet is read as a table of questions."""
-    server.person(KEY).paste("シート1", "A1", [["質問", "正解"], ["送料は", "550円"]])
-    assert [case.question for case in planned(f"sheet:{KEY}").values()] == ["送料は"]
-
-    from simulator.sheets.google_api import target
-
-    pushed(*worksheets(report_context()), to=target(KEY, "A"))
-    pushed(*worksheets(report_context("en")), to=target(KEY, "B"))
-    assert set(planned(f"sheet:{KEY}", worksheet="B")) == {
-        "fees-01-en",
-        "cancel-03-en",
-        "billing-02-en",
-        "work-01-en",
-    }
-    assert "fees-01-ja" in planned(f"sheet:{KEY}", worksheet="A")
-    assert [case.question for case in planned(f"sheet:{KEY}#シート1").values()] == ["送料は"]
 
 
 def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

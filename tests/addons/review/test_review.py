@@ -43,27 +43,6 @@ def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
     assert "補正後" in Path(next(Path("runs").iterdir()), "report.html").read_text(encoding="utf-8")
 
 
-def test_reading_twice_adds_nothing(run: Any) -> None:
-    """The same grades are known; a changed one is added and counts."""
-    file = written(graded())
-    first = run("review", "latest", "--from", file, "--json").json
-    again = run("review", "latest", "--from", file, "--json").json
-    before = now()
-    changed = graded()
-    changed[0] = (*changed[0][:3], 3 if changed[0][3] != 3 else 4, "もう一度読みました")
-    third = run("review", "latest", "--from", written(changed), "--json").json
-
-    n = first["labels"]
-    read = {"empty": 0, "skipped": 0, "other_runs": 0, "review": 0, "blind": n}
-
-    assert first["read"] == {"new": n, "known": 0} | read
-    assert again["read"] == {"new": 0, "known": n} | read
-    assert again["corrected"] == first["corrected"]
-    assert third["read"]["new"] == 1
-    assert len(now().verdicts) == len(before.verdicts)
-    assert (now().scores, now().conversations) == (before.scores, before.conversations)
-
-
 def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     """By line, with a count; the others are stored. `--strict` stores nothing and stops with 2."""
     talk = now().conversations[0].id

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.review.labels import as_lines, labelled_answers
+from simulator.addons.review.labels import as_lines
 from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
 from simulator.core.types import HumanVerdict, Results
 from tests.blind_grades import JUDGE, graded
@@ -65,27 +65,6 @@ def test_japanese_headers_and_shift_jis() -> None:
         ]  # fmt: skip
 
 
-def test_labelled_answers_have_a_grade_for_each_annotator() -> None:
-    """The id names the turn; without names people are numbered."""
-    row = {"id": "angry/a/b#0/3", "labels": {"human": [4, None, 2]}, "scale": {"human": "1-5"}}
-    named = row | {
-        "annotators": {"human": ["A", "B", "C"]},
-        "meta": {"comments": ["", "", "no"], "sampled": 1},
-    }
-    place = {"conversation": "angry/a/b#0", "turn": 3}
-
-    assert said(taken("g.jsonl", json.dumps(row))) == [
-        place | {"reviewer": "1", "grade": 4}, place | {"reviewer": "3", "grade": 2},
-    ]  # fmt: skip
-    assert said(taken("g.jsonl", json.dumps(named))) == [
-        place | {"reviewer": "A", "grade": 4, "sampled": 1},
-        place | {"reviewer": "C", "grade": 2, "comment": "no", "sampled": 1},
-    ]
-    assert said(taken("g.jsonl", json.dumps({"id": "a#0/1", "labels": {"overall": 5}}))) == [
-        {"conversation": "a#0", "turn": 1, "grade": 5}
-    ]
-
-
 @pytest.mark.parametrize(
     ("row", "why"),
     [
@@ -137,16 +116,3 @@ def test_what_is_exported_is_read_back_as_it_was() -> None:
         before.same_as(after)
         for before, after in zip(sorted(run.verdicts, key=key), sorted(back, key=key), strict=True)
     )
-
-
-def test_an_exported_turn_has_what_was_said_before_it() -> None:
-    """Earlier turns become history; a single acceptable answer is a text."""
-    run = graded(lambda conversation, turn: 4 if (conversation, turn) == (0, 3) else None)
-    (row,) = labelled_answers(run)
-    conversation = run.conversations[0]
-
-    assert [line["content"] for line in row["history"]] == [
-        text for turn in conversation.turns[:2] for text in (turn.user, turn.answer.text)
-    ]
-    assert (row["id"], row["question"]) == (f"{conversation.id}/3", conversation.turns[2].user)
-    assert row["context_ids"] == [passage.id for passage in conversation.turns[2].answer.passages]

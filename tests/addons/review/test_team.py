@@ -19,7 +19,7 @@ from simulator.stats.review import SampledTurn, blind_sample
 from simulator.stats.summary import grading_judges, summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
-from tests.reviewed_runs import HELD, now
+from tests.reviewed_runs import now
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
@@ -197,28 +197,6 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert any(f"the right answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
 
 
-def test_the_next_run_shares_the_sheet(run: Any, server: SheetsServer) -> None:
-    """Each run takes its own rows and counts the others; a run that is not there says so."""
-    first = now()
-    push_it(first)
-    write_in_the_sheet(server, deeds(first)[:3])
-    assert main((*HELD, "--limit", "3")) == 0
-    second = now()
-    assert second.run.id != first.run.id
-    missing = run("review", "latest", "--from", "sheet", "--sheet", KEY)
-    assert missing.code == 2
-    assert (
-        f"none of its {len(server.person(KEY).rows('確認')) - 1 + len(sample(first))} rows is about"
-        in missing.err
-    )
-    push_it(second)
-
-    one, two = (run("review", r.run.id, "--from", "sheet", "--json").json for r in (first, second))
-    assert (one["read"]["review"], two["read"]["review"], two["read"]["new"]) == (1, 0, 0)
-    assert one["read"]["other_runs"] > 0
-    assert "確認（チームの判断）" in run("review", first.run.id).out
-
-
 def test_a_review_in_a_workbook(run: Any) -> None:
     """The same from --to xlsx, sorted, inserted into, sent around and written again."""
     results = now()
@@ -252,18 +230,3 @@ def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
             cells = person.book[title]
             place = next(n for n in range(2, cells.max_row + 1) if cells.cell(n, 1).value == row)
             person.type(title, place, TITLES[name], text)
-
-
-def test_a_file_of_verdicts_keeps_its_history(run: Any, server: SheetsServer) -> None:
-    """A verdict that is changed in the sheet is added, the newest counts, the old one stays in the file."""
-    results = now()
-    push_it(results)
-    turn = figures(results).reddest[0]
-    for text in ("採点は正しい", "採点が誤り"):
-        write_in_the_sheet(server, [("確認", key(results, turn), "judge_is", text)])
-        run("review", "latest", "--from", "sheet")
-    [verdict] = now().verdicts
-
-    assert isinstance(verdict, HumanVerdict)
-    assert verdict.judge_is == "wrong"
-    assert run("review", "--json").json["review"]["precision_of_red"]["wrong"] == 1

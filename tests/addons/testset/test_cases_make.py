@@ -1,6 +1,5 @@
 """`cases make` from the command line: from documents, from logs, into a sheet, and what goes wrong."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -160,21 +159,6 @@ def test_a_refused_key_ends_it_and_keeps_what_there_is(make: Any, author: Author
     assert "401" in done.err
     assert done.err.endswith("and only the rest is paid for.\nAdd --overwrite to replace cases-made.csv.\n")
     assert made()
-
-
-def test_what_models_and_documents_say_is_harmless(make: Any, author: Author) -> None:
-    """No formula in a cell of either file, and no control codes on the terminal."""
-    author.wrong = {
-        "料金プラン": {"goal": "=IF(1)\x1b[31m"},
-        "解約": {"question": "＝合計\x1b[31mとは何でしょうか", "answerable": "no"},
-    }
-    done = make(JA, "--number", "40", "--kinds", "simple", "--wordings", "plain")
-
-    assert any(case.goal and "IF(1)" in case.goal for case in made())
-    assert "\x1b" not in done.out + done.err
-    for path in Path().glob("cases-made.csv*"):
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            assert not [cell for row in csv.reader(file) for cell in row if cell[:1] in ("=", "＝")]
 
 
 def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:

@@ -1,7 +1,6 @@
 """What is asked of which article, what is rejected and why, prompts that quote, files that read back."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -148,17 +147,6 @@ def test_every_tag_and_reason_has_a_title() -> None:
     assert set(REASON_TITLES) == set(get_args(Reason))
 
 
-def test_articles_are_told_by_what_they_hold() -> None:
-    """Steps are a list that counts; sentences are whole ones, no headings, steps or rows of a table."""
-    by_id = {article.id: article for article in read_articles(JA)}
-    router = by_id["28-router-setup"]
-
-    assert router.has_steps
-    assert not by_id["01-fibre-plans"].has_steps
-    assert router.statements
-    assert all(re.fullmatch(r"[^#|\d].*。", each) for each in router.statements)
-
-
 def test_too_short_passages_and_other_languages_are_left_out(tmp_path: Path) -> None:
     """The name of a row is a name, and what is left out altogether is said."""
     rows = [
@@ -171,19 +159,6 @@ def test_too_short_passages_and_other_languages_are_left_out(tmp_path: Path) -> 
     assert [(each.id, each.name) for each in read_articles(path)] == [("1", "送料")]
     with pytest.raises(InputError, match="none of its 2 passages is in --language en"):
         read_articles(path, "en")
-
-
-def test_pairs_speak_of_the_same_and_of_one_language() -> None:
-    """Rare terms count."""
-    texts = {
-        "a": "解約金はプランによって違います。解約の締め切りは毎月20日です。",
-        "b": "解約金の支払い方法と、解約の締め切りについてご案内します。",
-        "c": "ルーターのランプが赤く点滅したら、電源を入れ直します。",
-        "d": "The cancellation fee depends on your plan and its deadline.",
-    }
-    [(one, other), *_] = Index([Article(Passage(id=id_, text=text)) for id_, text in texts.items()]).pairs()
-
-    assert {one.id, other.id} == {"a", "b"}
 
 
 @given(st.integers(1, 300))
