@@ -63,6 +63,17 @@ def test_a_slow_decline_is_flagged() -> None:
     assert "90 █▇▅▅▃▁ 82" in shown(found)
 
 
+def test_erosion_shows_before_a_trend_can() -> None:
+    """Four runs: the newest is below the best by more than both intervals, no step was."""
+    found = history(series([0.9, 0.84, 0.8]))
+
+    assert found.direction == "too_few"
+    assert found.eroded is not None
+    assert (found.eroded.earlier, found.eroded.later) == ("run-00", "run-02")
+    assert found.declining
+    assert history(series([0.9, 0.86, 0.85])).eroded is None
+
+
 def test_one_large_step_is_a_drop_and_not_slow() -> None:
     """The run in which it happened is named."""
     found = history(series([0.9, 0.9, 0.7, 0.71]))
