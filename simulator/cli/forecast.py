@@ -161,4 +161,4 @@ def _calls_json(estimate: Mapping[Any, Spending]) -> dict[str, Any]:
 
 
 def _spending_json(spent: Spending) -> dict[str, Any]:
-    return spent.model_dump(exclude={"cached", "known_usd", "uncounted"})
+    return spent.model_dump(exclude={"cached", "tokens_cached", "known_usd", "uncounted"})
