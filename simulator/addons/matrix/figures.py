@@ -11,7 +11,7 @@ from datetime import datetime
 from math import sqrt
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from pydantic import Field
 from simulator.addons.matrix.plan import CellId
 from simulator.addons.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.core.settings import stored_settings
-from simulator.core.types import Language, Results, Value
+from simulator.core.types import Case, Language, Results, Value
 from simulator.models.pricing import total_spending
 from simulator.stats.classification import (
     Classification,
@@ -36,6 +36,9 @@ from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 Floats = NDArray[np.float64]
 # `equal`: every cell has the same.
@@ -233,35 +236,33 @@ def _rounded(value: Any, key: str = "") -> Any:
 
 
 class CellScores(NamedTuple):
-    """What a judge gave one cell: the places of the rows that have a value, ascending, and their values."""
+    """What a judge gave one cell: a value for each row that has one, by the row's id."""
 
-    rows: NDArray[np.int64]
-    values: Floats
+    values: "Series[float]"
     rubrics: tuple[str, ...] = ()
 
     @property
     def figure(self) -> float:
         """The mean over the rows that have a value."""
-        return float(self.values.mean())
+        return self.values.mean()
 
     def against(self, best: "CellScores", leader: str, pairs: int) -> CellComparison:
         """Compared with the leading cell, by the rows that both have."""
-        _both, own, other = np.intersect1d(self.rows, best.rows, assume_unique=True, return_indices=True)
-        by = self.values[own] - best.values[other]
-        rows = len(by)
+        by = (self.values - best.values).dropna()
+        rows, mean = len(by), by.mean()
         if self.rubrics and best.rubrics and set(self.rubrics) != set(best.rubrics):
             return CellComparison(verdict="not_comparable", to=leader, rows=rows)
         if rows < FEWEST_CASES:
-            mean = float(by.mean()) if rows else None
-            return CellComparison(verdict="not_enough", to=leader, rows=rows, difference=mean)
-        stderr = float(by.std(ddof=1)) / sqrt(rows)
-        return _tested(leader, rows, float(by.mean()), stderr, pairs * wilcoxon(by.tolist()))
+            return CellComparison(
+                verdict="not_enough", to=leader, rows=rows, difference=mean if rows else None
+            )
+        return _tested(leader, rows, mean, by.std() / sqrt(rows), pairs * wilcoxon(by.tolist()))
 
 
 class ClassifiedRows(NamedTuple):
     """A cell as a classifier: what was read row by row, and the F1 (0..1) that it comes to."""
 
-    rows: Mapping[int, LabelPairs]
+    rows: Mapping[str, LabelPairs]
     labels: tuple[str, ...]
     positive: str
     figure: float
@@ -380,8 +381,7 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
 
 
 def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[str]) -> DataFigures:
-    places: dict[str, int] = {}  # of each row, the same in all cells
-    read = [_cell(cell_run, runs, places) for cell_run in cells]
+    read = [_cell(cell_run, runs) for cell_run in cells]
     for each in read:
         languages.update(each.languages)
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
@@ -410,7 +410,7 @@ def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[st
     return DataFigures(name=name, judges=judges, primary=primary, cells=tuple(figures), by_f1=by_f1)
 
 
-def _cell(cell_run: CellRun, runs: Path, places: dict[str, int]) -> _GradedCell:
+def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     path = runs / cell_run.run / RUN_FILE
     run = run_of(path) if cell_run.run else None
     state = state_of(cell_run, run)
@@ -421,14 +421,12 @@ def _cell(cell_run: CellRun, runs: Path, places: dict[str, int]) -> _GradedCell:
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)
     found = classifications(results)
-    at: dict[str, int] = {}
+    cases: dict[str, Case] = {}
     languages: Counter[str] = Counter()
-    own_labels: dict[str, str | None] = {}
     seconds: list[float] = []
     for conversation in results.conversations:
-        at[conversation.id] = places.setdefault(conversation.case.id, len(places))
+        cases[conversation.id] = conversation.case
         languages[conversation.case.language] += 1
-        own_labels[conversation.id] = conversation.case.label
         answers = (turn.answer for turn in conversation.turns)
         seconds += [each.seconds for each in answers if each.seconds is not None and not each.error]
     used = list(bot_usage(results).values())
@@ -458,36 +456,36 @@ def _cell(cell_run: CellRun, runs: Path, places: dict[str, int]) -> _GradedCell:
         seconds=summary.seconds,
         offline=summary.offline,
     )
-    classified = _classified(results, found[0], at, own_labels) if found else None
-    return _GradedCell(figures, _graded(results, summary, at), classified, summary.primary, languages)
+    classified = _classified(results, found[0], cases) if found else None
+    return _GradedCell(figures, _graded(results, summary, cases), classified, summary.primary, languages)
 
 
-def _graded(results: Results, summary: Summary, places: Mapping[str, int]) -> dict[str, CellScores]:
-    """What each judge gave each row: the mean over its repeats. `places` has the row of a conversation."""
-    sums: dict[str, dict[int, tuple[float, int]]] = {}
-    for score in results.scores:
-        if score.state == "scored" and score.value is not None and score.conversation in places:
-            of_judge = sums.setdefault(score.judge, {})
-            total, n = of_judge.get(places[score.conversation], (0.0, 0))
-            of_judge[places[score.conversation]] = total + score.value, n + 1
-    graded = {}
-    for judge in sums.keys() & summary.judges.keys():
-        rows = sorted(sums[judge])
-        means = [total / n for total, n in map(sums[judge].__getitem__, rows)]
-        graded[judge] = CellScores(np.array(rows), np.array(means), summary.judges[judge].rubrics)
-    return graded
+def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> dict[str, CellScores]:
+    """What each judge gave each row: the mean over its repeats. `cases` has the row of a conversation."""
+    from pandas import DataFrame  # a second, and only once there are runs to compare
+
+    table = DataFrame.from_records(
+        [
+            (score.judge, cases[score.conversation].id, score.value)
+            for score in results.scores
+            if score.state == "scored" and score.value is not None and score.conversation in cases
+        ],
+        columns=["judge", "row", "value"],
+    )
+    return {
+        str(judge): CellScores(of_judge.groupby("row")["value"].mean(), summary.judges[str(judge)].rubrics)
+        for judge, of_judge in table.groupby("judge")
+        if judge in summary.judges
+    }
 
 
-def _classified(
-    results: Results, found: Classification, places: Mapping[str, int], own: Mapping[str, str | None]
-) -> ClassifiedRows:
-    """What the judge of `found` read; `own` has the label of each conversation's case."""
-    rows: dict[int, list[tuple[str, str | None]]] = {}
+def _classified(results: Results, found: Classification, cases: Mapping[str, Case]) -> ClassifiedRows:
+    """What the judge of `found` read, row by row."""
+    rows: dict[str, list[tuple[str, str | None]]] = {}
     for score in results.scores.of_judge(found.judge, "scored"):
-        if score.conversation in places:
-            expected = score.detail.get("expected", own[score.conversation])
-            predicted = score.detail.get("predicted")
+        if case := cases.get(score.conversation):
+            expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
             pair = (str(expected), None if predicted is None else str(predicted))
-            rows.setdefault(places[score.conversation], []).append(pair)
+            rows.setdefault(case.id, []).append(pair)
     every = {at: tuple(sorted(each, key=str)) for at, each in rows.items()}
     return ClassifiedRows(every, found.labels, found.positive, found.f1)

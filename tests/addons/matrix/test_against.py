@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pandas import Series
 
 from simulator.addons.matrix.figures import CellScores, ClassifiedRows, against_best
 from simulator.stats.classification import ClassifiedRow as LabelledRow
@@ -10,9 +11,7 @@ from simulator.stats.classification import classify
 
 def graded(*values: float, rubrics: tuple[str, ...] = ()) -> CellScores:
     """What a judge gave the rows of one cell."""
-    given = np.array(values, dtype=float)
-    rows = np.flatnonzero(~np.isnan(given))
-    return CellScores(rows, given[rows], rubrics)
+    return CellScores(Series(values, dtype=float).dropna(), rubrics)
 
 
 def verdicts(**cells: CellScores) -> dict[str, str]:
@@ -71,7 +70,7 @@ def test_of_equal_cells_none_is_called_best() -> None:
 
 def read(*predicted: str | None, expected: str = "AAABBB") -> ClassifiedRows:
     """What a cell read from the answers to rows labelled like this."""
-    rows = {at: ((own, said),) for at, (own, said) in enumerate(zip(expected, predicted, strict=True))}
+    rows = {str(at): ((own, said),) for at, (own, said) in enumerate(zip(expected, predicted, strict=True))}
     found = classify([LabelledRow(own, said) for ((own, said),) in rows.values()], ("A", "B"), positive="A")
     return ClassifiedRows(rows, found.labels, found.positive, found.f1)
 
