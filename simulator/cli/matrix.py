@@ -26,7 +26,6 @@ from simulator.addons.matrix.plan import (
     matrix_of_options,
     read_matrix,
     resolved,
-    with_files,
 )
 from simulator.addons.matrix.record import NAME as RECORD
 from simulator.addons.matrix.record import (
@@ -259,9 +258,8 @@ def _opened(matrix: Matrix | Path, flags: Mapping[str, Any], today: Settings, ru
     if path := unfinished(digest, Path(today.runs)):
         file = RecordFile.reopen(path)
         say(_("Continuing {run}.", run=file.record.id))
-        cells = with_files(cells, file.folder)
     else:
-        file, cells = _new_record(matrix, cells, digest, runs)
+        file = _new_record(matrix, cells, digest, runs)
     return _MatrixRun(file, [cell.settings for cell in cells], today)
 
 
@@ -275,12 +273,9 @@ def unfinished(digest: str, runs: Path) -> Path | None:
     return None
 
 
-def _new_record(
-    matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path
-) -> tuple[RecordFile, tuple[ResolvedCell, ...]]:
+def _new_record(matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path) -> RecordFile:
     now = datetime.now(tz=UTC)
     folder = new_folder(runs, new_run_id(now.astimezone(), [_LABEL]))
-    cells = with_files(cells, folder)
     stored = [cell.stored() for cell in cells]
     common = shared(stored)
     cell_runs = [
@@ -295,7 +290,7 @@ def _new_record(
         settings=common,
         cells=tuple(cell_runs),
     )
-    return RecordFile.create(folder, record), cells
+    return RecordFile.create(folder, record)
 
 
 def _label(cell: CellId) -> str:

@@ -1,6 +1,5 @@
 """What a matrix consists of: its data sets, prompts and models, and the cells these make."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from simulator.core.settings import (
     stored_settings,
 )
 from simulator.core.templates import read_toml
-from simulator.core.types import PASSED, Text, Value
+from simulator.core.types import Text, Value
 from simulator.data.cases import DatasetRequest, has_rows_in
 
 
@@ -97,8 +96,6 @@ class Matrix(Value):
 _AXES = ("cases", "prompts", "models")
 # What a model's name is given as: `--set model=...`.
 MODEL = "model"
-# What metric files call an answer that is not split into outputs.
-WHOLE = "default"
 # The adapter where only models are named: an endpoint that knows models by name.
 CHAT = "openai_chat"
 
@@ -195,10 +192,7 @@ class _MatrixFile:
         )
 
     def _of_data(self, name: str, given: Any) -> dict[str, Any]:
-        """`faq = ["em"]` are its judges; a table has any setting.
-
-        Of the thresholds, `{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it.
-        """
+        """`faq = ["em"]` are its judges; a table has any setting."""
         if not isinstance(given, str | list | dict):
             wrong = _(
                 "[judges] {name} {value}: a list of judges, or a table of settings.",
@@ -207,29 +201,11 @@ class _MatrixFile:
             )
             raise _error(self.path, wrong)
         settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
-        thresholds = settings.pop("thresholds", None)
-        if thresholds is None:
-            return self.settings(f"[judges.{name}] ", settings)
-        outputs = settings.get("outputs", {})
-        if not isinstance(outputs, dict) or not isinstance(thresholds, dict):
+        if "thresholds" in settings or isinstance(settings.get("outputs"), dict):
             wrong = _(
-                "[judges.{name}] thresholds: a table beside judges; a file of outputs has its own.", name=name
+                '[judges.{name}]: thresholds stand in a metric file: outputs = "metrics.json".', name=name
             )
             raise _error(self.path, wrong)
-        metrics = {output: list(judges) for output, judges in outputs.items()}
-        for key, limit in thresholds.items():
-            output, limits = (key, limit) if isinstance(limit, dict) else (WHOLE, {key: limit})
-            # A judge of an output may stand alone or in a table.
-            others = [
-                each
-                for each in metrics.get(output, [])
-                if (each.get("name") if isinstance(each, dict) else each) not in limits
-            ]
-            metrics[output] = others + [{"name": judge, "threshold": at} for judge, at in limits.items()]
-        settings["outputs"] = metrics
-        if isinstance(settings.get("judges"), list):  # a judge with a threshold grades only once
-            without = [judge for judge in settings["judges"] if judge not in thresholds]
-            settings["judges"] = without or [PASSED]
         return self.settings(f"[judges.{name}] ", settings)
 
     def prompts(self, given: Any) -> tuple[NamedPrompt, ...]:
@@ -350,11 +326,10 @@ Shaping = Callable[[Settings], Settings]
 
 
 class ResolvedCell(NamedTuple):
-    """One cell with its settings; `outputs` are judges and thresholds that have no file of their own yet."""
+    """One cell with its settings."""
 
     cell: CellId
     settings: Settings
-    outputs: dict[str, Any] | None = None
 
     def stored(self) -> dict[str, Any]:
         """The settings for the record: without secrets, or judges and a bot that the data chooses."""
@@ -364,7 +339,7 @@ class ResolvedCell(NamedTuple):
     def identity(self) -> dict[str, Any]:
         """What tells the cell from others: all that changes its results."""
         own = {key: value for key, value in self.stored().items() if key not in _WITHOUT_EFFECT}
-        return {**own, "cell": self.cell.model_dump(), "inline": self.outputs}
+        return {**own, "cell": self.cell.model_dump()}
 
     def files(self) -> Iterator[str]:
         """The files that change the results."""
@@ -386,14 +361,13 @@ def resolved(
     common = load_settings({**given, "set": own_set | given_set}, environ=environ)
     cells = []
     for cell, own in matrix.cells():
-        outputs = own.pop("outputs") if isinstance(own.get("outputs"), dict) else None
         assumed = MODEL in own.get("set", {}) and not {"adapter"} & {*own, *common.model_fields_set}
         if assumed:
             own["adapter"] = CHAT
         # What is set of one adapter is nothing to another.
         same = assumed or own.get("adapter", common.adapter) == common.adapter
         own["set"] = {**(common.set if same else {}), **own.get("set", {})}
-        cells.append(ResolvedCell(cell, shape(load_settings({**given, **own}, environ=environ)), outputs))
+        cells.append(ResolvedCell(cell, shape(load_settings({**given, **own}, environ=environ))))
     return tuple(cells)
 
 
@@ -423,23 +397,6 @@ def _has_rows(settings: Settings) -> bool:
         return True
     request = DatasetRequest(language, asks=settings.prompt is None, columns=settings.columns)
     return has_rows_in(Path(settings.cases), request)
-
-
-def with_files(cells: Sequence[ResolvedCell], folder: Path) -> tuple[ResolvedCell, ...]:
-    """The cells with a file for judges and thresholds that stood in the matrix itself."""
-    return tuple(_with_file(each, folder) if each.outputs else each for each in cells)
-
-
-def _with_file(each: ResolvedCell, folder: Path) -> ResolvedCell:
-    path = folder / f"outputs-{''.join(c if c.isalnum() else '_' for c in each.cell.data)}.json"
-    try:
-        path.write_text(json.dumps(each.outputs, ensure_ascii=False, indent=1), encoding="utf-8")
-    except OSError as error:
-        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
-    judges = each.settings.judges if "judges" in each.settings.model_fields_set else ()
-    settings = {"outputs": str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}
-    return each._replace(settings=each.settings.model_copy(update=settings), outputs=None)
 
 
 def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:

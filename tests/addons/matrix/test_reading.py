@@ -14,11 +14,9 @@ from simulator.addons.matrix.plan import (
     matrix_of_options,
     read_matrix,
     resolved,
-    with_files,
 )
 from simulator.addons.matrix.record import fingerprint
 from simulator.core.errors import InputError
-from simulator.core.types import PASSED
 
 
 def read(text: str, name: str = "matrix.toml") -> Matrix:
@@ -80,28 +78,6 @@ def test_names_adapters_and_settings_of_their_own() -> None:
     assert (big.adapter, big.set) == ("http", {"url": "http://localhost:1", "answer": "$.text"})
     assert big.limit is None
     assert (big.judges, cells["more/big"].settings.judges) == (("em",), ("rouge_l",))
-
-
-def test_thresholds_may_stand_in_the_matrix(tmp_path: Path) -> None:
-    """They become the file of outputs that each run is told."""
-    matrix = read("""
-        [matrix]
-        cases = "faq.csv"
-        [judges.faq]
-        judges = ["em", "rouge_l"]
-        outputs = { reason = ["em"] }
-        thresholds = { em = 1, meteor = 0.5, path = { gpt_similarity = 0.8 } }
-    """)
-    [cell] = of(matrix).values()
-
-    assert cell.outputs == {
-        "reason": ["em"],
-        "default": [{"name": "em", "threshold": 1}, {"name": "meteor", "threshold": 0.5}],
-        "path": [{"name": "gpt_similarity", "threshold": 0.8}],
-    }
-    [with_file] = with_files([cell], tmp_path)
-    assert with_file.settings.outputs == str(tmp_path / "outputs-faq.json")
-    assert with_file.settings.judges == (PASSED, "rouge_l")
 
 
 def test_files_are_found_beside_the_matrix() -> None:
@@ -181,7 +157,7 @@ def test_flags_then_environment_then_the_matrix() -> None:
         ("[matrix]\ncases = 'a.csv'\nprompts = 1", "[matrix] prompts: ids or files"),
         (
             "[matrix]\ncases = 'a.csv'\n[judges.a]\noutputs = 'o.json'\nthresholds = { em = 1 }",
-            "[judges.a] thresholds: a table beside judges; a file of outputs has its own",
+            "[judges.a]: thresholds stand in a metric file",
         ),
     ],
 )
