@@ -24,6 +24,8 @@ List = Literal[
 KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
 KANA = "ァ-ヺーｦ-ﾟ"
 LONGEST_GIVEN = 3
+# From so many kanji on a role may have a name before it: 佐藤課長様.
+_LONG_ROLE = 4
 # Shorter names in Latin letters are looked up in no list of Japanese ones: Mai, Rei.
 _FEWEST_LETTERS = 4
 # 今日の午後岩瀬が, 私野島が: what runs into the surname behind it.
@@ -50,6 +52,7 @@ _STANDS = re.compile(
 _ROLE = re.compile(
     "(?:部長|課長|係長|店長|社長|所長|室長|主任|主査|先生|教授|専務|常務|取締役|夫妻|一家|家|宛)$"
 )
+_BOOKS = re.compile("で(?:取|予約|お願い)|様|さん|宛|名義|の名")
 _CALLED = re.compile("と(?:申|言|い[うい])|って(?:言|い)|です(?:が|けど|けれど|。|$)|の名(?:前|義)")
 # Who says so goes on to say what is wanted.
 _SOFT = re.compile("です(?:が|け)|だけ(?:ど|れど)|と申|でございます")
@@ -265,9 +268,22 @@ def with_title(match: re.Match[str]) -> Span | bool:
         return _kana_person(match)
     if not re.match(rf"[{KANJI}]", name):
         return not name.endswith(tuple(word_list("no_person_kana")))
+    return _kanji_person(name, start, end)
+
+
+def _is_nobody(name: str) -> bool:
+    """花屋, 芸人, 黒猫: a short word for a role that is no surname."""
+    is_short_role = len(name) < _LONG_ROLE and _is_role(name) and not _is_surname(name)
+    return name in word_list("no_person") or is_short_role
+
+
+def _kanji_person(name: str, start: int, end: int) -> Span | bool:
+    """What of kanji before 様 or さん, at these places, is somebody's name."""
     when = _WHEN.match(name)
     if when and _is_family(name[when.end() :]):
         return start + when.end(), end
+    if _is_nobody(name):
+        return False
     if (place := _surname_at(name)) is not None:
         return start + place, end
     bare = name.replace(" ", "")
@@ -330,13 +346,16 @@ def labelled_name(match: re.Match[str]) -> Span | bool:
 def full_name(match: re.Match[str]) -> Span | bool:
     """A surname and perhaps a given name that stand on their own; a title such as 部長 is not masked."""
     name = _ROLE.sub("", match["v"])
+    if match.string.endswith(("お", "ご"), 0, match.start("v")):  # お部屋内, お風呂上がり
+        return False
     when = _WHEN.match(name)
     span = match.start("v") + (when.end() if when else 0), match.start("v") + len(name)
     name = name[when.end() :] if when else name
     if re.match(rf"[{KANA}]", name):
         surname, *rest = re.split("[ ・]", _katakana(name))
         both = _is_kana_family(surname) and bool(rest) and _listed(rest[0], "given_kana")
-        return span if surname in _katakana_surnames() or both or _is_foreign(name) else False
+        named = sum(map(_is_foreign_kana, (surname, *rest))) + bool(_BOOKS.match(match.string, span[1]))
+        return span if surname in _katakana_surnames() or both or named > 1 else False
     for length in (3, 2, 1):
         surname, given = name[:length], name[length:]
         spaced = given.startswith(" ")
@@ -458,6 +477,8 @@ def given_name(match: re.Match[str]) -> bool:
         parts = re.split("[ ・]", _katakana(name))
         known = any(_listed(part, "given_kana") or _is_foreign_kana(part) for part in parts)
         return known and name not in word_list("no_kana_name") | word_list("no_person_kana")
+    if name in word_list("no_person"):
+        return False
     if _surname_at(name) == 0 or _is_any_given(name) or name in word_list("given_one"):
         return True
     return _is_given(name.partition(" ")[2]) or (_ends_as_given(name) and not _ORGANISATION.search(name))
@@ -478,6 +499,7 @@ _TITLE = re.compile(
 _COMPANY = re.compile(r",? ?\b(?:Corp|Inc|LLC|Ltd|PLC|GmbH|Company|Holdings|Group|Properties|Industries)\b")
 # What people say they are: Catholic, Scottish, tired.
 _DESCRIBES = re.compile(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
+_CONTRACTED = re.compile("'(?:re|m|ll|ve|d)$")
 _TEAM = re.compile(r" (?i:team|support|customer|service|help|care|bank|desk|everyone)\b")
 _CALLS = re.compile(
     r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
@@ -534,7 +556,8 @@ def english_name(match: re.Match[str]) -> Span | bool:
     kept = 0
     for word in re.finditer(r"[^ ]+ ?", match.string[start:end]):
         name = word[0].strip(" .,")
-        if name.lower() in word_list("no_english") and not (kept and name in word_list("family_and_word")):
+        is_family = kept and name in word_list("family_and_word")
+        if _CONTRACTED.search(name) or (name.lower() in word_list("no_english") and not is_family):
             break
         kept = word.start() + len(word[0].rstrip())
     return (start, start + kept) if kept else False

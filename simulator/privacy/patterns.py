@@ -171,6 +171,7 @@ _FLOOR = re.compile(
 )
 _NAMED_BUILDING = re.compile(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
 _ROOM = re.compile(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
+_BLOCK = re.compile(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
 _NUMBERED = re.compile(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
 _COUNTED = re.compile(r" ?[^\s、。にでへとの)(,」です]")
@@ -189,6 +190,8 @@ def address_ja(match: re.Match[str]) -> Span | bool:
     if not before or not where:
         return False
     town = before[0][where.end() :]
+    if _BLOCK.fullmatch(house_number) and where[0].endswith(("町", "村")):  # 谷町四丁目 is a station
+        return False
     if not _NUMBERED.search(house_number):
         # A bare number needs a whole place before it, and no counted thing behind it.
         whole = re.match(_PREFECTURE, where[0]) and re.search(r"[市区町村郡]", town)

@@ -181,3 +181,24 @@ def test_in_json_a_key_tells_what_its_value_is() -> None:
         "id": "taro@example.jp",
     }  # fmt: skip
     assert counts == {"name": 1, "reference": 1, "phone": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "今回のご宿泊ですが、何名様になりますでしょうか?", "親御様もご一緒にご参加なさいますか?",
+        "一泊で金土、土日のどちらかでお願いします。", "お部屋内に露天風呂がついたお宿もございます。",
+        "お風呂上がりのストレッチを習慣にしている。", "子どものことについて",
+        "クライアントや同僚、上司とのやりとり。",
+        "上司とけんかです。", "家族のためです。", "さすがです。", "もうないです。", "公園や花屋さんに行く。",
+        "お笑い芸人さんも出ています。", "最近彼氏ができました。", "熊本ですと馬刺しがございます。",
+        "谷町四丁目付近のホテル", "ヴィレッジヴァンガードやドン・キホーテに行く。",
+        "Donnaフリードリンク90分付き",
+        "Check here if all is correct.", "We're here to help guide you.",
+        "the customer's Rho-Bank checking account", "## First-Funding and Go-Live Checklist",
+        "Please reserve a restaurant named Porch.", "## Authorized User Cardholder Setup",
+    ],
+)  # fmt: skip
+def test_ordinary_words_are_nobodys_name(text: str) -> None:
+    """What a title, a particle or a label stands beside is masked only where it can be a name."""
+    assert Redactor().redact(text, "ja").text == text
