@@ -12,13 +12,14 @@ import argparse
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.messages import shown
-from simulator.core.settings import Settings
+from simulator.core.roles import GRADING, endpoints
+from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
@@ -36,9 +37,11 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
+from simulator.diagnosis.ask_judge import CauseJudge, judge_causes, open_turns
 from simulator.diagnosis.evidence import RootCause
-from simulator.diagnosis.root_cause import root_causes
+from simulator.diagnosis.root_cause import root_causes, turn_evidence
 from simulator.grading.judge import Panel
+from simulator.models import Models
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.stats.figures import RedTurn, Summary
@@ -172,20 +175,53 @@ def _unnamed(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": ()})})
 
 
+async def asked(every: Sequence[Row], model_name: str) -> list[Finding]:
+    """The planted faults with the cause that the judge's model names where no rule proves one."""
+    settings = load_settings({"judge_model": model_name, "judge_temperature": 0.0, "timeout": 300})
+    models = Models(endpoints(settings), settings, Ledger.of(settings))
+    model = models.role("judge", temperature=0.0, priority=GRADING)
+    if model is None:
+        raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
+    findings, judge = [], CauseJudge(model, settings.seed)
+    try:
+        for own in by_desk(every):
+            results = run_of(own, judged(own), named=True)
+            summary = summary_of(results)
+            looks = list(turn_evidence(results, summary, articles=own[0].articles))
+            by_rule = root_causes(results, summary, articles=own[0].articles)
+            verdicts, _spent = await judge_causes(judge, open_turns(looks, by_rule, {}), settings.calls)
+            for (conversation, _turn), verdict in verdicts.items():
+                if verdict.cause is None:
+                    print(f"    {conversation}: no verdict, {verdict.reason}", file=sys.stderr)
+            causes = root_causes(results, summary, articles=own[0].articles, judged=verdicts)
+            findings += paired(own, summary, causes)
+    finally:
+        await models.close()
+    return findings
+
+
+def by_desk(every: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of each desk, which share its knowledge."""
+    for desk in dict.fromkeys(row.desk for row in every):
+        yield [row for row in every if row.desk == desk]
+
+
+def paired(own: Sequence[Row], summary: Summary, causes: Iterable[RootCause]) -> list[Finding]:
+    """Each row with the red turn and the cause that belong to it."""
+    red = {each.conversation: each for each in summary.reddest}
+    by_id = {cause.conversation: cause for cause in causes}
+    return [Finding(row, red.get(row.conversation.id), by_id.get(row.conversation.id)) for row in own]
+
+
 def found(
     every: Sequence[Row], scores: Mapping[str, Sequence[Score]], *, named: bool = True
 ) -> list[Finding]:
     """The rows with what makes them red, and its cause; desk by desk, each with its own knowledge."""
     findings = []
-    for desk in dict.fromkeys(row.desk for row in every):
-        own = [row for row in every if row.desk == desk]
+    for own in by_desk(every):
         results = run_of(own, scores, named=named)
         summary = summary_of(results)
-        causes = {c.conversation: c for c in root_causes(results, summary, articles=own[0].articles)}
-        red = {each.conversation: each for each in summary.reddest}
-        findings += [
-            Finding(row, red.get(row.conversation.id), causes.get(row.conversation.id)) for row in own
-        ]
+        findings += paired(own, summary, root_causes(results, summary, articles=own[0].articles))
     return findings
 
 
@@ -261,6 +297,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes")
     parser.add_argument("folder", nargs="?", default="build", help="build, held, or a folder of rows")
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
+    parser.add_argument("--model", help="ask this model of the usual endpoint for causes as well")
     options = parser.parse_args(arguments)
     folder = Path(options.folder) if Path(options.folder).is_dir() else ROWS / options.folder
     for language in LANGUAGES:
@@ -280,7 +317,13 @@ def main(arguments: Sequence[str] = ()) -> None:
         unnamed = found(every, judged(every), named=False)
         for line in lines(unnamed):
             print(line)
-        for name, findings in (("offline", offline), ("judged", by_model), ("unnamed", unnamed)):
+        modes = {"offline": offline, "judged": by_model, "unnamed": unnamed}
+        if options.model:
+            modes["asked"] = asyncio.run(asked(every, options.model))
+            print(f" the same, where {options.model} was asked for every cause that no rule proves")
+            for line in (*lines(modes["asked"]), *confusion(modes["asked"])):
+                print(line)
+        for name, findings in modes.items():
             if options.wrong:
                 print(f"  wrong, {name}:")
                 print("\n".join(wrong_lines(findings)))

@@ -14,6 +14,7 @@ from simulator.core.messages import Message, _, shown
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import LEXICAL, Results
 from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
+from simulator.diagnosis.ask_judge import ask_judge as ask_model
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.diagnosis.recommendations import Fix, improvements_of_run
 from simulator.diagnosis.recommendations import as_json as fixes_json
@@ -40,6 +41,11 @@ def command(  # noqa: PLR0917 - one for each option
         "Ask the bot a few questions in the words of its articles, to learn whether search misses "
         "them or only the customer's wording; once per run.",
     ),
+    ask_judge: bool = option(
+        "--ask-judge",
+        "Ask the judge's model for the cause of each red turn that no rule proves, from the same "
+        "evidence; once per run.",
+    ),
     focus: Path | None = option(
         "--focus FILE",
         "Write the failed questions to FILE (.csv, .jsonl or .yaml), for a short run of only these.",
@@ -59,6 +65,9 @@ def command(  # noqa: PLR0917 - one for each option
     settings = settings_of_run(results.run.settings, flags, today)
     if ask_again:
         _ask_again(path, results, settings)
+    if ask_judge:
+        _ask_judge(path, results, settings)
+    if ask_again or ask_judge:
         results = without_superseded(read_run(path))
     summary = figures_of(results, settings)
     improvements = improvements_of_run(results, summary, settings)
@@ -117,3 +126,18 @@ def _ask_again(path: Path, results: Results, settings: Settings) -> None:
         asyncio.run(ask_again(path, settings, limit=MOST_ARTICLES))
     kept = _("The bot's answers are kept in the run file; it will not be asked the same again.")
     say(shown(kept, language))
+
+
+def _ask_judge(path: Path, results: Results, settings: Settings) -> None:
+    """Has the judge's model name causes, which are stored; says what it could not name."""
+    language = report_language(results)
+    models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
+    with stdout_to_stderr():
+        asked, failed = asyncio.run(ask_model(path, settings.model_copy(update=models)))
+    kept = _(
+        "The judge's model was asked about red turns: {n}. Its answers are kept in the run file.", n=asked
+    )
+    say(shown(kept, language))
+    if failed:
+        none = _("It named no cause for {n}: the rules' cause stands. Asking once more may help.", n=failed)
+        say(shown(none, language))

@@ -102,6 +102,14 @@ class RetrievalCheck(Value):
     pair: tuple[str, str] | None = None
 
 
+class JudgedCause(Value):
+    """What a model said caused a red turn: `reason` in one or two sentences, or why it gave no `cause`."""
+
+    cause: Cause | None
+    reason: str
+    rubric: str = ""
+
+
 def article_of(passage: str) -> str:
     """The article that a passage is a piece of: `ja/01-plans#2` is of `ja/01-plans`."""
     return passage.partition("#")[0]
@@ -665,6 +673,16 @@ class RedTurnEvidence:
         asked = [self.asked, *self.said_before]
         telling = [each for each in telling if located(each, asked) is None]
         return bool(telling) and not any(self.corpus_has(each) or self.follows(each) for each in telling)
+
+    def nearest(self, most: int) -> list[Passage]:
+        """The articles nearest to the right answer and the question that were not retrieved whole."""
+        came = {passage.text for passage in self.turn.answer.passages}
+        named = {article_of(each) for each in self.need.articles}
+        texts = (*self.references, self.asked)
+        ranked = [p for text in texts for p in (self.corpus.ranked(text, most) if self.corpus else ())]
+        needed = [p for name in named for p in (self.corpus.by_article.get(name, ()) if self.corpus else ())]
+        open_ones = (passage for passage in (*needed, *ranked) if passage.text not in came)
+        return list({passage.id: passage for passage in open_ones}.values())[:most]
 
     @property
     def searched(self) -> int:

@@ -13,7 +13,13 @@ from simulator.core.shelves import canonical_judge
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.root_cause import Articles, articles_of, root_causes, stored_checks
+from simulator.diagnosis.root_cause import (
+    Articles,
+    articles_of,
+    root_causes,
+    stored_checks,
+    stored_judgements,
+)
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt, heading_of
@@ -559,5 +565,11 @@ def improvements_of(results: Results, summary: Summary, articles: Articles | Non
     if summary.rows and not results.conversations.select("with_passages"):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
-    found = root_causes(results, summary, articles=articles, found=stored_checks(results))
+    found = root_causes(
+        results,
+        summary,
+        articles=articles,
+        found=stored_checks(results),
+        judged=stored_judgements(results),
+    )
     return improvements(results, summary, found, articles=articles or ())

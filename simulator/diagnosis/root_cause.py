@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from simulator.core.document import Text
 from simulator.core.errors import InputError
@@ -22,6 +22,7 @@ from simulator.diagnosis.evidence import (
     RIGHT,
     Cause,
     Corpus,
+    JudgedCause,
     RedTurnEvidence,
     RetrievalCheck,
     RootCause,
@@ -54,8 +55,11 @@ _OF_TONE = re.compile(
 )
 # The note of a run in which the checks of `ask_again` are stored.
 NOTE = "asked_again"
+# The same of the verdicts of `ask_judge`.
+JUDGED_NOTE = "judged_causes"
 
 Articles = tuple[Passage, ...]
+_Stored = TypeVar("_Stored", RetrievalCheck, JudgedCause)
 
 
 def root_causes(
@@ -64,16 +68,34 @@ def root_causes(
     *,
     articles: Articles | None = None,
     found: Mapping[tuple[str, int], RetrievalCheck] = {},
+    judged: Mapping[tuple[str, int], JudgedCause] = {},
 ) -> tuple[RootCause, ...]:
     """The cause of each red turn, in the order of `summary.reddest`.
 
     `articles` are the bot's knowledge: without them missing articles and a search that fails look the same.
-    `found` are the checks of `ask_again`: without them another spelling is only suspected.
+    `found` are the checks of `ask_again`: without them another spelling is only suspected. `judged` are the
+    verdicts of `ask_judge`, which count where no rule proves the cause.
     """
     looks = turn_evidence(results, summary, articles=articles, found=found)
-    causes = {(cause.conversation, cause.turn): cause for cause in map(_root_cause, looks)}
+    causes = {
+        (cause.conversation, cause.turn): _with_verdict(cause, judged.get((cause.conversation, cause.turn)))
+        for cause in map(_root_cause, looks)
+    }
     keys = ((red.conversation, red.turn) for red in summary.reddest)
     return tuple(causes[key] for key in keys if key in causes)
+
+
+def _with_verdict(by_rule: RootCause, verdict: JudgedCause | None) -> RootCause:
+    """The cause that a model named instead of the rule's, unless that is certain."""
+    if verdict is None or by_rule.sure:
+        return by_rule
+    if verdict.cause is None:
+        none = _("The judge's model was asked and named no cause: {reason}", reason=verdict.reason)
+        return replace(by_rule, evidence=sentences(by_rule.evidence, none))
+    said = _("The judge's model: {reason}", reason=verdict.reason)
+    if verdict.cause == by_rule.cause:
+        return replace(by_rule, evidence=said)
+    return replace(by_rule, cause=verdict.cause, evidence=said, pair=None, cut=False)
 
 
 def turn_evidence(
@@ -113,22 +135,31 @@ def articles_of(settings: Settings) -> Articles | None:
 
 def stored_checks(results: Results) -> dict[tuple[str, int], RetrievalCheck]:
     """The checks of `ask_again` stored in a run, by conversation and turn; invalid ones are ignored."""
-    stored: Any = results.notes.get(NOTE)
-    checks: dict[tuple[str, int], RetrievalCheck] = {}
+    return _stored(results, NOTE, RetrievalCheck)
+
+
+def _stored(results: Results, note: str, kind: type[_Stored]) -> dict[tuple[str, int], _Stored]:
+    stored: Any = results.notes.get(note)
+    found: dict[tuple[str, int], _Stored] = {}
     for row in stored if isinstance(stored, list) else []:
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
             fields = row.copy()
             at = str(fields.pop("conversation")), int(fields.pop("turn"))
-            checks[at] = RetrievalCheck.model_validate(fields)
-    return checks
+            found[at] = kind.model_validate(fields)
+    return found
 
 
-def as_note(checks: Mapping[tuple[str, int], RetrievalCheck]) -> list[dict[str, Any]]:
-    """The same as `stored_checks` reads it."""
+def as_note(checks: Mapping[tuple[str, int], RetrievalCheck | JudgedCause]) -> list[dict[str, Any]]:
+    """The same as `stored_checks` and `stored_judgements` read it."""
     return [
         {"conversation": conversation, "turn": turn, **check.model_dump(mode="json")}
         for (conversation, turn), check in checks.items()
     ]
+
+
+def stored_judgements(results: Results) -> dict[tuple[str, int], JudgedCause]:
+    """The verdicts of `ask_judge` stored in a run, by conversation and turn; invalid ones are ignored."""
+    return _stored(results, JUDGED_NOTE, JudgedCause)
 
 
 def _because(
