@@ -47,17 +47,6 @@ def run(
     )
 
 
-def test_it_runs_on_merges_and_may_do_no_more_than_it_must(workflow: dict[str, Any]) -> None:
-    """On pushes to the default branch; it writes on pull requests alone, and takes GitHub's own actions."""
-    assert workflow["on"]["push"]["branches"] == ["main", "master"]
-    assert "pull_request" not in workflow["on"]
-    assert "pull_request_target" not in workflow["on"]
-    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
-    uses = [step["uses"] for step in steps(workflow).values() if "uses" in step]
-    assert uses
-    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", used) for used in uses)
-
-
 def test_without_a_key_it_evaluates_offline_and_comments(
     workflow: dict[str, Any], tmp_path: Path, root: Path
 ) -> None:

@@ -1,26 +1,8 @@
 """The bench of the text metrics: its answers are realistic, and its lines say what it found."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from benchmarks import metric_speed
-from benchmarks.metric_rows import japanese
 from benchmarks.metrics import agrees, line, reached
-
-
-@pytest.mark.parametrize("metric", ["exact_match", "rouge_l"])
-def test_ours_is_measured_three_ways(metric: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a function, as a judge, and as a run calls it; the values are there to be compared."""
-    file = tmp_path / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in japanese(5)), encoding="utf-8")
-    metric_speed.main(["ours", metric, "cjk-char", str(file)])
-    found = json.loads(capsys.readouterr().out)
-
-    assert len(found["values"]) == 5
-    assert min(found[way] for way in ("speed", "judge", "run")) > 0
-    assert 0 < found["rows_memory"] <= found["memory"] <= found["run_memory"]
 
 
 def test_a_line_counts_the_rows_on_which_both_agree(capsys: pytest.CaptureFixture[str]) -> None:

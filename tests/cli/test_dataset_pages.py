@@ -5,7 +5,6 @@ import runpy
 import shlex
 import shutil
 from contextlib import chdir
-from math import sqrt
 from pathlib import Path
 
 import pytest
@@ -88,22 +87,6 @@ def test_the_cats_score_as_the_table_says(recipes: Recipes) -> None:
     ]
 
     assert [[f"{float(cell):.3g}" for cell in cells[1:]] for cells in table(recipes.text, "ROUGE-L")] == seen
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_classifiers_of_the_table(root: Path, page: str) -> None:
-    """Accuracy with its standard error, and F1, from the counts beside them."""
-    rows = table((root / "docs" / page).read_text(encoding="utf-8"), "F1")
-    shown = []
-    for counts, _, _ in rows:
-        found, wrong, missed = map(int, re.findall(r"\d+", counts))
-        accuracy = 1 - (wrong + missed) / 856
-        stderr = sqrt(accuracy * (1 - accuracy) / 855)
-        f1 = 2 * found / (2 * found + wrong + missed)
-        shown.append([counts, f"{accuracy:.4f} ± {stderr:.4f}", f"{f1:.4f}"])
-
-    assert len(rows) == 5
-    assert rows == shown
 
 
 def table(text: str, last: str) -> list[list[str]]:

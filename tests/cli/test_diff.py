@@ -10,7 +10,6 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Language
-from simulator.report.tables import signed_points
 from simulator.report.worksheets import summary_sheet
 from tests.diff_runs import Key, a_result, grades_of, stored
 from tests.report.test_html import painted
@@ -85,27 +84,6 @@ def test_the_rules_for_red_are_the_later_runs(capsys: pytest.CaptureFixture[str]
 
     assert found["reds"]["still_red"] == 8
     assert [caution["kind"] for caution in found["cautions"]] == ["rules"]
-
-
-def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> None:
-    """Verdict, table, what turned; nobody is called and no markup of others gets through."""
-    before = a_result(grades_of([1.0] * 12), "1-before")
-    after = a_result(grades_of(TWELVE), "2-after")
-    conversation = after.conversations[0]
-    said = conversation.turns[0].model_copy(
-        update={"answer": conversation.turns[0].answer.model_copy(update={"text": "@all <b>"})}
-    )
-    conversations = (conversation.model_copy(update={"turns": (said,)}), *after.conversations[1:])
-    stored(before)
-    stored(after.model_copy(update={"conversations": conversations}))
-    diff(capsys, "1", "2", "--markdown", "diff.md", code=1)
-    text = Path("diff.md").read_text(encoding="utf-8")
-
-    assert text.startswith("## 前回との比較")
-    assert "**スコア 100 → 70。悪くなりました" in text
-    assert "| 総合 | 悪くなった | 100 | 70 | −30 |" in text
-    assert "@all" not in text
-    assert "<b>" not in text
 
 
 @pytest.mark.parametrize(
@@ -184,15 +162,6 @@ def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[s
         assert said in err
         assert "error" not in err
     assert Path("fixes.md").is_file()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.092, "+9.2"), (-0.03, "−3"), (0.0, "±0"), (-0.0004, "±0"), (None, "–"), (0.1, "+10")],
-)
-def test_differences_are_signed(value: float | None, text: str) -> None:
-    """On the scale to 100, without a sign where there is nothing."""
-    assert signed_points(value) == text
 
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:

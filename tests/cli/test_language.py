@@ -52,17 +52,6 @@ def test_errors_are_said_in_japanese(
 
 
 @pytest.mark.usefixtures("japanese")
-def test_a_run_is_announced_in_japanese(capsys: pytest.CaptureFixture[str]) -> None:
-    """All that is said before it, too; JSON stays what it is."""
-    assert main(["--limit", "1", "--json"]) == 0
-    out, err = capsys.readouterr()
-
-    assert "モデルの設定がないので" in err.splitlines()[0]
-    assert not re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", err.splitlines()[0])
-    assert out.startswith("{")
-
-
-@pytest.mark.usefixtures("japanese")
 @pytest.mark.parametrize("ours", OURS, ids=str)
 def test_a_bot_that_speaks_like_the_program_is_quoted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, ours: Message

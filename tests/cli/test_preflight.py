@@ -1,16 +1,13 @@
 """What is said before a run: who plays, and what it will take."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.cli.forecast import announce_cost, show_forecast
 from simulator.cli.preflight import announce
-from simulator.core.settings import Settings
 from simulator.core.types import Spending
 from simulator.runner.estimate import Forecast
-from simulator.runner.plan import read_plan
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -24,21 +21,6 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     out, err = capsys.readouterr()
     assert out == ""
     return err.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("offline", "begins"), [(True, "Offline as requested: "), (False, "No model configured: ")]
-)
-def test_stand_ins_are_told_from_models(
-    capsys: pytest.CaptureFixture[str], offline: bool, begins: str
-) -> None:
-    """One line: how much, which bot, and that no language model takes part."""
-    announce(Settings(offline=offline), a_stage(), PLAN)
-
-    assert said(capsys) == [
-        f"2 conversations, up to 3 turns each, bot: demo. {begins}"
-        "lexical stand-ins play customer and judges (no language model, no cost)."
-    ]
 
 
 def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,26 +62,3 @@ def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
     assert "customers" not in out
     assert "stay" not in out
     assert "Judge  m          1          1           0  0.10" in out
-
-
-RENAME = (
-    "is read as earlier answers of a bot, and ignored. If it holds the right answers: "
-    "--columns references=回答"
-)
-
-
-@pytest.mark.parametrize(
-    ("columns", "adapter", "ends"),
-    [
-        ("質問,回答", "demo", RENAME),
-        ("質問,回答", "recorded", ""),
-        ("質問,正しい回答", "demo", ""),
-    ],
-)
-def test_answers_that_nobody_uses_are_told(tmp_path: Path, columns: str, adapter: str, ends: str) -> None:
-    """An export of questions and answers does not lose its right answers in silence."""
-    path, cells = tmp_path / "faq.csv", ["料金は?"] + ["5280円です"] * columns.count(",")
-    path.write_text(f"{columns}\n{','.join(cells)}\n", encoding="utf-8")
-    told = " ".join(map(str, read_plan(Settings(cases=str(path), adapter=adapter)).messages()))
-
-    assert told.endswith(ends) if ends else not told

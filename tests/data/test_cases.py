@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Facts, Message, Passage
 from simulator.data.cases import QUESTIONS, columns_of, read_cases, read_dataset
 from simulator.data.values import COLUMNS, field_of, normalised
-from tests.case_files import as_csv, as_workbook, one, refusal, saved
+from tests.case_files import as_csv, one, refusal, saved
 from tests.paths import ROOT
 from tests.properties import examples
 
@@ -91,28 +90,6 @@ def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: st
 
     assert read_cases(saved(tmp_path, text)) == cases
     assert columns_of(tmp_path / "cases.csv").unused == ()
-
-
-@given(cases=CASES)
-@SAME_FOLDER
-def test_yaml_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
-    """A case written as YAML is read back as it was, in a list or below `cases`."""
-    values = [case.model_dump(mode="json") for case in cases]
-    listed = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
-
-    assert read_cases(saved(tmp_path, listed, "a.yaml")) == cases
-    assert read_cases(saved(tmp_path, yaml.safe_dump({"cases": values}), "b.yml")) == cases
-
-
-@given(cases=CASES)
-@SAME_FOLDER
-def test_workbook_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
-    """A case written into an Excel file, with its lists as JSON, is read back as it was."""
-    rows = [as_cells(case) for case in cases]
-    path = as_workbook(tmp_path / "a.xlsx", {"S": [list(rows[0]), *(list(row.values()) for row in rows)]})
-
-    assert read_cases(path) == cases
-    assert columns_of(path).unused == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp932", "utf-16"])

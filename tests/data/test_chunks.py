@@ -19,14 +19,6 @@ def letters(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def test_short_document_is_one_passage() -> None:
-    """A short file is a single passage, as it is written."""
-    text = "# 料金\n\n月額4,180円です。\n\n## 支払い\n\n口座振替です。"
-
-    assert list(chunks(text_document(text + "\n"))) == [text]
-    assert list(chunks(text_document(""))) == []
-
-
 def test_long_document_is_cut_at_headings() -> None:
     """Sections stay whole while they fit, and each passage begins with the document's title."""
     text = "# 案内\n\n" + "\n\n".join(f"## 第{number}章\n\n{'これは説明です。' * 40}" for number in (1, 2, 3))

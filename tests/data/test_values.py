@@ -260,15 +260,6 @@ def test_choices(tmp_path: Path) -> None:
         one(tmp_path, question="q", choices=["a"], answer=3)
 
 
-def test_classification_rows(tmp_path: Path) -> None:
-    """A text beside a label is a question; a text alone is a knowledge base."""
-    case = one(tmp_path, text="道で拾ったお金を交番に届けた", label=0)
-
-    assert (case.question, case.label) == ("道で拾ったお金を交番に届けた", "0")
-    with pytest.raises(CaseFileError, match="no question column"):
-        one(tmp_path, id="1", text="料金表")
-
-
 def test_recorded_contexts(tmp_path: Path) -> None:
     """Recorded passages are texts, or objects that hold one."""
     case = one(tmp_path, question="q", retrieved_contexts=["a|b", {"id": "1", "text": "c"}], response="r")

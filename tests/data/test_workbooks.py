@@ -82,14 +82,6 @@ def test_column_names_in_two_rows(tmp_path: Path) -> None:
     assert (case.id, case.question, case.references, case.answer) == ("a", "q", (("right",),), "said")
 
 
-@pytest.mark.parametrize("title", ["質問", "質問一覧", "question"])
-def test_a_title_is_no_header(tmp_path: Path, title: str) -> None:
-    """A row with several column names wins over a single word above it."""
-    path = grown(tmp_path, [[title], [], ["番号", "質問"], ["a", "料金は?"]])
-
-    assert [(case.id, case.question) for case in read_cases(path)] == [("a", "料金は?")]
-
-
 def test_formulas_give_their_stored_values(tmp_path: Path) -> None:
     """What Excel stored for a formula is read; without it the cell is named."""
     written = xlsxwriter.Workbook(str(tmp_path / "stored.xlsx"))

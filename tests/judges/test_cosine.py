@@ -7,7 +7,6 @@ import pytest
 from judges.cosine import cosine
 from judges.cosine_similarity import cosine_similarity
 from simulator.core.types import Answer, Case, GradingContext, Turn
-from simulator.text.embedding import hash_embed
 
 
 def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> GradingContext:
@@ -66,25 +65,6 @@ async def test_a_turn_without_a_reference_is_skipped(context: GradingContext) ->
     assert (score.state, score.raw, score.value) == ("skipped", None, None)
     assert score.reason == f"no reference for turn {context.turn.index}"
     assert embed.asked == []
-
-
-async def test_a_vector_of_zeros_is_near_nothing() -> None:
-    """What an embedding of marks alone may be."""
-
-    async def embed(texts: list[str]) -> list[list[float]]:
-        return [[0.0, 0.0] for _ in texts]
-
-    assert (await cosine(an_exhibit("富士山"), embed)).raw == 1
-
-
-async def test_the_stand_in_embedding_grades_plausibly() -> None:
-    """The same mountain is near, another one far."""
-
-    async def embed(texts: list[str]) -> list[list[float]]:
-        return hash_embed(texts)
-
-    assert ((await cosine(an_exhibit("富士山"), embed)).raw or 0) >= 4
-    assert ((await cosine(an_exhibit("富士山", answer="桜島です。"), embed)).raw or 0) <= 2
 
 
 @pytest.mark.parametrize(("value", "shown"), [(-0.5, 0.0), (0.25, 0.25), (0.9, 0.9)])

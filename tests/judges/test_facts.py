@@ -70,14 +70,6 @@ def test_what_the_bot_said_before_bears_nothing_out() -> None:
     assert facts(an_exhibit("9,800円です。", "料金表", earlier=(before,))).raw == 0
 
 
-def test_an_empty_retrieval_with_details_is_a_miss() -> None:
-    """The bot shows what it retrieves, and this time that was nothing."""
-    score = facts(an_exhibit("月額9,800円です。"))
-
-    assert (score.raw, score.severity) == (0, "major")
-    assert score.reason == "資料が一件も取り出されないまま書かれた記載：9,800円"
-
-
 @pytest.mark.parametrize(
     ("context", "reason"),
     [

@@ -46,15 +46,6 @@ async def test_the_gravest_broken_rule_decides() -> None:
     assert score.reason == "違反：refund「送料３，３００円を…お返し」、liability「原因は当社のミス」。why"
 
 
-async def test_rules_that_are_kept_are_one() -> None:
-    """Without a severity; words beside a rule that is kept are no breach."""
-    score = await judged(verdict("refund", "Kept", "送料"), verdict("human", "untested"))
-
-    assert (score.raw, score.severity, score.reason) == (1, None, "why")
-    assert verdicts_of(score) == {"refund": "kept", "liability": "untested", "human": "untested"}
-    assert score.detail["rules"][0]["quote"] == ""  # type: ignore[index, call-overload]
-
-
 @pytest.mark.parametrize(
     ("said", "dropped"),
     [

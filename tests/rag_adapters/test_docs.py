@@ -1,6 +1,5 @@
 """What the adapter guides show works as it stands there."""
 
-import asyncio
 import inspect
 import re
 import shlex
@@ -13,7 +12,6 @@ import pytest
 from rag_adapters import function
 from simulator import Query
 from simulator.core import shelves
-from simulator.runner.conversation import as_answer
 
 GUIDES = ("adapters.md", "adapters.ja.md")
 QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
@@ -65,16 +63,6 @@ SLIPS = {
     "error: bot.py, line 12: KeyError": "\n" * 10 + "def answer(question):\n    return {}['k']",
     "malformed: the bot answered with int": "def answer(question): return 3",
 }
-
-
-@pytest.mark.parametrize("guide", GUIDES)
-def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
-    """It takes its settings by name and converts them."""
-    Path("shop.py").write_text(blocks(root, guide, "python")[1], encoding="utf-8")
-    bot = asyncio.run(shelves.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
-    answer = as_answer(asyncio.run(bot(Query(text="?"))))
-
-    assert answer.passages[0].id == "east-1"
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -21,16 +21,6 @@ PASSAGES = [
 ]
 
 
-def test_sentences_of_japanese_markdown() -> None:
-    """Headings go, bullets lose their marks, and each line is cut at its full stops."""
-    assert sentences(TEXT) == [
-        ["光の解約は、毎月20日までに申し込みます。", "「解約」を押すと完了です！", "よろしいですか？"],
-        ["解約金は4,180円です。", "2年たつとかかりません。"],
-        ["機器は返却します"],
-        ["ONUを外します。"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

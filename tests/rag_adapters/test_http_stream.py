@@ -67,20 +67,6 @@ async def test_events_may_be_mere_text(server: StreamServer, stream: bytes, said
     assert (await asked(server, stream, answer="$")).text == said
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-async def test_passages_come_in_whichever_event(server: StreamServer, place: int) -> None:
-    """First, last or in between; an event that repeats them adds nothing."""
-    events = [pieces("a"), pieces("b")]
-    sources = [{"id": "1", "text": "料金表"}]
-    events.insert(place, event({"meta": {"sources": sources}}))
-    more = event({"meta": {"sources": [*sources, {"id": "2", "text": "約款"}]}})
-
-    answer = await asked(server, *events, more, passages="meta.sources[*]")
-
-    assert answer.text == "ab"
-    assert answer.passages == (Passage(id="1", text="料金表"), Passage(id="2", text="約款"))
-
-
 async def test_lines_of_json_are_a_stream_too(server: StreamServer) -> None:
     """One JSON value per line, whatever it is called."""
     server.content_type = "application/json"

@@ -26,15 +26,6 @@ def test_the_nearest_passage_comes_first(question: str, expected: str) -> None:
     assert 0 < scores[0] <= 1
 
 
-@pytest.mark.parametrize("question", ["", "😀", "ありえない語彙"])
-def test_a_question_about_nothing_finds_something_without_similarity(question: str) -> None:
-    """There is always an answer of the index; its score tells that it is none."""
-    found = build(PASSAGES).search(question, 10)
-
-    assert len(found) == 3
-    assert all((passage.score or 0.0) < 0.1 for passage in found)
-
-
 @pytest.mark.parametrize("count", [1, 500, 3000])
 def test_large_knowledge_stays_small(count: int) -> None:
     """A vector has fewer places the more passages there are: 3,000 passages take at most 25 MB."""

@@ -5,11 +5,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 
-from simulator.core.document import Cell, Report, Section, Table
 from simulator.core.types import Language, RedRules, Results, Spending
-from simulator.report.painters.console import paint as painted_on
 from simulator.report.tables import money, rules_text
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -18,8 +15,6 @@ from tests.report.views import paint
 from tests.sample_runs import JUDGES, hostile, rehearsed
 from tests.texts import said
 
-_LAST = Cell(text="a long last one", tone="alarm")
-_ROWS = (("a", "replay", ""), (Cell(text="b", tone="good"), "再生", _LAST))
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
 
 
@@ -37,21 +32,6 @@ def painted(results: Results, language: Language, target: float | None = 0.9, **
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Score, verdict, notes, table, cost, gravest turns, next steps."""
     compare(f"report_console_{language}.txt", painted(rehearsed(language), language))
-
-
-@pytest.mark.parametrize("colours", [False, True])
-def test_no_line_of_a_table_ends_in_blanks(colours: bool) -> None:
-    """A line ends with its last letter, whatever the last column holds, in colour or not."""
-    table = Table.of("notes", ("Run", "Note", "Where"), _ROWS, words=frozenset({1, 2}))
-    out = io.StringIO()
-    console = Console(
-        width=60, file=out, force_terminal=colours, color_system="standard" if colours else None
-    )
-    painted_on(Report("Runs", "en", (table,)), console)
-    lines = Text.from_ansi(out.getvalue()).plain.splitlines()
-
-    assert [line for line in lines if line.endswith(" ")] == []
-    assert lines[-4:-1] == ["Run  Note    Where", "a    replay", "b    再生    a long last one"]
 
 
 def test_what_a_bot_says_cannot_touch_the_terminal() -> None:
@@ -79,19 +59,6 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     out.flush()
 
     assert b"70 / 100" in raw.getvalue()
-
-
-def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
-    """A long name of an output's judge stays whole: columns that do not fit beside it follow below."""
-    name = Cell(text="path.gpt_similarity")
-    cells = tuple(Cell(text="0.5000 ± 0.1000") for _ in range(6))
-    columns = ("Metric", *(f"column {at}" for at in range(6)))
-    table = Table(name="metrics", title="", columns=columns, rows=((name, *cells),))
-    out = io.StringIO()
-    section = Section("outputs", "Outputs", (table,))
-    painted_on(Report("", "en", sections=(section,)), Console(width=100, file=out))
-
-    assert out.getvalue().count("path.gpt_similarity") == 2
 
 
 def test_money_and_rules_read_well() -> None:

@@ -105,17 +105,6 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     assert (last["found_cause"], last.get("rank", ""), last.get("gain", "")) == ("お客様役", "", "")
 
 
-def test_cards_lead_to_their_turns() -> None:
-    """Every link of the block is an id of the page, and the best fix has the longest bar."""
-    shown = page(report_context(rehearsed("ja")))
-    block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
-    links = re.findall(r'href="#([^"]+)"', block)
-
-    assert links
-    assert all(f'id="{link}"' in shown for link in links)
-    assert re.findall(r'rect width="([\d.]+)"', block)[0] == "100.0"
-
-
 def test_hostile_texts_stay_texts() -> None:
     """No tag, no control code, no markup, whoever said it."""
     known = report_context(hostile(EVIL))

@@ -1,16 +1,13 @@
 """What the team writes beside a fix stays there, in the workbook and in the sheet, from run to run."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from simulator.report.worksheets import worksheets
-from simulator.sheets import excel
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Worksheet
-from tests.excel import Person, read
 from tests.report.test_fixes import report_context
 from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
@@ -48,16 +45,3 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
     assert len(rows) == len(first.rows)
     assert {cells["run"] for cells in rows.values()} == {"run-2"}
     assert (rows[first.rows[0].key]["assignee"], rows[first.rows[0].key]["memo"]) == ("佐藤", "来週まで")
-
-
-def test_the_workbook_keeps_what_the_team_wrote(tmp_path: Path) -> None:
-    """Painted again, it has the team's words in the same rows."""
-    run_file = tmp_path / "run.sqlite"
-    first = excel.save([of_run("run-1")], run_file)
-    with Person(first) as person:
-        person.type(TAB, 2, "担当者", "佐藤")
-        person.type(TAB, 2, "対応状況", "対応中")
-    rows = read(excel.save([of_run("run-1")], run_file))["fixes"]
-
-    assert (rows[0].cells["assignee"], rows[0].cells["status"]) == ("佐藤", "doing")
-    assert "assignee" not in rows[1].cells

@@ -8,7 +8,6 @@ from simulator.core.types import RedRules
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered
 from tests.report.views import render
-from tests.sample_pages import full
 from tests.sample_runs import large, rehearsed
 
 
@@ -31,25 +30,6 @@ def map_of(*overall: float, limit: float = 0.7) -> str:
 def test_no_cell_is_named_that_does_not_stand_apart(overall: tuple[float, ...], named: bool) -> None:
     """The lowest of customers who are alike is lowest by chance, and one alone stands apart from nobody."""
     assert ('<p class="firstline">' in map_of(*overall)) == named
-
-
-def test_figures_that_read_the_same_are_equally_red() -> None:
-    """69.6 of 70 is not shown as 70, nor coloured as if it were."""
-    cells = re.findall(r'class="h(\d)(?: first)?"><a [^>]*>([^<]+)<', map_of(0.696, 0.7004, 0.5951, 0.6049))
-
-    # A score and the grade of the judge for each customer.
-    assert cells[1:8:2] == [("2", "▲69.6"), ("3", "70"), ("2", "▲60"), ("2", "▲60")]
-
-
-def test_the_lowest_score_is_marked_where_there_is_one() -> None:
-    """Grades of 1 to 5 are divided by 5; shares begin at 0."""
-    graded = full("en")
-    shares = [s.model_copy(update={"scale": (0, 1)}) for s in graded.scores]
-    page, without = (rendered(run, "en") for run in (graded, graded.model_copy(update={"scores": shares})))
-
-    assert "The lowest possible score is 20 (grades 1 to 5, divided by 5)." in page
-    assert ">min. 20</text>" in page
-    assert "lowest possible score" not in without
 
 
 def test_passages_have_their_titles_most_often_red_first() -> None:

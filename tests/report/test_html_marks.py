@@ -49,14 +49,6 @@ def test_flaws_are_numbered_as_they_appear() -> None:
     assert all(span.ends for span in spans if span.flaw)
 
 
-def test_a_figure_within_a_claim_is_not_named_twice() -> None:
-    """A fact that stands in underlined words says nothing new."""
-    found = [claim("郵送は550円です"), Flaw("not_found", "facts", "550円")]
-
-    assert len(marked("郵送は550円です。", found)[1]) == 1
-    assert len(marked("郵送は550円です。", found[1:])[1]) == 1
-
-
 def test_only_what_is_not_supported_is_a_flaw() -> None:
     """Contradictions first; a score of another shape has none."""
     verdicts = [("a", "supported"), ("b", "not_found"), ("c", "contradicted"), ("", "not_found")]

@@ -155,37 +155,6 @@ def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) 
     assert known.judges["groundedness"].level == level
 
 
-def test_judges_that_only_compare_are_left_out_until_they_are_calibrated() -> None:
-    """Beside ROUGE it would be noise that nobody has compared it with people."""
-    results = rehearsed("ja")
-    renamed = [
-        s.model_copy(update={"judge": "rouge_l"}) if s.judge == "cosine" else s for s in results.scores
-    ]
-    results = results.model_copy(update={"scores": tuple(renamed)})
-    _, known = known_of(results, judges=("turn", "rouge_l"))
-    assert list(known.judges) == ["turn"]
-
-    judge_trust.save_calibration(a_calibration("rouge_l", rubric="cosine-1"))
-    _, known = known_of(results, judges=("turn", "rouge_l"))
-    assert list(known.judges) == ["turn", "rouge_l"]
-
-
-def test_a_model_of_the_panel_has_the_calibration_of_its_own_rubric() -> None:
-    """Its grades are filed under `turn@model`, its calibration under the judge."""
-    judge_trust.save_calibration(a_calibration("turn", rubric="turn-by-other"))
-    results = rehearsed("ja")
-    beside = [
-        s.model_copy(update={"judge": "turn@other", "rubric": "turn-by-other"})
-        for s in results.scores
-        if s.judge == "turn"
-    ]
-    results = results.model_copy(update={"scores": (*results.scores, *beside)})
-    _, known = known_of(results, judges=("turn", "turn@other"))
-
-    assert known.judges["turn"].calibration is None
-    assert known.judges["turn@other"].calibration
-
-
 def test_a_steady_judge_is_said_to_be_steady() -> None:
     """No alarm; another prompt or model, and what could not be graded, are said."""
     steady = DRIFTED.model_copy(update={"shift": 0.0, "drifted": False})

@@ -74,17 +74,6 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     assert [note.tone == "alarm" for note in found] == [True, True, True, True, False, False]
 
 
-def test_a_target_that_the_interval_does_not_support_is_said() -> None:
-    """On the scale to 100, as the rest of the page."""
-    summary = figures().model_copy(update={"interval": (0.51, 0.84)})
-    first, *_ = notes(summary, decide(summary, 0.65, 1), title)
-
-    assert (
-        said(first.text)
-        == "70 reaches the target 65, but the 95 % interval begins at 51: more questions would settle it."
-    )
-
-
 def test_mixed_rubrics_are_said() -> None:
     """A mean over grades of two rubrics is to be taken with care."""
     results = rehearsed("en")

@@ -10,7 +10,6 @@ from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
-from simulator.stats.review import SAMPLE_SIZE, blind_sample
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.report.views import context_of
@@ -120,16 +119,3 @@ def big(turns: int, red_every: int) -> Results:
         for n in range(turns)
     )  # fmt: skip
     return results.model_copy(update={"conversations": (conversation,), "scores": scores})
-
-
-@pytest.mark.parametrize(("red_every", "red"), [(2, 27), (1, 40), (50, 6)])
-def test_the_sample_is_two_thirds_red_where_it_can_be(red_every: int, red: int) -> None:
-    """Forty turns; with too few of one kind, the other fills the sample. Its shares are known."""
-    results = big(300, red_every)
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    sample = blind_sample(results, summary)
-
-    assert len(sample) == SAMPLE_SIZE
-    assert sum(drawn.stratum == "red" for drawn in sample) == red
-    assert {drawn.sampled for drawn in sample if drawn.stratum == "red"} == {red / summary.red}
-    assert blind_sample(results, summary) == sample

@@ -13,11 +13,9 @@ from simulator.cli.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Score, Usage
-from simulator.grading.judge import FunctionJudge, LexicalStandIn, ModelJudge
 from simulator.runner.context import RunContext
 from simulator.users.base import PersonaUser
-from simulator.users.offline import PhraseUser
-from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
+from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit
 from tests.servers.openai import OpenAIServer
 
 JUDGES = (*RUBRICS, "cosine")
@@ -27,48 +25,6 @@ AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
 def kinds(made: RunContext) -> list[type]:
     """What grades, in order."""
     return [type(judging) for judging in made.panel.judge_calls]
-
-
-async def test_without_a_model_stand_ins_play() -> None:
-    """Offline everything is lexical, and the run says so; relevance and fluency take a model."""
-    made = a_stage(judges=JUDGES)
-
-    assert made.offline
-    assert set(made.models().values()) == {"lexical"}
-    assert isinstance(made.user(a_talk()), PhraseUser)
-    assert kinds(made) == [LexicalStandIn] * 5 + [FunctionJudge]
-    assert made.offered([])["chat"] is None
-    scores = await made.panel.grade(an_exhibit())
-    graded = {name: "skipped" if name in ("relevance", "fluency") else "scored" for name in JUDGES}
-    assert {s.judge: s.state for s in scores} == graded
-
-
-def test_with_models_each_role_has_its_own() -> None:
-    """One call for all rubrics by default, one each when asked for; functions beside them."""
-    made = a_stage(AWAY, judges=JUDGES)
-    user = made.user(a_talk())
-
-    assert not made.offline
-    assert made.models() == {role: f"{role}-model" for role in ("user", "judge", "embed", "demo")}
-    assert isinstance(user, PersonaUser)
-    assert user.model.temperature == 0.7
-    assert kinds(made) == [ModelJudge, FunctionJudge]
-    assert kinds(a_stage(AWAY, judges=JUDGES, judging="separate")) == [ModelJudge] * 5 + [FunctionJudge]
-    assert kinds(a_stage(AWAY, judges=("fluency",))) == [ModelJudge]
-    assert kinds(a_stage(AWAY, judges=("cosine",))) == [FunctionJudge]
-    assert made.offered([])["chat"] is not None
-
-
-async def test_a_single_rubric_is_asked_in_its_own_words() -> None:
-    """`--judging combined` with one rubric is the same request as the rubric alone."""
-    async with OpenAIServer() as server, at(server) as model:
-        made = a_stage(server, judges=("fluency",), judge_temperature=0.2)
-        await made.panel.grade(an_exhibit())
-        await grader(model("judge"), ["fluency"], alone=True)(an_exhibit(), ())
-        await made.close(None)
-    one, other = server.requests
-
-    assert one.body == other.body
 
 
 async def test_small_models_are_asked_one_judge_at_a_time_in_the_short_form() -> None:

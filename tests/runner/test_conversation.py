@@ -101,15 +101,6 @@ async def test_a_customer_leaves_in_three_ways(way: str, ended: Ended) -> None:
     assert len(done.turns) == 1
 
 
-async def test_after_the_last_turn_only_the_leaving_is_asked() -> None:
-    """At the limit the customer is asked once more: it may still be content, and what it says is not sent."""
-    limit = await conversation(leaving(9, Utterance()), turns=2)
-    content = await conversation(leaving(2, Utterance(next="satisfied", reason="わかった")), turns=2)
-
-    assert (limit.ended, len(limit.turns), limit.closing) == (Ended.TURN_LIMIT, 2, "")
-    assert (content.ended, len(content.turns), content.reason) == (Ended.SATISFIED, 2, "わかった")
-
-
 async def test_two_failures_in_a_row_end_it() -> None:
     """One failure is survived; the second in a row is the bot's ending, with its message."""
     answers: Iterator[str | BotFailure] = iter(

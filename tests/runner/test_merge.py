@@ -192,14 +192,6 @@ def test_other_questions_are_refused(
     assert "questions" in capsys.readouterr().err
 
 
-def test_the_same_run_twice_counts_once(parts: list[str], tmp_path: Path) -> None:
-    """A copy of a shard adds nothing: no turn, no call."""
-    shutil.copytree(parts[0], tmp_path / "copy")
-
-    assert main(["merge", *parts, str(tmp_path / "copy"), "--runs", "merged", "--to", "json"]) in (0, 1)
-    assert report("merged") == report("whole")
-
-
 def test_two_different_tellings_are_refused(
     parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

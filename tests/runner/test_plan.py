@@ -36,14 +36,6 @@ def test_each_question_draws_its_persona() -> None:
     assert min(drawn.values()) >= len(plan) / 6
 
 
-def test_the_lot_does_not_depend_on_limit() -> None:
-    """The first five of many are the same conversations as five alone; another seed deals anew."""
-    assert ids(limit=5) == ids()[:5]
-    assert ids(language="all")[: len(ids())] == ids()
-    assert ids(seed=43) != ids()
-    assert ids(seed=42) == ids()
-
-
 def test_named_personas_ask_every_question() -> None:
     """Each persona with each question, question by question; `all` is the whole shelf, wherever it stands."""
     assert ids(persona=("calm", "angry"), limit=2) == [
@@ -63,26 +55,6 @@ def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
     assert ids(persona=("all", "./mine.toml"), limit=1)[-1] == "mine/fees-01-ja#1"
     with pytest.raises(InputError, match="--persona names two called 'angry': rename the file of one"):
         ids(persona=("angry", "./angry.toml"))
-
-
-def test_repeats_are_told_apart() -> None:
-    """Each repeat has an id of its own and follows its first."""
-    plan, *_ = read_plan(Settings(persona=("calm",), limit=2, repeats=3))
-
-    assert [(c.case.id, c.repeat) for c in plan] == [
-        (case, repeat) for case in ("fees-01-ja", "fees-02-ja") for repeat in (1, 2, 3)
-    ]
-    assert [c.id.partition("#")[2] for c in plan] == ["1", "2", "3"] * 2
-
-
-@pytest.mark.parametrize(
-    ("language", "expected"), [(None, {"ja"}), ("ja", {"ja"}), ("en", {"en"}), ("all", {"ja", "en"})]
-)
-def test_bundled_questions_are_japanese_unless_asked(language: str | None, expected: set[str]) -> None:
-    """--language picks among the bundled ones."""
-    plan, *_ = read_plan(Settings.model_validate({"language": language}))
-
-    assert {conversation.case.language for conversation in plan} == expected
 
 
 def test_a_file_of_ones_own_is_played_in_its_languages(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
-from simulator.runner.prompt_file import Prompt, describe_prompt, read_prompt, split_variant
+from simulator.runner.prompt_file import Prompt, describe_prompt, read_prompt
 from simulator.runner.prompts import PromptedBot, PromptRenderer, case_lookup, check_examples, row_check
 
 FULL = """
@@ -81,15 +81,6 @@ def test_a_row_is_filled_in() -> None:
     assert rendered.system == "判定者です。"
     assert rendered.user == "適切\n不適切\n文：B／適切\n\n文：C／適切\n\n文：やあです。（常連、$100）"
     assert rendered.choices == ("適切", "不適切")
-
-
-def test_the_language_of_the_row_decides() -> None:
-    """Labels and examples are those of the row's language; an only language serves all rows."""
-    english = ROW.model_copy(update={"language": "en", "question": "Hi"})
-    only = "version = 1\n[ja]\nuser = '質問：$question'"
-
-    assert PromptRenderer(prompt_of(FULL))(english).user.startswith("fine\nrude\nText: B / fine")
-    assert PromptRenderer(prompt_of(only))(english).user == "質問：Hi"
 
 
 def test_examples_are_the_same_for_all_rows_but_never_the_row_itself() -> None:
@@ -180,20 +171,6 @@ def test_the_hash_is_of_the_words() -> None:
     assert {prompt_of(FULL.replace("判定者", "係")).hash, prompt_of(FULL, shots=1).hash}.isdisjoint(
         {same.hash}
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("choose", ("choose", "")),
-        ("choose:expert", ("choose", "expert")),
-        ("./my.toml:a", ("./my.toml", "a")),
-        (r"C:\my.toml", (r"C:\my.toml", "")),
-    ],
-)
-def test_a_name_may_have_a_variant(name: str, parts: tuple[str, str]) -> None:
-    """The last colon parts it from the file, unless a path goes on behind it."""
-    assert split_variant(name) == parts
 
 
 @pytest.mark.parametrize(

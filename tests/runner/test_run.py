@@ -171,20 +171,6 @@ def denied(server: OpenAIServer, role: str) -> Callable[[Any], Any]:
     return reply
 
 
-async def test_a_bot_that_never_waits_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """Grades are given between its conversations, not heaped up until the last."""
-    heaped = 0
-
-    async def bot(query: Query) -> str:
-        nonlocal heaped
-        heaped = max(heaped, len(asyncio.all_tasks()))
-        return f"{query.text}ですね。"
-
-    await run(tmp_path, questions(300), bot=bot, concurrency=2, turns=1, judges=("fluency",))
-
-    assert heaped < 150  # they are counted beside the loop, which goes on meanwhile
-
-
 class Lagging(Quiet):
     """Counts the turns that are said and not graded yet."""
 

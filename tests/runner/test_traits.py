@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_adapters._limits import LimitedBot, Limits
-from simulator.core.types import Case, Query, Traits, traits_of
+from simulator.core.types import Case, Query
 from simulator.runner.conversation import ask
 from simulator.runner.masking import MaskedBot
 from simulator.runner.prompt_file import Prompt, read_prompt
@@ -66,14 +66,3 @@ async def test_a_bots_own_attributes_are_its_own(made: Callable[[], Any]) -> Non
         answer = await ask(rag, QUERY, 5)
         assert (answer.error, answer.text.startswith("in ")) == (None, True)
         assert answer.text != f"in {threading.current_thread().name}"
-
-
-def test_bots_of_this_program_have_traits() -> None:
-    """Also through what is laid around them."""
-    traits = Traits(takes=frozenset({"system"}))
-    bot = type("Ours", (), {"traits": traits, "__call__": lambda self, query: "a"})()
-
-    assert traits_of(MaskedBot(bot, None, 5)) is traits
-    assert traits_of(LimitedBot(bot, Limits(concurrency=2))).takes == traits.takes
-    assert traits_of(LimitedBot(bot, Limits(concurrency=2))).places is not None
-    assert traits_of(lambda query: "a") == Traits()

@@ -192,31 +192,6 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
         assert "確認: there is no column judge_is" in (str(note.text) for note in team.edited().notes)
 
 
-def test_a_row_with_a_damaged_key_stays(team: Team) -> None:
-    """The run's own row is made anew, as is one that was deleted."""
-    team.report(review())
-    team.type(3, "コメント", "私見")
-    team.type(3, "キー", "うっかり")
-    team.delete_row(4, TITLE)
-    team.report(review())
-
-    found = {key: row.cells.get("comment") for key, row in rows(team).items()}
-    assert found == {"r1/a": None, "うっかり": "私見", "r1/b": None, "r1/c": None}
-
-
-def test_a_column_that_comes_later_has_its_first_values(team: Team) -> None:
-    """The team's, too, which are theirs from then on."""
-    whole = review(comment="下書き")
-    columns = tuple(column for column in whole.columns if column.key != "comment")
-    team.report(whole.model_copy(update={"columns": columns}))
-    team.report(whole)
-    assert [row.cells["comment"] for row in rows(team).values()] == ["下書き"] * 3
-
-    team.type(2, "コメント", "私見")
-    team.report(review(comment="別の下書き"))
-    assert [row.cells["comment"] for row in rows(team).values()] == ["私見", "下書き", "下書き"]
-
-
 def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:
     """It may have been thrown out: it is not asked again before somebody approves of it."""
     team.report(QUESTIONS)

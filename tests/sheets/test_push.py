@@ -6,11 +6,10 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
-from simulator.sheets.google_api import target
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import large
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, TITLE, at, cell, one_cell, pushed, review
+from tests.sheets_sink import KEY, TITLE, cell, one_cell, pushed, review
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 
@@ -96,42 +95,6 @@ def test_figures_are_mended_in_place(server: SheetsServer) -> None:
     assert (now["userEnteredValue"], now["note"]) == ({"stringValue": "▲ だめ"}, "新しい理由")
     assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
     assert pushed(one_cell("▲ だめ", note="新しい理由", mark="red")).writes == 0
-
-
-def test_longer_conversations_bring_columns(server: SheetsServer) -> None:
-    """A new column stands after its neighbour, with values for rows that were there."""
-    pushed(review())
-    server.person(KEY).type(TITLE, at(server, "r1/b", "comment"), "残る")
-    server.person(KEY).move_column(TITLE, "回答1", "点")
-    done = pushed(review(turns=2))
-    pushed(review("r2", turns=2))
-
-    assert server.person(KEY).rows(TITLE)[0] == [
-        "キー",
-        "質問",
-        "判定",
-        "コメント",
-        "確認日",
-        "回答1",
-        "回答2",
-        "点",
-    ]
-    assert server.person(KEY).read(TITLE, at(server, "r1/b", "assistant2")) == "回答2 r1/b"
-    assert server.person(KEY).read(TITLE, at(server, "r1/b", "comment")) == "残る"
-    assert done.cells == 3
-    assert cell(server, "D3").get("dataValidation") is None
-    assert pushed(review(turns=2)).writes == 0
-    assert pushed(review()).writes == 0, "a shorter run leaves the longer one's columns alone"
-
-
-def test_teams_share_a_spreadsheet(server: SheetsServer) -> None:
-    """A suffix keeps the worksheets of two bots apart; each is found again by its own."""
-    ours, theirs = target(KEY, "窓口 A"), target(KEY, " 窓口　B ")
-    assert pushed(review("r1"), to=ours).worksheets == ("確認 窓口 A",)
-    assert pushed(review("r2"), to=theirs).worksheets == ("確認 窓口 B",)
-
-    assert pushed(review("r3"), to=ours).worksheets == ()
-    assert [len(server.person(KEY).rows(f"確認 窓口 {x}")) for x in "AB"] == [7, 4]
 
 
 def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:

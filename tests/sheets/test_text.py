@@ -3,17 +3,13 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from simulator.core.types import Language
-from simulator.sheets.google_api import target
-from simulator.sheets.google_sheets import LONGEST, pull
-from simulator.sheets.merge import units, visible
+from simulator.sheets.google_sheets import LONGEST
+from simulator.sheets.merge import units
 from simulator.sheets.model import Row, SheetCell, Worksheet
-from tests.properties import examples
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, Counting, cell, one_cell, pushed
+from tests.sheets_sink import cell, one_cell, pushed
 
 TECHNICAL = "技術情報"
 FORMULAS = (
@@ -54,13 +50,3 @@ def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, la
     assert f"{len(text) - len(kept.rstrip()):,}" in mark
     assert kept.rstrip().endswith(piece)
     assert pushed(one_cell(text), language=language).writes == 0
-
-
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.text(max_size=30))
-def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
-    """Pushed and pulled it is the same, but for blanks around it."""
-    pushed(one_cell(text))
-    rows = pull(target(KEY), ["technical"], client=Counting()).rows["technical"]
-
-    assert rows[0].cells.get("value", "") == visible(text).strip()

@@ -13,26 +13,7 @@ from simulator.text.evidence import (
     total_weight,
     unit_weight,
 )
-from simulator.text.segments import clauses, normalise, sentences, tokens
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("解約", ["解", "約"]),
-        ("ＩＰｖ６", ["ipv6"]),
-        ("E-205", ["e", "205"]),
-        ("1,000円", ["1000", "円"]),
-        ("３．５GB", ["3.5", "gb"]),
-        ("The fee's 5 yen.", ["the", "fee's", "5", "yen"]),
-        ("ﾙｰﾀｰ", ["ル", "ー", "タ", "ー"]),
-        ("、。！", []),
-        ("", []),
-    ],
-)
-def test_tokens_are_characters_in_japanese_and_words_elsewhere(text: str, expected: list[str]) -> None:
-    """CJK one by one, words and numbers whole, marks not at all."""
-    assert tokens(text) == expected
+from simulator.text.segments import clauses, normalise, sentences
 
 
 def test_normalised_text_is_plain_and_lower_case() -> None:
@@ -73,15 +54,6 @@ def test_endings_of_a_word_do_not_matter() -> None:
     assert {stem(word) for word in ("charge", "charges", "charged", "charging")} == {"charg"}
     assert stem("policies") == stem("policy")
     assert stem("stopped") == stem("stop")
-
-
-def test_units_are_tokens_and_neighbouring_pairs() -> None:
-    """Each is counted as often as it is there."""
-    units = content_units("解約の解約")
-
-    assert units["解"] == 2
-    assert units["解\t約"] == 2
-    assert units["の"] == 1
 
 
 def test_content_weighs_more_than_grammar() -> None:

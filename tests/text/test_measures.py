@@ -32,14 +32,6 @@ def test_values_lie_between_zero_and_one_whatever_the_width(measure: Measure, on
     assert measure(one, [unicodedata.normalize("NFKC", other)]).value == found.value
 
 
-@pytest.mark.parametrize("measure", [exact_match, token_f1, rouge_l])
-@settings(deadline=None)
-@given(one=LETTERS, other=LETTERS)
-def test_who_is_the_reference_makes_no_difference(measure: Measure, one: str, other: str) -> None:
-    """To exact match, F1 and ROUGE-L; METEOR and chrF weigh recall more."""
-    assert measure(one, [other]).value == measure(other, [one]).value
-
-
 @pytest.mark.parametrize("measure", [exact_match, contains, token_f1, rouge_l, chrf])
 @pytest.mark.parametrize("text", ["富士山です。", "ー", "The capital is Oslo.", "ＡＰＩキーが必要", "5"])
 def test_identical_texts_have_one(measure: Measure, text: str) -> None:

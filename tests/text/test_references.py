@@ -13,14 +13,6 @@ from tests.metric_references import COLLECTION, Row, collected, committed
 # What a computed row was rounded to.
 ROUNDED = 1e-6
 BLANK = tokenizer("blank").cut
-# Values of metrics that are not ours, by their name in the rows, and why.
-OUT = {
-    "METEOR": "METEOR 1.5 aligns by paraphrase tables and weighs function words: another metric",
-    "meteor_15_jar": "the same",
-    "mecab_unidic_lite": "another dictionary; only where the row lists its tokens",
-    "meteor_nltk_exact_only_mecab": "the judge pairs by stems, too",
-    "meteor_nltk_wordnet30": "in its place where NLTK finds WordNet 3.0",
-}
 
 Check = tuple[str, float, float, float]
 
@@ -122,22 +114,3 @@ def test_english_values_are_reproduced(rows: Mapping[str, list[Row]]) -> None:
 def test_japanese_values_are_reproduced(rows: Mapping[str, list[Row]]) -> None:
     """ROUGE by character and by given words; what rouge_score makes of Japanese."""
     assert wrong(japanese(rows["ja"])) == []
-
-
-def test_what_is_not_reproduced_is_known_by_name(rows: Mapping[str, list[Row]]) -> None:
-    """Every expected value is checked above or stands in OUT with its reason."""
-    checked = {
-        "published": {"f", "precision", "recall", "ROUGE_L_beta1_2"},
-        "en": {"meteor_nltk_exact_stem", "exact_match_squad"},
-        "ja": {"char", "rouge_score_default_tokenizer_rougeL_f", "exact_match_nfkc", "tokens_mecab"},
-    }
-    left = {
-        (name, row["id"].partition("/")[0])
-        for kind, several in rows.items()
-        for row in several
-        for name in row["expected"]
-        if name not in checked[kind] and not name.startswith("rouge")
-    }
-
-    assert {name for name, _ in left} == set(OUT)
-    assert {family for name, family in left if name == "METEOR"} == {"nltk", "nlg-eval"}

@@ -20,9 +20,8 @@ from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import quantities
-from simulator.text.segments import sentences
 from simulator.text.spelling import codes
-from simulator.text.typography import cut, straight, straight_pattern
+from simulator.text.typography import straight, straight_pattern
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
@@ -155,15 +154,6 @@ def test_long_vowels_and_ranges_stay() -> None:
 def test_a_long_dash_parts_an_address_from_the_words_around_it(text: str, wanted: list[str]) -> None:
     """Between figures it joins them, as a hyphen does."""
     assert [each.canonical for each in specifics_of(text)] == wanted
-
-
-def test_what_is_quoted_is_what_was_written() -> None:
-    """Pieces of a text keep the signs of the bot."""
-    said = "It isn’t free. It’s “300 yen” a month—at least."
-
-    assert list(sentences(said)) == ["It isn’t free.", "It’s “300 yen” a month—at least."]
-    assert claims(said, "en") == ("It isn’t free.", "It’s “300 yen” a month—at least.")
-    assert cut(re.compile("n't "), "It isn’t free") == ["It is", "free"]
 
 
 @pytest.mark.parametrize("pattern", ["don’t|can’t", "“[^“”]*”", "[–—―]x", r"a\–b", "[a’-]"])

@@ -28,7 +28,7 @@ from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import rehearse, second_attempts
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import Handling, Summary
-from simulator.stats.gate import as_json, decide
+from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
@@ -78,19 +78,6 @@ def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
     assert found.reddest[0].failure == "timeout"
     assert (judge.n, judge.failed, judge.excluded, judge.planned) == (2, 1, 1, 4)
     assert judge.n + judge.skipped + judge.failed + judge.excluded == judge.planned == found.turns
-
-
-@pytest.mark.parametrize("handling", ["keep", "exclude"])
-def test_json_tells_faults_figures_and_both_scores(handling: Handling) -> None:
-    """Beside what it told before."""
-    found = summary(spoilt_run(), handling)
-    told = as_json(found, decide(found, None, 0.05))["simulator"]
-
-    assert list(told)[:3] == ["guarded", "failed", "faults"]
-    assert (told["faults"], told["spoilt"], told["handling"]) == ({"invented": 2}, 1, handling)
-    assert (told["score_with_spoilt"], told["score_without_spoilt"]) == (0.7, 0.9)
-    assert told["figures"]["invented"] == {"value": 0.5, "n": 2, "of": 4, "goal": 0.02, "met": None}
-    assert told["lengths"]["ja"]["all"]["median"] == len(MADE_UP)
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -86,17 +86,6 @@ async def test_a_section_forged_in_a_case_stays_data(language: Language) -> None
     assert len(quoted.findall(rules)) == 4
 
 
-@pytest.mark.parametrize("way", ["satisfied", "gave_up", "handed_over"])
-async def test_leaving_is_part_of_the_reply(way: str) -> None:
-    """How and why the customer leaves is in the form; the closing words are theirs."""
-    utterance, requests = await said([line(" どうも。 ", way, "料金がわかった")])
-
-    assert (utterance.text, utterance.next, utterance.reason) == ("どうも。", way, "料金がわかった")
-    schema = requests[0]["response_format"]["json_schema"]["schema"]
-    assert list(schema["properties"]) == ["message", "next", "reason"]
-    assert schema["properties"]["next"]["enum"][0] == "stay"
-
-
 async def test_a_draft_that_breaks_a_rule_is_written_again_once() -> None:
     """The second request shows the draft and says what was wrong; the rule is kept with the line."""
     utterance, [_, second] = await said([line("かしこまりました。"), line("で、いくらですか。")])

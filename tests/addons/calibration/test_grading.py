@@ -1,6 +1,5 @@
 """Labelled answers before a judge."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Settings
 from simulator.grading.rubric import JudgeName
-from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     LabelFile,
@@ -19,7 +17,6 @@ from simulator.runner.labelled_answers import (
     read_labels,
     row_grades,
     sample_rows,
-    score_name,
 )
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
@@ -81,44 +78,9 @@ async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelF
         row_grades(graded, "scor")
 
 
-async def test_judges_that_share_a_call_share_it_here(
-    staged: Staged, file: LabelFile, server: OpenAIServer
-) -> None:
-    """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
-    together = staged(server, judges=("turn", "groundedness", "cosine"))
-    alone = staged(server, judges=("groundedness",))
-    both = [await grade_rows(context, "groundedness", file.rows[:2]) for context in (together, alone)]
-
-    assert both[0][0].score.rubric == together.panel.judge_calls[0].rubric_hash  # type: ignore[attr-defined]
-    assert both[0][0].score.rubric != both[1][0].score.rubric
-    assert server.counts == {"chat": 4}
-
-
 def test_a_calibration_grades_once() -> None:
     """Although rehearsal.toml has every run grade some turns twice."""
     assert judge_settings(Settings(retest=0.5), "turn", by_model=True).retest == 0
-
-
-def test_a_calibration_uses_the_judges_of_the_run() -> None:
-    """Its rubrics, because they are one prompt; with stand-ins or one by one each is on its own."""
-    usual = Settings()
-    together = judge_settings(usual, "groundedness", by_model=True).judges
-
-    assert together == ("turn", "relevance", "groundedness", "similarity", "fluency")
-    assert judge_settings(usual, "cosine", by_model=True).judges == (*together, "cosine")
-    assert judge_settings(usual, "groundedness", by_model=False).judges == ("groundedness",)
-    assert judge_settings(usual, "claims", by_model=True).judges == ("claims",)
-    separate = usual.model_copy(update={"judging": "separate"})
-    assert judge_settings(separate, "turn", by_model=True).judges == ("turn",)
-
-
-async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: OpenAIServer) -> None:
-    """Nothing more is asked once the money is gone."""
-    context = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
-    with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
-        await grade_rows(context, "groundedness", file.rows)
-
-    assert 0 < server.counts["chat"] < 36
 
 
 def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
@@ -128,17 +90,3 @@ def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
     assert first == again != other
     assert first == [row for row in file.rows if row in first]
     assert len(sample_rows(file.rows, 99, 1)) == len(sample_rows(file.rows, None, 1)) == 36
-
-
-def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
-    """As in a run."""
-    (tmp_path / "mine.py").write_text(
-        "from simulator import Score\n\n\ndef strict(exhibit):\n"
-        "    return Score(judge='', conversation='', turn=1, state='scored', value=1, raw=5)\n",
-        encoding="utf-8",
-    )
-    file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
-    context = a_stage(judges=("mine.py:strict",))
-    graded = asyncio.run(grade_rows(context, score_name(context, "mine.py:strict"), file.rows[:2]))
-
-    assert [each.score.raw for each in graded] == [5, 5]

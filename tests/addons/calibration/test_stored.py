@@ -13,7 +13,6 @@ from simulator.stats.judge_trust import (
     StoredBias,
     bias_for,
     calibration_for,
-    larger_calibration,
     save_bias,
     save_calibration,
 )
@@ -78,34 +77,6 @@ def test_one_of_another_prompt_or_model_replaces_none(tmp_path: Path) -> None:
             bias_for("turn", {rubric}, tmp_path),
         )
         assert [each and each.rubric for each in found] == [rubric, rubric]
-
-
-def test_files_of_earlier_versions_are_read_and_kept_up(tmp_path: Path) -> None:
-    """They had shorter names; the same judge, prompt and model take their place, others do not."""
-    old = a_calibration(n=300), a_bias()
-    for name, each in zip(("groundedness-faithfulness-shop.json", "bias-turn.json"), old, strict=True):
-        (tmp_path / name).write_text(each.model_dump_json(), encoding="utf-8")
-
-    assert (
-        calibration_for("groundedness", {"abc"}, folder=tmp_path),
-        bias_for("turn", {"abc"}, tmp_path),
-    ) == old
-    assert larger_calibration(a_calibration(), tmp_path) == tmp_path / "groundedness-faithfulness-shop.json"
-    assert larger_calibration(a_calibration(model="other"), tmp_path) is None
-    assert save_calibration(a_calibration(), tmp_path).name == "groundedness-faithfulness-shop.json"
-    assert save_bias(a_bias(), tmp_path) == tmp_path / "bias-turn.json"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_the_language_of_the_run_goes_first(tmp_path: Path) -> None:
-    """Then the larger one; what is no calibration vouches for nothing."""
-    save_calibration(a_calibration(), tmp_path)
-    save_calibration(a_calibration(dataset="big", n=900), tmp_path)
-    save_calibration(a_calibration(dataset="ja", n=30, language="ja"), tmp_path)
-    (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
-    found = [calibration_for("groundedness", {"abc"}, each, tmp_path) for each in ("ja", None)]
-
-    assert [each and each.dataset for each in found] == ["ja", "big"]
 
 
 def test_names_are_no_paths(tmp_path: Path) -> None:

@@ -71,15 +71,6 @@ def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
     assert not Path("metric_output_info.json").exists()
 
 
-def test_identical_answers_do_not_pull_meteor_down(suggest: Suggest) -> None:
-    """They pass at any threshold, so they count as the top of the scale."""
-    labelled({"山": True, "川": False}, times=20, reference="山")
-    code, out, _ = suggest("labels.jsonl", "--judges", "meteor", "--json")
-    (whole,) = [each for each in json.loads(out)["suggestions"] if each["domain"] is None]
-
-    assert (code, whole["threshold"], whole["right"], whole["wrong_passing"]) == (0, 1, 20, 0)
-
-
 def test_they_are_written_into_a_metric_file(suggest: Suggest) -> None:
     """Entries that say right or wrong, and those of other judges, stay as they are."""
     text = '{\n  "default": ["em", "rougeL"],\n  "x": [{"name": "gpt_similarity", "threshold": 1}]\n}\n'

@@ -32,18 +32,6 @@ def won(side: Verdict, times: int) -> list[Verdict]:
     return [side] * times
 
 
-def test_ties_count_half_and_failures_not_at_all() -> None:
-    """Two wins, a tie and a loss are five eighths; what failed is counted apart."""
-    result = figures(of("b", "b", "tie", "a", None, problem="no reply"))
-    duel = result.duels[0]
-
-    assert (duel.wins_a, duel.ties, duel.wins_b, duel.failed) == (1, 1, 2, 1)
-    assert duel.share.value == 0.625
-    assert duel.share.n == 4
-    assert (result.failed, result.problem) == (1, "no reply")
-    assert duel.lead == "level"
-
-
 def test_a_clear_lead_is_one_whose_interval_leaves_out_one_half() -> None:
     """Many questions, and nearly all of them the same way."""
     assert figures(of(*won("b", 18), "a", "tie")).duels[0].lead == "b"

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.addons.consistency import grade
 from simulator.addons.consistency.grade import (
@@ -15,14 +13,12 @@ from simulator.addons.consistency.grade import (
     Prompts,
     Questions,
     follow_ups,
-    query,
     verbatim,
     verdict_of,
 )
 from simulator.addons.consistency.plan import targets
 from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Message, Results, Turn
 from simulator.runner.conversation import grading_context
-from simulator.text.typography import straight
 from tests.sample_runs import rehearsed
 
 
@@ -123,14 +119,6 @@ def test_a_quote_counts_where_it_stands_in_the_text() -> None:
     assert verbatim("  ", text) == verbatim("「」", text) == ""
 
 
-@given(st.text(max_size=60), st.integers(0, 60), st.integers(0, 60))
-def test_any_part_of_a_text_is_found_in_it(text: str, one: int, other: int) -> None:
-    """What is copied is found, whatever signs it has."""
-    part = text[min(one, other) : max(one, other)].strip("\"'“”‘’「」『』 \n")
-
-    assert verbatim(part, text) or not straight(part).strip("\"'「」『』 ").strip()
-
-
 def test_a_contradiction_without_quotes_is_not_counted() -> None:
     """It is unproven; other verdicts lose only the quote."""
     invented = Comparison(reasoning="-", first_quote="無料です", later_quote="8,000円", verdict="contradicts")
@@ -171,18 +159,3 @@ def test_what_is_quoted_cannot_close_its_quotation(language: Language) -> None:
         assert sorted(opened) == sorted(set(closed) - {"answer-0000000000000000"})
         assert "$" not in text
         assert "verdict: consistent" not in re.sub(r"<(\w+-[0-9a-f]{16})>.*?</\1>", "", text, flags=re.DOTALL)
-
-
-def test_the_bot_hears_the_same_dialogue_in_a_session_of_its_own() -> None:
-    """All up to and with the examined answer, then the question."""
-    asked = query(target("一つ目です。", "二つ目です。"), "本当ですか。", 2)
-
-    assert asked.text == "本当ですか。"
-    assert [line.content for line in asked.history] == [
-        "もしもし",
-        "質問1",
-        "一つ目です。",
-        "質問2",
-        "二つ目です。",
-    ]
-    assert asked.session == "cross-examine/calm/a#1/2/2"

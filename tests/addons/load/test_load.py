@@ -3,16 +3,13 @@
 import itertools
 import json
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.addons.load.figures import (
-    LineTiming,
     Load,
-    LoadSession,
     as_json,
     load_of,
     load_sessions,
@@ -22,10 +19,9 @@ from simulator.addons.load.pace import Pace
 from simulator.addons.load.report import cautions, headline, section
 from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.types import Failure, Results, Run
+from simulator.core.types import Results
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
-from tests.run_helpers import a_case, a_talk, a_turn
 from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
@@ -203,51 +199,6 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     assert found.answers.longest >= 0.3
     assert found.answers.p50 < found.answers.longest
     assert "時間切れは待った 0.3 秒として数えています。" in [said(each, "ja") for each in cautions(found)]
-
-
-def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
-    """Customers who wait until another one leaves: the answer time stays, the time from schedule grows."""
-    found = of_lines([LineTiming(f"c{n}", 1, 0.1 * n, 1.0 * n, 1.0 * n + 1) for n in range(10)], customers=1)
-
-    assert found.answers is not None
-    assert found.scheduled is not None
-    assert found.queued is not None
-    assert found.answers.longest == pytest.approx(1.0)
-    assert found.scheduled.longest == pytest.approx(9 + 1 - 0.9)
-    assert found.queued.longest == pytest.approx(9 - 0.9)
-    assert found.most_in_flight == 1
-    assert found.throughput == pytest.approx(1.0)
-
-
-def test_a_refused_connection_is_not_quick() -> None:
-    """Failures are counted by kind; of these only timeouts have a time."""
-    asked = [LineTiming(f"c{n}", 1, 0.0, 0.0, 5.0 if n else 0.001) for n in range(3)]
-    found = of_lines(asked, customers=3, failed={"c0": "unreachable", "c1": "timeout"})
-
-    assert found.failures == {"unreachable": 1, "timeout": 1}
-    assert found.answers is not None
-    assert (found.answers.n, found.answers.p50) == (2, 5.0)
-
-
-def of_lines(asked: list[LineTiming], customers: int, failed: dict[str, str] | None = None) -> Load:
-    """The figures of a run that holds just these lines."""
-    conversations = []
-    for each in dict.fromkeys(line.conversation for line in asked):
-        turn = a_turn()
-        if kind := (failed or {}).get(each):
-            error = Failure(kind=kind, message="")
-            turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"error": error})})
-        conversations.append(a_talk(a_case(id=each), turn).model_copy(update={"id": each}))
-    session = LoadSession(customers=customers, asked=tuple(asked)).model_dump(mode="json")
-    results = Results(
-        run=Run(id="r", created=datetime(2026, 4, 1, tzinfo=UTC), settings={}, status="finished"),
-        planned=len(conversations),
-        conversations=tuple(conversations),
-        notes={"load": {"sittings": [session]}},
-    )
-    found = load_of(results, figures_of(results, Settings()))
-    assert found is not None
-    return found
 
 
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:

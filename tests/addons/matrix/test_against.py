@@ -30,25 +30,6 @@ def test_best_is_who_beats_every_other_beyond_chance() -> None:
     assert (found["b"].difference, found["b"].rows, found["b"].to) == (-1, 8, "a")
 
 
-def test_what_chance_explains_is_no_difference() -> None:
-    """The highest is only that; how many may be as good is counted."""
-    a, b = graded(1, 1, 1, 1, 1, 1, 0, 1), graded(1, 1, 1, 0, 1, 1, 1, 0)
-    found = against_best({"a": a, "b": b, "none": graded(*[0] * 8)})
-
-    assert (found["a"].verdict, found["a"].open) == ("highest", 1)
-    assert found["b"].verdict == "no_difference"
-    assert found["none"].verdict == "worse", "7 of 8 rows: 2 / 2^7, three times for three pairs, is 4.7 %"
-
-
-def test_rows_that_one_side_lacks_do_not_count() -> None:
-    """The mean is over the rows that a cell has; the comparison is over those that both have."""
-    a = graded(1, 1, 1, 1, 1, 1, 1, 1, np.nan)
-    b = graded(0, 0, 0, 0, 0, 0, 0, np.nan, 1)
-    found = against_best({"a": a, "b": b})
-
-    assert (found["b"].rows, found["b"].verdict) == (7, "worse")
-
-
 def test_other_rubrics_are_not_compared() -> None:
     """Grades of a judge that changed between two cells say nothing about the cells."""
     a, b = graded(*[1] * 9, rubrics=("new",)), graded(*[0] * 9, rubrics=("old",))

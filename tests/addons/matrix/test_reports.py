@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from rich.console import Console
 
-from simulator.addons.matrix.figures import DataFigures, MatrixFigures, as_json
+from simulator.addons.matrix.figures import DataFigures, MatrixFigures
 from simulator.addons.matrix.report import matrix_report, matrix_worksheets
 from simulator.core.types import Language
 from simulator.report.painters import console, html
@@ -112,19 +112,3 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
         "data",
     ]
     workbook(told)
-
-
-def test_json_has_every_cell() -> None:
-    """Figures 0..1 with 4 decimals, dollars with 6, and the best cell only where there is one."""
-    shown = as_json(compared())
-
-    assert (shown["complete"], shown["cells"]) == (
-        False,
-        {"finished": 4, "failed": 1, "begun": 1, "planned": 1},
-    )
-    assert [data["best"] for data in shown["data"]] == ["faq/strict/qwen3", None, None]
-    assert [data["sorted_by"] for data in shown["data"]] == [None, "f1", None]
-    first = shown["data"][0]["cells"][0]
-    assert (first["judges"]["exact_match"]["mean"], first["answers_usd"]) == (0.875, 0.000456)
-    assert first["judges"]["exact_match"]["against"]["verdict"] == "best"
-    assert shown["cost_usd"] == pytest.approx(0.0615)
