@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import argument, option, settings_of_run, takes
+from simulator.cli.options import argument, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.cli.report import REPORTING
-from simulator.cli.terminal import say
-from simulator.core.messages import _
 from simulator.core.settings import load_settings
 from simulator.runner.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
@@ -18,7 +16,6 @@ from simulator.storage.run_file import read_run
 def command(
     flags: dict[str, Any],
     parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),
-    force: bool = option("--force", "Merge runs that differ in more than their shard."),
 ) -> int:
     """Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.
 
@@ -27,8 +24,6 @@ def command(
     today = load_settings(flags)
     check_destinations(today)
     runs = Path(today.runs)
-    path, merged = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
-    for difference in merged.differences:
-        say(_("Merged although {difference}.", difference=difference))
+    path, stopped = merge([read_part(path) for path in find_parts(parts, runs)], runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
-    return publish(path, settings, merged.stopped, merged.resume_options)
+    return publish(path, settings, stopped)

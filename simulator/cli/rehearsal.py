@@ -154,10 +154,6 @@ def resume(settings: Settings) -> int | FinishedRun:
     path = find_run(str(settings.resume), Path(settings.runs))
     results = read_run(path)
     name = results.run.id
-    merged = feature("shard").merge_summary(results.notes)
-    if merged is not None and not merged.planned:  # it cannot know its conversations
-        msg = _("{run} lacks shard {missing}: run it, then merge again.", run=name, missing=merged.missing)
-        raise InputError(msg)
     if HARNESS_NOTE in results.notes and results.run.status != "finished":
         raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
     settings = _as_started(results.run, settings)

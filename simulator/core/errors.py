@@ -137,6 +137,7 @@ GONE: Mapping[str, Message] = {
     "write_task": _("data sets are graded by evaluate; a task of your own is a YAML file (docs/harness.md)"),
     "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
+    "force": _("runs with other settings are no parts of one run: hold the part again"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

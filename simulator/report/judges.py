@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.core.document import Fact, Facts, Line, Section, Text
-from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.messages import Message, _, ngettext
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, PASSED, Language, Results
@@ -24,7 +24,7 @@ from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import consistency_line
 from simulator.report.tables import replay_note, signed
 from simulator.runner.masking import masks_of
-from simulator.runner.merge import MergeSummary, merge_summary
+from simulator.runner.merge import MERGED_NOTE
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
@@ -87,8 +87,11 @@ def judge_trusts(
         notes.append(Line(_("Personal data is masked: {kinds}.", kinds=kinds), "soft"))
     elif masked is not None:
         notes.append(Line(_("Personal data would be masked; none was found."), "soft"))
-    if merged := merge_summary(results.notes):
-        notes.append(_merged_note(merged, results))
+    merged = results.notes.get(MERGED_NOTE)
+    if isinstance(merged, dict) and isinstance(runs := merged.get("runs"), list):
+        n = len(runs)
+        whole = ngettext("Put together from {n} run.", "Put together from {n} runs.", n=n)
+        notes.append(Line(whole, "soft"))
     if inconsistency := consistency_line(results):
         notes.append(Line(inconsistency, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
@@ -247,25 +250,6 @@ def drift_notes(drift: Drift) -> Iterator[Line]:
             judge=judge,
         )
         yield Line(failed, "soft")
-
-
-def _merged_note(merged: MergeSummary, results: Results) -> Line:
-    """That the run was merged of several; an alarm where shards are missing or the runs differ."""
-    n, alarms = len(merged.runs), []
-    # Where the plan holds the conversations of missing shards, nothing is missing once all have been resumed.
-    unfinished = any(conversation.ended is None for conversation in results.conversations)
-    if merged.missing and (unfinished or not merged.planned):
-        shards = ", ".join(merged.missing)
-        text = _("Shards {shards} are missing: their conversations are not in the score.", shards=shards)
-        alarms.append(text)
-    if merged.differences:
-        text = _(
-            "The runs that were merged (--force) differ: {differences:clauses}",
-            differences=merged.differences,
-        )
-        alarms.append(text)
-    whole = ngettext("Put together from {n} run.", "Put together from {n} runs.", n=n)
-    return Line(sentences(whole, *alarms), "alarm" if alarms else "soft")
 
 
 def _judge_of(drift: Drift) -> str:

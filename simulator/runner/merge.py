@@ -5,10 +5,8 @@ conversations stand in the whole plan, and a digest of that plan. So parts can b
 wherever they were held, and the merged run has the order, the figures and the gate of a run that one
 machine had held.
 
-A merge reads all parts, checks that they were held under the same conditions, decides for each conversation
-which part it is taken from, and copies rows from file to file. Where shards are missing, the whole plan is
-made again from the cases, so that `--resume` can hold what is missing; if they cannot be read, only the
-shards are named.
+A merge reads all parts, checks that none is missing and that they were held under the same conditions,
+decides for each conversation which part it is taken from, and copies rows from file to file.
 """
 
 import contextlib
@@ -24,12 +22,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.core.errors import InputError, RehearsalError, RunFileError, Said
+from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import Conversation, Results, Status, Value
-from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
@@ -89,48 +86,9 @@ def plan_digest(plan: Iterable[Conversation]) -> str:
     return digest.hexdigest()[:16]
 
 
-class MergeSummary(Value):
-    """The note of a merged run: the ids of its `runs`, and what is incomplete.
-
-    `missing` are those of its `shards` that no run has; if `planned`, their conversations are in the plan.
-    `unfinished` are runs that were interrupted, `differences` those that --force ignored.
-    """
-
-    runs: tuple[str, ...]
-    shards: int = 0
-    missing: tuple[str, ...] = ()
-    planned: bool = True
-    unfinished: tuple[str, ...] = ()
-    differences: tuple[Said, ...] = ()
-
-    @property
-    def stopped(self) -> Message | str | None:
-        """Why the merged run is incomplete, in one line; None if it is complete."""
-        missing = _("missing: shard {missing}", missing=", ".join(self.missing))
-        unfinished = _("not finished: {runs}", runs=", ".join(self.unfinished))
-        if self.missing and self.unfinished:
-            return _("{missing}; {unfinished}", missing=missing, unfinished=unfinished)
-        return missing if self.missing else unfinished if self.unfinished else None
-
-    @property
-    def resume_options(self) -> Message | str:
-        """The command-line options that complete it."""
-        if self.planned:
-            return "--resume {run}"
-        return _("--shard {shard} and the options of the others, then merge again", shard=self.missing[0])
-
-
-def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
-    """The summary in the notes of a merged run; None for any other run."""
-    try:
-        return MergeSummary.model_validate(notes[MERGED_NOTE]) if MERGED_NOTE in notes else None
-    except ValidationError:
-        return None
-
-
 @dataclass(frozen=True)
 class Part:
-    """One run to merge: the numbers of its `shards`, of `count` altogether; none of an undivided plan.
+    """One run to merge, and which `shard` of the plan it is; None for a whole run.
 
     By conversation, `places` are positions in the plan, and `contents` hashes of turns and grades, "" where
     nothing has begun. `plan` is the digest of the whole plan.
@@ -142,19 +100,12 @@ class Part:
     plan: str
     places: Mapping[str, int]
     contents: Mapping[str, str]
-    count: int
-    shards: frozenset[int]
+    shard: Shard | None
 
     @property
     def name(self) -> str:
         """The run's id, for messages."""
         return self.results.run.id
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether everything planned in it was done; shards missing from an earlier merge do not count."""
-        summary = merge_summary(self.results.notes)
-        return self.results.run.status == "finished" or (summary is not None and not summary.unfinished)
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -173,8 +124,6 @@ def read_part(path: Path) -> Part:
     results = read_run(path)
     first = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
     position = _position(results, path, len(first))
-    shard = read_shard(position.shard) if position else None
-    count, shards = (shard.parts, frozenset({shard.number})) if shard else _merged_shards(results)
     places = dict(
         zip((each.id for each in first), position.places if position else range(len(first)), strict=True)
     )
@@ -191,8 +140,7 @@ def read_part(path: Path) -> Part:
         plan=position.plan if position else plan_digest(first),
         places=places,
         contents=contents,
-        count=count,
-        shards=shards,
+        shard=read_shard(position.shard) if position else None,
     )
 
 
@@ -208,17 +156,6 @@ def _position(results: Results, path: Path, count: int) -> ShardPosition | None:
     raise RunFileError(
         _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
     )
-
-
-def _merged_shards(results: Results) -> tuple[int, frozenset[int]]:
-    """How many shards the plan of a merged run has, and which it contains; (0, none) for any other run."""
-    summary = merge_summary(results.notes)
-    if summary is None:
-        return 0, frozenset()
-    # A merged run whose plan is whole and which was resumed to its end has the missing shards as well.
-    resumed = results.run.status == "finished" and summary.planned
-    missing = set() if resumed else {read_shard(shard).number for shard in summary.missing}
-    return summary.shards, frozenset(range(1, summary.shards + 1)) - missing
 
 
 def _check_is_free(path: Path) -> None:
@@ -238,16 +175,22 @@ def _check_is_free(path: Path) -> None:
             raise RunFileError(msg) from None
 
 
-def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | str, ...]:
-    """The differences between the parts, for `force`; without it, raises InputError if there are any."""
-    differences = tuple(dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part)))
-    if differences and not force:  # a few are enough to see what was mixed up
-        msg = _(
-            "not parts of one run: {listed:clauses}. --force merges them with a note.",
-            listed=differences[:_LISTED],
-        )
-        raise InputError(msg)
-    return differences
+def check_agreement(parts: Sequence[Part]) -> None:
+    """Raises InputError where the parts differ, or where a shard is missing."""
+    if differences := list(
+        dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part))
+    ):
+        # A few are enough to see what was mixed up.
+        raise InputError(_("not parts of one run: {listed:clauses}.", listed=tuple(differences[:_LISTED])))
+    shards = [part.shard for part in parts if part.shard]
+    if shards and len(shards) == len(parts):  # else one of them is a whole run
+        present, count = {shard.number for shard in shards}, shards[0].parts
+        if missing := [Shard(n, count).text for n in range(1, count + 1) if n not in present]:
+            msg = _(
+                "missing: shard {missing}. Hold it with the options of the others, then merge again.",
+                missing=", ".join(missing),
+            )
+            raise InputError(msg)
 
 
 def _differences(one: Part, other: Part) -> Iterator[Message | str]:
@@ -266,13 +209,13 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
             )
     if one.plan != other.plan:
         yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
-    if one.count and other.count and one.count != other.count:
+    if one.shard and other.shard and one.shard.parts != other.shard.parts:
         yield _(
             "{one} is one of {shards} shards, {other} one of {others}",
             one=one.name,
-            shards=one.count,
+            shards=one.shard.parts,
             other=other.name,
-            others=other.count,
+            others=other.shard.parts,
         )
 
 
@@ -340,39 +283,30 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
         raise RunFileError(msg) from None
 
 
-def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> tuple[Path, MergeSummary]:
+def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
     """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
-    Returns its run file, and what of it is incomplete. Raises InputError if they are not parts of one run,
-    or if a conversation differs between two of them.
+    Returns its run file, and which parts were not finished, None where all were. Raises InputError if they
+    are not the parts of one run, or if a conversation differs between two of them.
     """
     # A run that is given twice was paid for once.
     parts = list({(part.name, *part.contents.items()): part for part in parts}.values())
-    forced = check_agreement(parts, force=force)
+    check_agreement(parts)
     owners = _owners(parts)
-    missing = _missing(parts)
-    whole = _whole_plan(parts[0]) if missing else None
-    summary = MergeSummary(
-        runs=tuple(part.name for part in parts),
-        shards=max(part.count for part in parts),
-        missing=missing,
-        planned=whole is not None or not missing,
-        unfinished=tuple(part.name for part in parts if not part.is_whole),
-        differences=forced,
-    )
-    status: Status = "interrupted" if missing or summary.unfinished else "finished"
-    with contextlib.closing(_create(parts, _ordered(parts, owners, whole), runs)) as file:
+    unfinished = [part.name for part in parts if part.results.run.status != "finished"]
+    status: Status = "interrupted" if unfinished else "finished"
+    with contextlib.closing(_create(parts, _ordered(parts, owners), runs)) as file:
         try:
             for number, part in enumerate(parts):
                 _copy_rows(file.path, part.path, [key for key, owner in owners.items() if owner == number])
             for key, value in merged_notes(part.results.notes for part in parts).items():
                 file.save_note(key, json.dumps(value, ensure_ascii=False))
-            file.save_note(MERGED_NOTE, summary.model_dump_json())
+            file.save_note(MERGED_NOTE, json.dumps({"runs": [part.name for part in parts]}))
             file.finish(status, sum(part.results.run.seconds for part in parts))
         except RehearsalError:
             shutil.rmtree(file.path.parent, ignore_errors=True)  # half a run is worth nothing
             raise
-    return file.path, summary
+    return file.path, _("not finished: {runs}", runs=", ".join(unfinished)) if unfinished else None
 
 
 def _owners(parts: Sequence[Part]) -> dict[str, int]:
@@ -394,38 +328,14 @@ def _owners(parts: Sequence[Part]) -> dict[str, int]:
     return owners
 
 
-def _missing(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The shards that no part has; none if one of the parts is a whole run."""
-    if not all(part.count for part in parts):
-        return ()
-    present = frozenset[int]().union(*(part.shards for part in parts))
-    count = parts[0].count
-    return tuple(Shard(number, count).text for number in range(1, count + 1) if number not in present)
+def _ordered(parts: Sequence[Part], owners: Mapping[str, int]) -> Iterator[Conversation]:
+    """The conversations in the order of the plan; second attempts come last."""
 
+    def order(name: str) -> tuple[bool, int]:
+        return name.endswith(AGAIN), parts[owners[name]].places[name]
 
-def _whole_plan(part: Part) -> Sequence[Conversation] | None:
-    """The plan that was divided; None if the cases can no longer be read, or have changed."""
-    try:
-        plan, *_ = read_plan(part.settings.model_copy(update={"shard": None}))
-    except RehearsalError:
-        return None
-    return plan if plan_digest(plan) == part.plan else None
-
-
-def _ordered(
-    parts: Sequence[Part], owners: Mapping[str, int], whole: Sequence[Conversation] | None
-) -> Iterator[Conversation]:
-    """The whole plan, or where it is not known what the parts have of it; second attempts come last."""
-    is_one_plan = len({part.plan for part in parts}) == 1
-
-    def order(name: str) -> tuple[bool, int, int]:
-        number = owners[name]
-        return name.endswith(AGAIN), 0 if is_one_plan else number, parts[number].places[name]
-
-    yield from whole or ()
     for name in sorted(owners, key=order):
-        if whole is None or name.endswith(AGAIN):
-            yield from parts[owners[name]].results.conversations.with_ids([name])
+        yield from parts[owners[name]].results.conversations.with_ids([name])
 
 
 def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> RunFile:

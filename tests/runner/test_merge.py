@@ -13,7 +13,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.settings import Shard, read_shard
 from simulator.core.types import Answer, Conversation
-from simulator.runner.merge import find_parts, merge_summary, merged_notes, read_part, shard_conversations
+from simulator.runner.merge import merged_notes, read_part, shard_conversations
 from simulator.storage.run_file import RunFile, add_note, find_run, read_run
 from tests.run_helpers import a_case
 
@@ -118,50 +118,17 @@ def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
     assert report("merged") == report("whole")
 
 
-def test_missing_shards_are_named_and_can_be_held(
-    parts: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 3; --resume holds what is missing, and the run is then the whole one."""
-    code = main(["merge", *parts[:2], parts[4], "--runs", "merged"])
-    said = capsys.readouterr().err
-
-    assert code == 3
-    assert "missing: shard 3/5, 4/5" in said
-    merged = read_run(find_run("latest", Path("merged")))
-    assert merged.run.status == "interrupted"
-    assert [conversation.case.id for conversation in merged.conversations if conversation.ended is None]
-    assert main(["--resume", "latest", "--runs", "merged", "--to", "json"]) in (0, 1)
-    assert report("merged") == report("whole")
-
-
-def test_a_missing_shard_can_be_merged_later(parts: list[str]) -> None:
-    """An incomplete merged run takes up the shards that it lacked."""
-    main(["merge", *parts[:3], "--runs", "merged"])
-    code = main(["merge", "merged", parts[3], parts[4], "--runs", "again", "--to", "json"])
-
-    assert code in (0, 1)
-    assert report("again") == report("whole")
-
-
-def test_without_the_questions_the_missing_are_only_named(
-    parts: list[str], world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Elsewhere the plan cannot be read: the shard has to be held, and --resume says so."""
-    files = [str(path) for path in find_parts(parts[1:], Path("runs"))]
-    monkeypatch.chdir(world / "part-1")
-    shutil.rmtree(world / "part-1" / "merged", ignore_errors=True)
-
-    assert main(["merge", *files, "--runs", "merged"]) == 3
-    assert "--shard 1/5" in capsys.readouterr().err
-    assert main(["--resume", "latest", "--runs", "merged"]) == 2
-    assert "lacks shard 1/5" in capsys.readouterr().err
-    shutil.rmtree("merged")
+def test_missing_shards_are_named(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2, and no run that lacks them."""
+    assert main(["merge", *parts[:2], parts[4], "--runs", "merged"]) == 2
+    assert "missing: shard 3/5, 4/5. Hold it" in capsys.readouterr().err
+    assert not Path("merged").exists()
 
 
 def test_other_settings_are_refused(
     parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line names what differs; --force merges with a note that is an alarm."""
+    """One line names what differs."""
     main([*OPTIONS, "--turns", "1", "--shard", "5/5", "--runs", str(tmp_path / "other")])
     capsys.readouterr()
     given = ["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]
@@ -171,10 +138,6 @@ def test_other_settings_are_refused(
     assert said.count("\n") == 1
     assert "turns is 2 in" in said
     assert not Path("merged").exists()
-    assert main([*given, "--force"]) in (0, 1)
-    merged = merge_summary(read_run(find_run("latest", Path("merged"))).notes)
-    assert merged is not None
-    assert "turns" in str(merged.differences[0])
 
 
 def test_other_questions_are_refused(
@@ -243,7 +206,7 @@ def test_a_run_that_is_being_written_is_refused(parts: list[str], capsys: pytest
     path = find_run("latest", Path(parts[0]))
     with path.with_name("run.lock").open(encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        assert read_part(path).shards == {1}
+        assert read_part(path).shard == Shard(1, 5)
     with path.with_name("run.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main(["merge", *parts, "--runs", "merged"]) == 2
