@@ -1,10 +1,6 @@
 """`--to`: files for other programs, and a function of one's own, from the command line."""
 
-import csv
-import io
-import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -48,23 +44,6 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     assert main(HELD) == 0
     capsys.readouterr()
     return find_run("latest", Path("runs")).parent
-
-
-def test_every_file_is_written_beside_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is named on stderr, readable by its owner only, and holds every turn."""
-    assert main(("report", "--to", "json,csv,junit,markdown")) == 0
-    said = capsys.readouterr().err
-    whole = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    rows = list(csv.DictReader(io.StringIO((folder / "report.csv").read_bytes().decode("utf-8-sig"))))
-
-    assert whole["schema"] == 1
-    assert len(whole["rows"]) == whole["turns"] == len(rows)
-    assert {"user", "answer", "scores", "red"} <= set(whole["rows"][0])
-    assert ElementTree.parse(folder / "junit.xml").getroot().tag == "testsuite"  # noqa: S314 - our own file
-    assert (folder / "report.md").read_text(encoding="utf-8").startswith("## ")
-    for name in ("report.json", "report.csv", "junit.xml", "report.md"):
-        assert str(folder / name) in said
-        assert (folder / name).stat().st_mode & 0o077 == 0
 
 
 def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

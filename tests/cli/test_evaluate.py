@@ -16,7 +16,6 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results
 from simulator.data.datasets import SkippedRows
 from simulator.storage.run_file import find_run, read_run
-from tests.servers.openai import serve
 
 Evaluate = Callable[..., tuple[int, str, str]]
 BOT = """
@@ -199,45 +198,6 @@ def cut_off(run: Path, *kept: Conversation) -> None:
         file.execute(
             """UPDATE about SET body = json_set(body, '$.status', 'interrupted') WHERE key = 'run'"""
         )
-
-
-@pytest.mark.parametrize("word", ["evaluate", "simulate"])
-def test_either_command_resumes_a_run(evaluate: Evaluate, word: str) -> None:
-    """What was asked is not asked again; the rest is, each row once, with the run's own judges."""
-    evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
-    run, whole = find_run("latest", Path("runs")), latest()
-    cut_off(run, *whole.conversations[:3])
-    code, _, err = evaluate(word, "--resume", "latest")
-    again = latest()
-
-    assert (code, again.run.status) == (0, "finished")
-    assert "1 row, bot: bot.py:answer." in err
-    assert [conversation.turns[0].answer.text for conversation in again.conversations] == [
-        "赤です",
-        "42",
-        "42",
-        "赤です",
-    ]
-    assert {conversation.ended for conversation in again.conversations} == {"turn_limit"}
-    assert len(again.scores) == 4
-
-
-def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an endpoint for every role, only judges and the demo bot are called, also in the forecast."""
-    name = rows(*({"id": str(n), "question": "送料はいくらですか", "language": "ja"} for n in range(3)))
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "sk-0123456789abcdef")
-        _, out, _ = evaluate("evaluate", name, "--adapter", "demo", "--dry-run", "--json")
-        foreseen = json.loads(out)
-        _, out, err = evaluate("evaluate", name, "--adapter", "demo", "--json")
-        shown = json.loads(out)
-
-    assert set(foreseen["forecast"]) == set(shown["calls"]) == {"judge", "demo"}
-    assert shown["calls"] == {"demo": 3, "judge": 3}
-    assert "Judges that fit the data (no references): turn, relevance, groundedness, fluency." in err
-    assert "Models: judge " in err
-    assert "user " not in err.partition("Models: ")[2].splitlines()[0]
 
 
 def test_a_data_set_is_needed(evaluate: Evaluate) -> None:

@@ -1,6 +1,5 @@
 """`grade RUN`: more judges on a finished run, from the command line."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +31,6 @@ def judges(results: Results) -> set[str]:
     return {score.judge for score in results.scores}
 
 
-def test_a_run_is_graded_by_more_judges(run: Results, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not a word of dialogue is added, earlier grades stay, and the report has both."""
-    assert main(("grade", "latest", "--offline", "--judges", "groundedness,cosine", "--json")) == 0
-    after, shown = now(), json.loads(capsys.readouterr().out)
-
-    assert judges(after) == {"turn", "fluency", "groundedness", "cosine"}
-    assert after.conversations == run.conversations
-    assert [s for s in after.scores if s.judge in judges(run)] == list(run.scores)
-    assert list(shown["judges"]) == ["turn", "fluency", "groundedness", "cosine"]
-    assert shown["judges"]["groundedness"]["planned"] == shown["turns"]
-
-
 def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that has graded is asked only where it failed; `--again` asks it for every turn."""
     turns = sum(len(conversation.turns) for conversation in run.conversations)
@@ -70,21 +57,3 @@ def test_a_refused_key_stops_at_once(
     assert "REHEARSAL_JUDGE_KEY" in said
     assert "python run.py grade 2" in said
     assert now().scores == run.scores
-
-
-def test_judges_of_ones_own_are_filed_under_their_names(
-    run: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A path or a function makes one column, not a second one that nobody filled."""
-    (tmp_path / "checks.py").write_text(
-        "from simulator import Score\n\n\n"
-        "def short(exhibit):\n"
-        "    kept = {'judge': '', 'conversation': '', 'turn': 1}\n"
-        "    return Score(**kept, state='scored', value=1, raw=1, scale=(0, 1))\n",
-        encoding="utf-8",
-    )
-    assert main(("grade", "latest", "--offline", "--judges", "checks.py:short", "--json")) == 0
-    shown = json.loads(capsys.readouterr().out)["judges"]
-
-    assert list(shown) == ["turn", "fluency", "short"]
-    assert shown["short"]["failed"] == 0

@@ -154,20 +154,6 @@ def test_the_figures_are_those_of_the_report() -> None:
         assert past.replay_of == replay_of(results.run)
 
 
-def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """And keeps none of the others from being shown."""
-    stored(a_result(grades_of([0.8]), "1-run"))
-    for name, content in (("0-broken", b"not a database"), ("3-empty", b"")):
-        Path("runs", name).mkdir()
-        Path("runs", name, "run.sqlite").write_bytes(content)
-
-    runs, unread = past_runs(Path("runs"))
-    assert [run.run for run in runs] == ["1-run"]
-    assert unread == ("0-broken", "3-empty")
-    assert main(["history"]) == 0
-    assert "0-broken" in capsys.readouterr().out
-
-
 def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     """By adapter and by case file; the page has the picture."""
     for day in range(6):

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.forecast import announce_cost, show_forecast
-from simulator.cli.preflight import announce
+from simulator.cli.forecast import show_forecast
 from simulator.core.types import Spending
 from simulator.runner.estimate import Forecast
-from tests.run_helpers import a_case, a_stage, a_talk
+from tests.run_helpers import a_case, a_talk
 from tests.servers.openai import OpenAIServer
 
 SERVER = OpenAIServer()  # never started: nothing is called
@@ -21,23 +20,6 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     out, err = capsys.readouterr()
     assert out == ""
     return err.splitlines()
-
-
-def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is paid: every model that takes part, and what they take at most."""
-    context = a_stage(SERVER, turns=1, **PRICED)
-    announce(context.settings, context, PLAN[:1])
-    announce_cost(context.settings, context, PLAN[:1])
-    first, second, third = said(capsys)
-
-    assert first == (
-        "1 conversation, up to 1 turn each, bot: demo."
-        " Models: Customer gpt-4.1-mini, Judge gpt-4.1, Embeddings embed-model, Demo bot gpt-4.1-mini."
-    )
-    assert second.startswith("At most 3 model calls, about ")
-    assert second.endswith(" USD.")
-    assert third.startswith("At least 3 model calls, about ")
-    assert third.endswith(" USD (there is no similar run to go by).")
 
 
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:

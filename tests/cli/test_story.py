@@ -59,18 +59,6 @@ def test_each_right_mend_is_proved(played: Story, name: str) -> None:
     assert not told["broken"]
 
 
-def test_a_mend_changes_what_it_should(played: Story) -> None:
-    """The article turns questions about repairs green, the prompt those without an answer."""
-    repaired = {turn["case"] for turn in played.told("v1-v2")["turned_green"]}
-    moved = [part["name"] for part in played.told("v1-v2")["tags"] if abs(part["difference"]) > 0.005]
-    declined = {turn["case"] for turn in played.told("v3-v5")["turned_green"]}
-
-    assert len(repaired) >= 6
-    assert all(case.startswith("repair-") for case in repaired)
-    assert len(moved) == 1
-    assert {f"none-{number}-{played.language}" for number in range(1, 11)} <= declined
-
-
 def test_what_breaks_another_case_is_caught(played: Story) -> None:
     """Too strict a prompt declines the child that swallowed ink: exit code 1, although the score rose."""
     told = played.told("v3-v4")

@@ -17,12 +17,18 @@ from simulator.core.errors import AccessDenied, BotFailure, MalformedReply, Mode
         ("x", ["calm", "angry"], "", "unknown persona 'x'. There are: angry, calm."),
         ("x", [], "", "unknown persona 'x'."),
         ("x", [], "Write one.", "unknown persona 'x'. Write one."),
+        (
+            "abc",
+            ["abc1", "abc2", "abc3", "abc4"],
+            "",
+            "unknown persona 'abc'. Did you mean abc4, abc3, abc2? There are: abc1, abc2, abc3, abc4.",
+        ),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_known(
     name: str, names: list[str], hint: str, message: str
 ) -> None:
-    """Near names first, then all there are, then what else can be done."""
+    """Three near names at most first, then all there are, then what else can be done."""
     assert str(UnknownName("persona", name, names, hint)) == message
 
 

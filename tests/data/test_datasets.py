@@ -8,7 +8,6 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.settings import Sample
 from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
@@ -151,17 +150,6 @@ def test_numbers_are_ids(tmp_path: Path) -> None:
     assert [str(row.why) for row in found.skipped.listed][1] == (
         "it has no id, and its number, 005, is the id on line 4; give it one."
     )
-
-
-def test_rows_by_lot_in_a_language(tmp_path: Path) -> None:
-    """The sample is of the rows in the language that is asked for."""
-    lines = [f'{{"id": "{n}", "question": "{"何" if n % 2 else "what"}"}}' for n in range(20)]
-    found = read_dataset(saved(tmp_path, "\n".join(lines), "a.jsonl"), DatasetRequest())
-
-    assert {case.language for case in found.rows("en", Sample(4))} == {"en"}
-    assert len(found.rows("en", Sample(4))) == 4
-    with pytest.raises(CaseFileError, match="leave out --language"):
-        read_dataset(saved(tmp_path, lines[0], "b.jsonl"), DatasetRequest()).rows("ja")
 
 
 def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:

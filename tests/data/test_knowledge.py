@@ -148,15 +148,6 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
     assert (passage.id, passage.text, passage.source) == ("doc_(general)_001", "長い" * 2000, "口座")
 
 
-def test_questions_and_answers(tmp_path: Path) -> None:
-    """A list of questions and answers gives passages with both; a row without an answer gives none."""
-    grown(tmp_path, faq_csv="番号,質問,回答\n001,解約は?,20日までです\n002,未定,\n")
-
-    (passage,) = read_knowledge(tmp_path)
-
-    assert (passage.id, passage.text, passage.source) == ("001", "解約は?\n20日までです", "faq.csv")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -50,42 +50,6 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     return command
 
 
-def test_every_view_tells_of_the_outputs(run: Any) -> None:
-    """Console, page, Markdown, workbook and JSON, aggregated and row by row; the verdict is the score."""
-    from openpyxl import load_workbook
-
-    saved()
-    code, out, err = run("--to", "json,markdown,xlsx", "--json")
-    shown, folder = json.loads(out), find_run("latest", Path("runs")).parent
-    outputs = shown["outputs"]
-    book = load_workbook(folder / "report.xlsx", read_only=True)
-    cells = [str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row if cell.value]
-    book.close()
-
-    assert (code, shown["score"], shown["red"]) == (0, 0.5, 2)
-    assert outputs["passed"] == {"share": 0.5, "interval": [0.15, 0.85], "right": 2, "of": 4}
-    assert (outputs["not_extracted"], outputs["extra"]) == ({"json": 1, "key": 1}, {"note": 1})
-    assert outputs["outputs"]["path"]["judges"]["rougeL"] == {
-        "mean": 0.3333, "stderr": 0.3333, "n": 3, "planned": 3, "failed": 0, "skipped": 0, "not_extracted": 2,
-        "threshold": 0.8, "passed": {"share": 0.3333, "interval": [0.0615, 0.7923], "right": 1, "of": 3},
-    }  # fmt: skip
-    assert shown["judges"]["path.meteor"]["mean"] == pytest.approx(0.1667)
-    assert shown["judges"]["limit.em"] | {"failed": 0, "skipped": 2} == shown["judges"]["limit.em"]
-    pages = [(folder / name).read_text("utf-8").replace("\\", "") for name in ("report.html", "report.md")]
-    for text in (err, *pages):
-        assert "出力別の結果" in text
-        assert "抽出不可" in text
-        assert "50.0%" in text
-    assert {"採点：path: ROUGE-L", "出力別の結果：出力ごとの指標：path.meteor (平均 ± 標準誤差)"} <= set(
-        cells
-    )
-    assert any("path: METEOR 0.5/1、path: ROUGE-L 1/1" in cell for cell in cells)
-    rows = {row["case"]: row for row in json.loads((folder / "report.json").read_text("utf-8"))["rows"]}
-    assert rows["b"]["scores"]["path.rougeL"]["detail"]["not_extracted"] == "key"
-    assert rows["a"]["scores"]["path.rougeL"]["detail"]["passed"] is True
-    assert "method.em：0（基準 1）" in rows["b"]["reason"]
-
-
 def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing is graded on resume, and nothing else."""
     saved()
@@ -102,21 +66,6 @@ def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFix
 
     assert before == {"method.em", "path.rougeL", "limit.em"}
     assert after == before | {"passed", "path.meteor"}
-
-
-def test_a_finished_run_is_held_against_other_thresholds(
-    run: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`grade --outputs --again`: no answer is asked for again."""
-    saved()
-    run()
-    Path("metrics.json").write_text(json.dumps({"default": [{"name": "rougeL", "threshold": 0}]}), "utf-8")
-    code = main(["grade", "latest", "--outputs", "metrics.json", "--again", "--json"])
-    shown = json.loads(capsys.readouterr().out)
-
-    assert code == 0
-    assert shown["outputs"]["outputs"]["path"]["judges"]["rougeL"]["threshold"] == 0
-    assert shown["outputs"]["passed"]["right"] == 2
 
 
 @pytest.mark.parametrize(

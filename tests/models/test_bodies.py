@@ -98,20 +98,6 @@ async def test_a_bomb_is_a_models_typed_failure(encoding: str, status: bytes) ->
     assert (met.value.failure.kind, len(server.requests)) == ("malformed", 1)
 
 
-@pytest.mark.parametrize("status", [b"200 OK", b"500 Internal Server Error"])
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_bomb_is_the_bots_failure(way: str, status: bytes) -> None:
-    """Whichever way it is asked."""
-    adapter, given = WAYS[way]
-    async with RawServer(bomb("gzip", status=status)) as server:
-        bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-        answer = await ask(bot, QUERY, 20)
-        await bot.aclose()
-
-    assert answer.error is not None
-    assert (answer.error.kind, answer.error.message) == ("malformed", TOO_LONG)
-
-
 async def test_neither_asks_for_more_than_it_counts() -> None:
     """Brotli and zstd make gigabytes of a few bytes: nobody is told that they are welcome."""
     async with RawServer(ok(b"{}")) as server, connected() as made:

@@ -164,3 +164,10 @@ def test_a_limit_that_is_none_is_told(value: str) -> None:
     """By the name of its variable."""
     with pytest.raises(InputError, match=r"REHEARSAL_USER_RPM .*whole number from 1"):
         endpoints(Settings(), {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": value})
+
+
+def test_one_request_a_minute_is_a_limit() -> None:
+    """The smallest there is."""
+    found = endpoints(Settings(), {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": "1"})["user"]
+    assert found is not None
+    assert found.rpm == 1

@@ -1,7 +1,5 @@
 """Models of other providers: LangChain's own client for one of them, spoken to over HTTP."""
 
-import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,35 +117,6 @@ async def test_a_chat_model_without_structured_replies_is_read_as_text(server: A
 
     assert (await playing.ask(ASKED, NextLine, str)).message == "はい"
     assert server.requests == []
-
-
-async def test_a_refused_call_keeps_no_tokens(server: AnthropicServer) -> None:
-    """What came to nothing is given back to the minute's tokens: the next call has room at once."""
-    playing = model(server, tpm=1000)
-    server.answer = lambda _: (400, [])
-    for _ in range(5):
-        with pytest.raises(ModelFailure):
-            await playing.say(ASKED)
-    server.answer = speaks
-
-    assert (await asyncio.wait_for(playing.say(ASKED), 5))[0] == "返金は5営業日です。"
-
-
-async def test_after_429_all_calls_to_the_model_wait(server: AnthropicServer) -> None:
-    """As long as the provider asks: nobody else runs into the same wall meanwhile."""
-    met = list[float]()
-
-    def refusing_once(request: dict[str, Any]) -> tuple[int, list[dict[str, Any]]]:
-        met.append(time.monotonic())
-        return (429, []) if len(met) == 1 else speaks(request)
-
-    server.answer, server.headers = refusing_once, {"retry-after": "0.3"}
-    connections = Connections(calls=1, timeout=5, cache=ResponseCache("off"), wait=wait_none())
-    others = [model(server, connections=connections) for _ in range(3)]
-    await asyncio.gather(*(each.say(ASKED) for each in others))
-
-    assert len(met) == 4
-    assert met[1] - met[0] >= 0.3
 
 
 async def test_an_answer_that_comes_drop_by_drop_is_late(server: AnthropicServer) -> None:

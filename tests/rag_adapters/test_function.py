@@ -169,31 +169,6 @@ async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -
     assert caught.value.failure.kind == kind
 
 
-@pytest.mark.parametrize("keyword", ["", "async "])
-@pytest.mark.parametrize(
-    ("statement", "kind", "said"),
-    [
-        ("return {}['key']", "error", "bot.py, line 3: KeyError: 'key'"),
-        ("return json.loads('{')", "error", "bot.py, line 3: JSONDecodeError: Expecting property name"),
-        ("raise TimeoutError('slow')", "timeout", "bot.py, line 3: TimeoutError: slow"),
-        ("raise SystemExit(3)", "error", "bot.py, line 3: SystemExit: 3"),
-        ("raise BotFailure('denied', 'no licence')", "denied", "no licence"),
-    ],
-)
-async def test_what_a_function_raises_is_told_with_its_line(
-    keyword: str, statement: str, kind: str, said: str
-) -> None:
-    """The line is the user's own, not the library's that it called."""
-    target = bot(
-        f"import json; from simulator import BotFailure\n{keyword}def f(question):\n    {statement}\n"
-    )
-    with pytest.raises(BotFailure) as caught:
-        await asked(f"{target}:f")
-
-    assert caught.value.failure.kind == kind
-    assert str(caught.value.failure.message).startswith(said)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [

@@ -146,17 +146,6 @@ async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tc
     assert said.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
 
 
-async def test_a_proxy_tunnels_what_is_encrypted(tmp_path: Path) -> None:
-    """It sees a host and a port; the certificate is the bot's."""
-    async with TlsBotServer(tmp_path) as server, ProxyServer() as proxy:
-        bot = connect(url=server.url, answer="data.reply", proxy=proxy.url, ca=str(server.ca))
-        answer = await bot(QUERY)
-        await bot.aclose()
-
-    assert answer.text
-    assert [line.split()[:2] for line in proxy.seen] == [["CONNECT", f"127.0.0.1:{server.port}"]]
-
-
 async def test_a_proxy_of_the_environment_can_be_left_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """proxy=none goes straight; otherwise HTTP_PROXY holds, but never for this machine."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

@@ -187,26 +187,6 @@ async def test_echoed_completions_tell_whole_labels() -> None:
     assert answer.logprobs["適切"] - answer.logprobs["苦情"] == pytest.approx(2 * 0.6931, abs=1e-3)
 
 
-async def test_scores_per_token_do_not_favour_short_labels() -> None:
-    """The sum is divided by the number of tokens, on request; English answers follow a space."""
-    async with OpenAIServer(echoes=True) as server:
-        whole = await asked(server, ("ab", "cdefgh"), completions=True)
-        per_token = await asked(server, ("ab", "cdefgh"), completions=True, per_token=True)
-
-    assert per_token.logprobs["ab"] == pytest.approx(whole.logprobs["ab"] / 2)
-    assert per_token.logprobs["cdefgh"] == pytest.approx(whole.logprobs["cdefgh"] / 6)
-
-
-async def test_completions_that_are_not_there() -> None:
-    """`likelihood` is refused; `auto` goes on in words."""
-    async with OpenAIServer(lambda _: "適切") as server:
-        with pytest.raises(InputError, match="tells no log-likelihoods"):
-            await asked(server, completions=True, choosing="likelihood")
-        answer = await asked(server, completions=True)
-
-    assert answer.text == "適切"
-
-
 HOSTILE_LOGPROBS = (
     "x",
     {"token_logprobs": 3},

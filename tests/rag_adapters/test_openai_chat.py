@@ -114,24 +114,6 @@ async def test_citations_become_passages(message: dict[str, Any], more: dict[str
     assert answer.passages == (PASSAGE,)
 
 
-async def test_streamed_citations_become_passages() -> None:
-    """They come with a chunk of their own, before the text."""
-    reply = chunks(
-        {"role": "assistant", "context": {"citations": [CITED]}}, {"content": "990"}, {"content": "円です。"}
-    )
-    async with OpenAIServer(lambda _: reply) as server:
-        answer = await asked(server, stream=True)
-
-    assert answer == Answer(text="990円です。", passages=(PASSAGE,))
-
-
-async def test_links_without_text_are_no_passages() -> None:
-    """What nobody can check an answer against is left out."""
-    reply = completion({"content": "a"}, citations=["https://a.example", {"url": "https://b.example"}])
-    async with OpenAIServer(lambda _: reply) as server:
-        assert (await asked(server)).passages == ()
-
-
 async def test_text_in_parts_and_refusals_are_answers() -> None:
     """Whatever reached the customer counts as said."""
     parts = completion({"content": [{"type": "text", "text": "月額"}, {"type": "text", "text": "990円"}]})

@@ -85,23 +85,6 @@ async def test_the_input_may_be_told(settings: dict[str, str], said: str) -> Non
     assert (await answer_of(source, QUERY, **settings)).text == said
 
 
-async def test_a_chain_of_prompt_model_and_parser_shows_what_it_retrieved() -> None:
-    """An answer that is a mere text still has its passages: the retriever was watched."""
-    source = """
-        prompt = ChatPromptTemplate.from_template("資料: {context}\\n質問: {question}")
-        asked = {"context": Shelf() | joined, "question": RunnablePassthrough()}
-        bot = asked | prompt | Echo() | StrOutputParser()
-    """
-
-    answer = await answer_of(source)
-
-    assert (
-        answer.text
-        == "1: Human: 資料".replace("Human: ", "") + ": マンションプランは月額4,180円です。\n質問: 料金は？"
-    )
-    assert answer.passages == (PRICES,)
-
-
 @pytest.mark.parametrize(
     "returned",
     [
@@ -169,16 +152,6 @@ async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, ret
     bot = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
 
     assert (await ask(bot, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
-
-
-@pytest.mark.parametrize(
-    "returned", ["'a'", "AIMessage('a')", "{'answer': 'a'}", "{'answer': 'a', 'sources': 3}"]
-)
-async def test_what_tells_nothing_of_passages_shows_none(returned: str) -> None:
-    """No field for them, or one of that name which holds something else: nobody knows."""
-    source = f"def f(question: str): return {returned}\nbot = RunnableLambda(f)"
-
-    assert await answer_of(source) == Answer(text="a", shows_passages=False)
 
 
 async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:

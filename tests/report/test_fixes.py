@@ -1,18 +1,15 @@
 """What to fix, as people see it: terminal, page, worksheet, Markdown."""
 
-import html
 import io
 import re
 
-import pytest
 from rich.console import Console
 
-from simulator.core.document import Report
 from simulator.core.types import Language, RedRules, Results
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements, improvements
 from simulator.report.context import ReportContext
-from simulator.report.fixes import fixes_report, fixes_section, lead_text
+from simulator.report.fixes import fixes_report
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
@@ -20,7 +17,6 @@ from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
 from tests.sample_runs import JUDGES, hostile, rehearsed
-from tests.texts import said
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
 
@@ -75,24 +71,6 @@ def row(known: ReportContext, at: int = 0) -> dict[str, str]:
     """A row of the worksheet, by column."""
     sheet = next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
     return {key: cell.text for key, cell in sheet.rows[at].cells.items()}
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
-    """On the terminal, in Markdown and on the page; no report has a gain then."""
-    known = report_context(rehearsed(language), language)
-    few = report_context(rehearsed(language), language, found(known).model_copy(update={"green": 3}))
-    forecast = said(lead_text(found(few)), language)
-    section = fixes_section(found(few), "run-1", few.titles)
-    assert section
-    summary = markdown(Report("", language, sections=(section,)))
-
-    for shown in (" ".join(printed(few, 200).split()), summary, html.unescape(page(few))):
-        assert forecast in shown.replace("\\", "")
-    for shown in (printed(few), summary, written(few)):
-        assert not re.search(r"\+\d+\.\d (?:点|points)", shown)
-    assert "gain" not in row(few)
-    assert "gain" in row(known)
 
 
 def test_faults_of_the_customer_stand_apart_everywhere() -> None:

@@ -174,16 +174,3 @@ def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:
 
     assert page.open == []
     assert "リハーサルの結果" in page.text
-
-
-def test_two_runs_stand_side_by_side() -> None:
-    """Which conversations turned red or green, by how much, and what was said in both."""
-    text = Page(compared("en")).text
-
-    assert "What changed" in text
-    assert "not enough data to say whether it got better or worse" in text
-    assert re.search(r"Overall\s+not enough data\s+70\s+69\s+−", text)
-    assert "✓ no longer red 1 conv." in text
-    assert "✓ no longer red · 53 → 100 (+46.7) · Angry" in text
-    assert "Pairs of the same question and customer: 6." in text
-    assert "Wilcoxon" in text

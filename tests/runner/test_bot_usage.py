@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
+from simulator.core.types import Answer, Results, Step, Turn, Usage
 from simulator.report.sections import bot_usage_section
 from simulator.stats.summary import bot_usage
-from simulator.storage import results as reading
-from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.run_file import find_run
 from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
@@ -78,24 +77,3 @@ def test_what_nobody_told_is_not_made_up() -> None:
     }
     assert shown is not None
     assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, cost unknown"
-
-
-def test_a_large_run_is_not_held_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its answers are read for their tokens alone, links of a chain included."""
-    usage = Usage(model="m", tokens_in=3, tokens_out=1)
-    base = a_result(grades_of([1.0] * 3), adapter="openai_chat", protocol="single_turn")
-    unplayed = {"turns": (), "ended": None}
-    plan = [conversation.model_copy(update=unplayed) for conversation in base.conversations]
-    file = RunFile.create(tmp_path / "run", base.run, plan, [])
-    first, second = plan[:2]
-    for conversation, answer in (
-        (first, Answer(text='"usage"', usage=usage)),
-        (second, Answer(text="!", steps=(Step(link="a", text="", usage=usage),) * 2)),
-    ):
-        file.save_utterance(conversation.id, 1, Utterance(text="?"))
-        file.save_answer(conversation.id, 1, answer)
-    file.close()
-    monkeypatch.setattr(reading, "MAX_LOADED", 0)
-    found = bot_usage(read_run(file.path))
-
-    assert (found["m"].calls, found["m"].tokens_in, found["m"].tokens_out) == (3, 9, 3)

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.types import Conversation, Results, Run
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import MEASURED, by_role, earlier_run, forecast, tokens
+from simulator.runner.estimate import by_role, earlier_run, forecast, tokens
 from simulator.runner.run import rehearse
 from simulator.storage.run_file import RunFile, run_ids
 from tests.run_helpers import Quiet, a_case, a_stage, a_talk, an_exhibit, echo
@@ -96,24 +96,6 @@ def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str)
     assert high.calls == len(groups)
     assert low.tokens_in <= 1.1 * sent  # very short texts
     assert sent <= high.tokens_in <= 2.5 * sent
-
-
-def test_a_part_of_a_large_plan_is_measured() -> None:
-    """Calls are exact all the same, and tokens those of the average conversation."""
-    context = a_stage(SERVER, judges=("turn", "cosine"))
-    plan = [
-        a_talk(
-            a_case(id=f"q{n}", question="質問です" * (1 + n % 2), references=(("正解",),) if n % 3 else ())
-        )
-        for n in range(10 * MEASURED)
-    ]
-    found = by_role(forecast(context, plan).high)
-    exact = [by_role(forecast(context, [each]).high) for each in plan]
-
-    for role, spent in found.items():
-        each = [one[role] for one in exact if role in one]
-        assert spent.calls == sum(one.calls for one in each)
-        assert spent.tokens_in == pytest.approx(sum(one.tokens_in for one in each), rel=0.01)
 
 
 # --- After an earlier run ---

@@ -13,15 +13,14 @@ from simulator.core import types
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results, Selection
 from simulator.report.context import ReportContext
-from simulator.report.files import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.gate import as_json, decide
+from simulator.stats.gate import decide
 from simulator.stats.summary import figures_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
-from tests.report.views import context_of, render
+from tests.report.views import context_of
 
 COUNT = 24
 Seen = TypeVar("Seen")
@@ -108,23 +107,6 @@ def test_what_is_asked_of_a_run_is_the_same(run: Path, monkeypatch: pytest.Monke
     held, large = both(run, monkeypatch, look)
 
     assert held == large
-
-
-def test_figures_and_reports_are_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Summary, page and flat rows of a run do not depend on how it is read."""
-
-    def look(results: Results) -> list[Any]:
-        known = told(results)
-        page = render(results, known.summary, known.gate, "ja")
-        shown = as_json(known.summary, known.gate, "x")
-        grades = [known.scores(c.id, turn.index) for c in results.conversations for turn in c.turns]
-        return [known.summary, page, shown, list(turn_rows(known)), grades]
-
-    held, large = both(run, monkeypatch, look)
-
-    assert held[0].reddest == large[0].reddest
-    assert held[0].interval == large[0].interval
-    assert held[1:] == large[1:]
 
 
 def test_worksheets_leave_out_what_nobody_reads(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

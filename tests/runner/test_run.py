@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simulator.core.settings import Settings
-from simulator.core.types import Bot, Conversation, Ended, GradingContext, Query, Results, Score
+from simulator.core.types import Bot, Conversation, Ended, Query, Results
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform, rehearse
@@ -169,36 +169,6 @@ def denied(server: OpenAIServer, role: str) -> Callable[[Any], Any]:
         return Reply(status=401) if request["model"] == f"{role}-model" else play(request)
 
     return reply
-
-
-class Lagging(Quiet):
-    """Counts the turns that are said and not graded yet."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open = self.most = 0
-
-    def turn(self, conversation: Conversation) -> None:
-        """One more."""
-        super().turn(conversation)
-        self.open += 1
-        self.most = max(self.most, self.open)
-
-    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
-        """One less."""
-        super().graded(context, scores)
-        self.open -= 1
-
-
-async def test_what_is_to_be_graded_does_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dialogues go before grades, but no conversation begins while too many turns wait for theirs."""
-    monkeypatch.setattr("simulator.runner.run.MAX_UNGRADED", 0)
-    progress = Lagging()
-    async with OpenAIServer(latency=0.001) as server:
-        results, why = await run(tmp_path, questions(15), server, progress=progress, calls=1, concurrency=1)
-
-    assert (why, progress.open, len(results.conversations)) == (None, 0, 15)
-    assert progress.most <= 2 + max(len(conversation.turns) for conversation in results.conversations)
 
 
 @pytest.mark.parametrize("role", ["user", "judge"])

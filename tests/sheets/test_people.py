@@ -11,7 +11,6 @@ from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
-from simulator.sheets.model import Row, SheetCell
 from tests.properties import examples
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
@@ -141,18 +140,6 @@ def test_a_copy_without_metadata_is_known_by_its_titles(server: SheetsServer) ->
     assert pushed(sheet).writes == 0
 
 
-def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
-    """A backup that people made in the same spreadsheet is never written to."""
-    filled(server)
-    book = server.robot().open_by_key(KEY)
-    book.worksheet(TITLE).duplicate(new_sheet_name="控え", insert_sheet_index=0)
-    before = server.person(KEY).rows("控え")
-    pushed(review("r2"))
-
-    assert server.person(KEY).rows("控え") == before
-    assert len(comments()) == 6
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("deed", DEEDS)
 def test_people_edit_during_a_push(
@@ -170,22 +157,6 @@ def test_people_edit_during_a_push(
         assert mari.read(TITLE, at(server, key, "question")) == wanted
     assert pushed(review("r2")).writes == 0
     assert not [n for n in pull(target(KEY), ["review"], client=Counting()).notes if n.about == "copy"]
-
-
-def test_first_values_of_a_new_column_reach_their_rows(server: SheetsServer) -> None:
-    """Also where people sort between the making of the column and the writing of its values."""
-    whole = review()
-    rows = tuple(
-        Row(key=row.key, cells={**row.cells, "comment": SheetCell(text=f"下書き {row.key}")})
-        for row in whole.rows
-    )
-    columns = tuple(column for column in whole.columns if column.key != "comment")
-    pushed(whole.model_copy(update={"columns": columns}))
-    mari = server.person(KEY)
-    client = Meddled(lambda: None, lambda: mari.sort(TITLE, "A2:I60", "A", descending=True))
-    pushed(whole.model_copy(update={"rows": rows}), by=client)
-
-    assert comments() == {f"r1/{key}": f"下書き r1/{key}" for key in "abc"}
 
 
 @pytest.mark.parametrize("after", [False, True])

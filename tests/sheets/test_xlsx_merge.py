@@ -212,18 +212,3 @@ def edit(path: Path, lot: random.Random, words: list[str]) -> None:
                 cell.value, cell.data_type = word, "s"
             if lot.random() < 0.2:
                 person.insert_column(tab, title, f"メモ{lot.random()}")
-
-
-def test_without_its_column_of_keys_nothing_of_a_worksheet_is_lost(run_file: Path) -> None:
-    """Rows that nobody can tell apart stay as added ones beside those of the report."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-        person.delete_column("確認", "キー")
-
-    found = read(excel.save(SHEETS, run_file))["review"]
-
-    assert [row.cells["comment"] for row in found if not row.key and "comment" in row.cells] == [
-        "資料にあります"
-    ]
-    assert len([row for row in found if row.key]) == len(SHEETS[1].rows)

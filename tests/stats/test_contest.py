@@ -16,12 +16,10 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
-from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Spending, Turn
-from simulator.report.row_sections import contest_section
+from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Turn
 from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from tests.paths import ROOT
 from tests.servers.openai import OpenAIServer, serve
-from tests.texts import said
 
 ROWS = 40
 RESULT = """***** Result *****
@@ -91,28 +89,6 @@ def test_what_could_not_be_graded_is_none() -> None:
         "gpt_fluency: 2 of 3 rows graded (timeout: no reply at all); the mean is of the others.",
     ]
     assert printed_result(contest_result(a_run({"relevance": [None]}))).endswith("total_score: None")
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_reports_have_it(language: Language) -> None:
-    """A section with the metrics and their cost, its total at the end; nothing of it in other runs."""
-    spent = {
-        "relevance": Spending(calls=40, tokens_in=1000, tokens_out=80, cost_usd=0.0026),
-        "claims": Spending(),
-    }
-    results = a_run(GRADES, language, judging=spent)
-    section = contest_section(results)
-    assert section
-    metrics, cost = section.tables
-
-    assert "18.050" in said(section.line, language)
-    assert [row[0].text for row in metrics.rows] == list(CONTEST_NAMES)
-    assert [row[0].text for row in cost.rows[:2]] == ["gpt_relevance", "claims"]
-    assert [cell.text for cell in cost.rows[0][1:]] == ["40", "1,000", "80", "0.0026"]
-    assert cost.rows[2][1].number == 40
-    assert section.figures["total_score"] == 18.05
-    plain = results.model_copy(update={"run": results.run.model_copy(update={"settings": {}})})
-    assert contest_section(plain) is None
 
 
 def test_who_grades() -> None:

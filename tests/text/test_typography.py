@@ -21,7 +21,7 @@ from simulator.text.entities import specifics_of
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import quantities
 from simulator.text.spelling import codes
-from simulator.text.typography import straight, straight_pattern
+from simulator.text.typography import straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
@@ -154,16 +154,6 @@ def test_long_vowels_and_ranges_stay() -> None:
 def test_a_long_dash_parts_an_address_from_the_words_around_it(text: str, wanted: list[str]) -> None:
     """Between figures it joins them, as a hyphen does."""
     assert [each.canonical for each in specifics_of(text)] == wanted
-
-
-@pytest.mark.parametrize("pattern", ["don’t|can’t", "“[^“”]*”", "[–—―]x", r"a\–b", "[a’-]"])
-def test_a_pattern_may_be_written_with_any_of_the_signs(pattern: str) -> None:
-    """A team's own patterns are read as texts are."""
-    found = re.compile(straight_pattern(pattern))
-
-    for text in ("don’t", "“so”", "–x", "a–b", "’"):
-        if re.search(pattern, text):
-            assert found.search(straight(text))
 
 
 def test_a_teams_pattern_with_a_curly_apostrophe_still_matches() -> None:

@@ -2,9 +2,7 @@
 
 import pytest
 
-from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Case, Facts, Failure, Persona, PersonaText, Turn, Utterance
-from simulator.users.guard import Guard
 from simulator.users.offline import PhraseUser, filled
 from tests.grading.test_lexical import (
     COMPLAINT,
@@ -151,19 +149,6 @@ def test_a_phrase_quotes_the_question(phrase: str, question: str, expected: str)
     assert filled(phrase, question) == expected
 
 
-@pytest.mark.parametrize("name", persona_names())
-@pytest.mark.parametrize("answer", [None, REFUSAL, UNRELATED])
-async def test_the_shelfs_personas_have_something_to_say(name: str, answer: str | None) -> None:
-    """Five turns long, and no line breaks the customer's own guard."""
-    user, said = PhraseUser(persona(name).model_copy(update={"patience": 9}), 42), [QUESTION]
-    for _ in range(5):
-        line = await user(a_case(), turns(*[answer] * len(said), said=tuple(said[1:])))
-
-        assert line.next == "stay"
-        assert Guard("ja").broken_rule(line.text, said) is None
-        said.append(line.text)
-
-
 FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
 ASKS_BACK = "恐れ入ります。入居されたのはいつでしょうか？"
 
@@ -179,14 +164,3 @@ async def test_a_desk_that_asks_back_is_told_the_fact_it_asks_for(
 
     assert (line.next, line.reason) == ("stay", "窓口に尋ねられた")
     assert line.text == ("だから、入居は4月です！" if phrases else "入居は4月です")
-
-
-async def test_no_fact_is_told_twice() -> None:
-    """When everything is told the customer goes on as with any answer."""
-    user, case = PhraseUser(a_persona(9), 1), a_case(facts=FACTS)
-    said: list[str] = []
-    while len(said) < 3:
-        said.append((await user(case, turns(*[ASKS_BACK] * (len(said) + 1), said=tuple(said)))).text)
-
-    assert said[:2] == ["入居は4月です", "支払いは口座振替です"]
-    assert said[2] in {filled(phrase, QUESTION) for phrase in PHRASES["pressing"]}

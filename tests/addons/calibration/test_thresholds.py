@@ -105,20 +105,6 @@ def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest)
     assert (of_n["right"], of_n["wrong"]) == (24, 0)
 
 
-def test_an_output_may_have_labels_of_its_own(suggest: Suggest) -> None:
-    """A label that is called like the output is what is right about it."""
-    answers = {json.dumps({"path": text}, ensure_ascii=False): True for text in (*RIGHT, *WRONG)}
-    labelled(answers, times=4, reference=json.dumps({"path": REFERENCE}, ensure_ascii=False))
-    rows = [json.loads(line) for line in Path("labels.jsonl").read_text("utf-8").splitlines()]
-    for row in rows:
-        row["labels"]["path"] = int(json.loads(row["answer"])["path"] in RIGHT)
-    Path("labels.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    Path("m.json").write_text('{"path": ["rougeL"]}', encoding="utf-8")
-    _, out, _ = suggest("labels.jsonl", "--write", "m.json", "--json")
-
-    assert [json.loads(out)["suggestions"][0][key] for key in ("right", "wrong")] == [12, 12]
-
-
 def test_a_reviewed_run_needs_no_label_file(suggest: Suggest, capsys: pytest.CaptureFixture[str]) -> None:
     """Blind grades from four of five on are right; the review of the red marks says the rest."""
     rows = [

@@ -105,16 +105,6 @@ def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.Capture
     assert "- 先の回答: 解約金は9,500円です。" in marked
 
 
-def test_consistency_alone_asks_nobody(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is written to the run, and the two languages of a question are compared."""
-    body = output(capsys, "--consistency-only")
-
-    assert "examined" not in body
-    assert [case["case"] for case in body["consistency"]["cases"]] == ["fee"]
-    assert body["consistency"]["share"] == 1.0
-    assert read_run(find_run("latest", Path("runs"))).notes == {}
-
-
 def test_red_answers_only_and_a_wrong_choice(capsys: pytest.CaptureFixture[str]) -> None:
     """--answers takes one of three words."""
     assert main(("cross-examine", "latest", "--offline", "--answers", "red")) == 0

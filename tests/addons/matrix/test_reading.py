@@ -125,16 +125,6 @@ def test_models_by_name_are_asked_at_an_endpoint() -> None:
     assert of(matrix, REHEARSAL_ADAPTER="bot.py:make")["faq/a"].settings.adapter == "bot.py:make"
 
 
-def test_flags_then_environment_then_the_matrix() -> None:
-    """A 0 is given, too; judges that nobody names are left to the data."""
-    matrix = read('judge_model = "file"\nmax_failed = 0.2\nseed = 7\n[matrix]\ncases = "faq.csv"')
-    [cell] = of(matrix, {"max_failed": 0, "judges": None}, REHEARSAL_JUDGE_MODEL="env").values()
-
-    assert (cell.settings.judge_model, cell.settings.max_failed, cell.settings.seed) == ("env", 0, 7)
-    assert "judges" not in cell.stored()
-    assert "judges" in of(matrix, {"judges": ["em"]})["faq"].stored()
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,7 +1,6 @@
 """A matrix as it is shown: terminal, Markdown, page, workbook and sheet say the same and run nothing."""
 
 import io
-import re
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +14,6 @@ from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
 from simulator.sheets.excel import paint
-from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -34,29 +32,6 @@ def workbook(told: MatrixFigures) -> openpyxl.Workbook:
     """The workbook as it is read back."""
     paint(matrix_worksheets(told), Path("report.xlsx"), {}, told.language)
     return openpyxl.load_workbook("report.xlsx")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_terminal_and_markdown(language: Language) -> None:
-    """Best cells only where chance does not explain it, failed and unfinished ones by name, sorted by F1."""
-    told = compared(language)
-
-    compare(f"matrix_console_{language}.txt", terminal(told))
-    compare(f"matrix_{language}.md", markdown(matrix_report(told)))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page(language: Language) -> None:
-    """A bar for each run of a data set that has figures, with its range; each run's own page is linked."""
-    page = html.page(matrix_report(compared(language, title="秋 & spring")))
-
-    assert page.count("<figure>") == 2
-    assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
-    assert re.search(r"<b>★ [\d.]+ \([\d.]+–[\d.]+\)</b>", page)
-    assert "秋 &amp; spring" in page
-    assert re.search(r'<tr><th scope="row" class="verdict good"><a [^>]*>strict × qwen3', page)
-    assert re.search(r'<tr><th scope="row" class="verdict bad">strct × qwen3</th>', page)
-    assert "<script" not in page
 
 
 def test_what_others_named_is_text_everywhere() -> None:

@@ -18,7 +18,7 @@ from simulator.sheets.questions import approved
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, at, column, letter, pushed, row_of, sheets_server
+from tests.sheets_sink import sheets_server
 
 YES = {"use": "yes", "approved": "yes"}
 
@@ -124,33 +124,6 @@ def planned(cases: str, **more: Any) -> dict[str, Case]:
     """The cases of a plan, by id."""
     plan, *_ = read_plan(Settings(cases=cases, persona=("calm",), **more))
     return {conversation.case.id: conversation.case for conversation in plan}
-
-
-def test_a_sheet_is_asked_without_naming_a_worksheet(
-    server: SheetsServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Rows that a lead types, in either language; the answers of the review; what is left out on stderr."""
-    pushed(*worksheets(report_context()))
-    mari, tab = server.person(KEY), "テスト質問"
-    mari.rename_header(tab, "質問", "お客様が聞きそうなこと")
-    mari.insert_columns(tab, "B")
-    mari.paste(tab, "C21", [["How much is shipping?", "550 yen", "Yes", "Either", "fees", "Yes", "Approved"]])
-    mari.paste(tab, "C22", [["下書き"]])
-    use = letter(column(server, "use", "questions"))
-    mari.type(tab, f"{use}{row_of(server, 'fees-01-ja', tab)}", "使用しない")
-    row = f"{report_context().results.run.id}/calm/cancel-03-ja#0/1"
-    mari.type("確認", at(server, row, "correct_answer"), "4,800円です")
-    mari.type("確認", at(server, row, "status"), "再テスト済み")
-    found = planned(f"sheet:{KEY}")
-    said = capsys.readouterr().err
-
-    assert "fees-01-ja" not in found
-    assert found["cancel-03-ja"].references == (("4,800円です",),)
-    [own] = [case for case in found.values() if case.id.startswith("q-")]
-    assert (own.question, own.references, own.language) == ("How much is shipping?", (("550 yen",),), "en")
-    assert "left out: 2 not in use (rows 2, 22)." in said
-    assert "the right answer of cancel-03-ja (run 20261121-090400-mixed-3f2a)" in said
-    assert planned(f"sheet:{KEY}#テスト質問") == found
 
 
 def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,30 +107,6 @@ def test_what_is_to_mend_is_one_line(run: Any, arguments: tuple[str, ...], said:
     assert not Path("labels.jsonl").exists()
 
 
-def test_two_reviewers_and_what_the_judge_missed(run: Any) -> None:
-    """How people agree with each other, and turns that were not red although people gave 2 or less."""
-    good = next(s for s in now().scores if (s.value or 0) >= 0.8)
-    rows: list[tuple[object, ...]] = [
-        (*row[:3], 1, "料金が逆です") if row[:2] == (good.conversation, good.turn) else row
-        for row in graded()
-    ]
-    second: list[tuple[object, ...]] = [
-        (talk, turn, "鈴木", grade, "") for talk, turn, _, grade, _ in rows[:5]
-    ]
-    file = written(rows + second)
-    shown = run("review", "latest", "--from", file, "--json").json["agreement"]
-    said = run("review").out
-
-    assert shown["reviewers"] == {"佐藤": len(rows), "鈴木": 5}
-    assert shown["between_reviewers"]["turns"] == 5
-    assert [(t["conversation"], t["turn"], t["human"]) for t in shown["missed"]["turns"]] == [
-        (good.conversation, good.turn, 1)
-    ]
-    assert "見逃したターン" in said
-    assert "料金が逆です" in said
-    assert "人どうし" in said
-
-
 def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
     """Each labelled answer is what the judge had before it, and reading them again adds nothing."""
     run("review", "latest", "--from", written(graded(-1)))
