@@ -18,7 +18,7 @@ from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import load_settings
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Score, Turn
-from simulator.grading.judge import FormFiller
+from simulator.grading.model_judge import FormFiller
 from simulator.grading.rubric import PromptFrame, load_form, read_rules
 from simulator.models import Models
 from simulator.models.pricing import Ledger

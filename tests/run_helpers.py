@@ -27,14 +27,15 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.grading.judge import ModelJudge
+from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import PromptFrame, Rubric
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
-from simulator.users.base import PersonaUser, UserPrompts
+from simulator.users.base import UserPrompts
+from simulator.users.persona import PersonaUser
 from tests.servers.openai import OpenAIServer
 
 RUBRICS = ("turn", "relevance", "groundedness", "similarity", "fluency")

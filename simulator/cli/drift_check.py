@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from simulator.addons.calibration.drift import MAX_ROWS, drift, frozen_sets
 from simulator.cli.terminal import say
 from simulator.core.messages import _
-from simulator.grading.judge import ModelJudge
+from simulator.grading.model_judge import ModelJudge
 from simulator.report.judges import drift_notes
 from simulator.runner.context import RunContext
 from simulator.runner.run import Preparation, no_preparation

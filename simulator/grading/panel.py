@@ -18,11 +18,9 @@ from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.data.files import read_text
 from simulator.grading.judge import (
     NO_RETEST,
-    FormFiller,
     FunctionJudge,
     JudgeCall,
     LexicalStandIn,
-    ModelJudge,
     Panel,
     Retest,
     counting,
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
 
 # What only some runs need, imported when their settings ask for it.
 FEATURES = {
+    "model": "simulator.grading.model_judge",
     "outputs": "simulator.grading.outputs",
     "lexical": "simulator.grading.lexical",
     "embedding": "simulator.text.embedding",
@@ -181,9 +180,9 @@ class Grading:
     ) -> list[JudgeCall]:
         alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
-        votes = self.settings.votes
+        votes, made = self.settings.votes, feature("model").ModelJudge
         return [
-            ModelJudge(group, self.frame, model, seed=seed, alone=alone, votes=votes, suffix=suffix)
+            made(group, self.frame, model, seed=seed, alone=alone, votes=votes, suffix=suffix)
             for group in groups
         ]
 
@@ -193,7 +192,7 @@ class Grading:
         embedder = self.models.role("embed", priority=GRADING)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
+            "fill": feature("model").FormFiller(self.load_form, self.frame, model, seed) if model else None,
             "tokenizer": self.settings.tokenizer,
             "labels": self.settings.labels,
             "rules": self.rules,
@@ -250,9 +249,9 @@ def _stand_in(name: str) -> Callable[..., Any] | None:
 
 def _asks_model(call: JudgeCall) -> bool:
     """Whether a call asks the judge's own model, and may say something else when it asks again."""
-    if isinstance(call, ModelJudge):
-        return not call.suffix
-    return isinstance(call, FunctionJudge) and call.arguments.get("fill") is not None
+    if isinstance(call, FunctionJudge):
+        return call.arguments.get("fill") is not None
+    return isinstance(call, feature("model").ModelJudge) and not call.suffix
 
 
 def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_base
 
-from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
@@ -26,6 +25,7 @@ from simulator.models.exchange import NoAnswer, http_client, is_transient, json_
 from simulator.models.limiter import REQUESTS, TOKENS, Limiter, Rates, RetryAfter, Window, wait_asked_for
 from simulator.models.patience import Notices, Patience
 from simulator.models.pricing import Ledger
+from simulator.models.reading import most_tokens, parse_reply, strict_schema
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -211,7 +211,7 @@ class Model:
         again: Callable[[str], str],
         *,
         seed: int | None = None,
-        read: Callable[[str, type[Reply]], Reply] = replies.parse_reply,
+        read: Callable[[str, type[Reply]], Reply] = parse_reply,
     ) -> Reply:
         """A structured reply. A malformed one is requested once more, with the message `again(problem)`.
 
@@ -306,7 +306,7 @@ class Model:
         """The limit of a reply: as it is set, else by its form; None for one without a form."""
         if reply_form is None:
             return None
-        return self.connections.max_tokens or replies.most_tokens(reply_form) * (LONGER if longer else 1)
+        return self.connections.max_tokens or most_tokens(reply_form) * (LONGER if longer else 1)
 
     def _body(
         self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None, most: int | None
@@ -319,7 +319,7 @@ class Model:
         if seed is not None:
             body["seed"] = seed
         if reply_form is not None and self._abilities.reply_format == "schema":
-            schema = {"name": "reply", "strict": True, "schema": replies.strict_schema(reply_form)}
+            schema = {"name": "reply", "strict": True, "schema": strict_schema(reply_form)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif reply_form is not None and self._abilities.reply_format == "json":
             body["response_format"] = {"type": "json_object"}

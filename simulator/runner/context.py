@@ -40,7 +40,7 @@ from simulator.models.pricing import Ledger
 from simulator.runner.conversation import ask_plainly
 from simulator.runner.plan import cases_of_plan, feature
 from simulator.storage.run_file import find_run, read_run
-from simulator.users.base import PersonaUser, UserPrompts
+from simulator.users.base import UserPrompts
 
 if TYPE_CHECKING:
     from simulator.models.client import Connections, Model
@@ -164,9 +164,10 @@ class RunContext:
         if model is None:
             return feature("offline").PhraseUser(persona, seed)  # type: ignore[no-any-return]
         greeting = self.greeting(conversation.case.language)
-        return PersonaUser(
+        made: User = feature("persona").PersonaUser(
             persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
         )
+        return made
 
     def _seed(self, conversation: Conversation) -> int:
         return stable_int(self.settings.seed, conversation.id)

@@ -46,7 +46,7 @@ from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
 from simulator.storage.run_file import RUN_FILE, read_run
 from simulator.storage.runs import read_newest
-from simulator.users.base import PersonaUser
+from simulator.users.persona import PersonaUser
 
 # Answers, passages and lines that do not exist yet are assumed to have at most this many characters.
 ANSWER = {"ja": 160, "en": 420}

@@ -22,7 +22,8 @@ from simulator.data.cases import read_cases
 from simulator.data.files import printable, quote, read_bytes
 from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
-from simulator.grading.judge import JudgeCall, LexicalStandIn, ModelJudge, Panel
+from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
+from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.runner.context import RunContext
 from simulator.text.typography import nfkc

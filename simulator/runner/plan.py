@@ -54,6 +54,7 @@ _LISTED = 3
 FEATURES = {
     "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
+    "persona": "simulator.users.persona",
     "prompt": "simulator.runner.prompts",
     "redact": "simulator.runner.masking",
     "script": "simulator.users.scripted",

@@ -1,12 +1,12 @@
-"""The customer as a model plays it: the prompts of a persona, the dialogue, and the guard's retry."""
+"""How any persona is played: the texts of personas/_user.toml, with the guard of each language."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from simulator.core import replies
-from simulator.core.errors import MalformedReply, ModelFailure, PromptError
-from simulator.core.messages import _, encodable
+from simulator.core.errors import PromptError
+from simulator.core.messages import _
 from simulator.core.replies import NextLine
 from simulator.core.templates import (
     LANGUAGES,
@@ -15,16 +15,10 @@ from simulator.core.templates import (
     quote,
     read_toml,
     render,
-    stable_int,
 )
-from simulator.core.types import Case, Language, Persona, Turn, Utterance
+from simulator.core.types import Language, Persona
 from simulator.users.guard import RULES, Guard
 
-if TYPE_CHECKING:
-    from simulator.models.client import Messages, Model
-
-
-Form = TypeVar("Form", bound=replies.Reply)
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
@@ -34,8 +28,6 @@ _VARIABLES: dict[str, set[str]] = {
     "retry": {"problem"},
     "again": {"problem"},
 }
-# Characters of an answer of the desk that the customer model reads.
-LONGEST_ANSWER = 4000
 
 
 class UserPrompts:
@@ -93,119 +85,6 @@ class UserPrompts:
     def fingerprint(self, persona: Persona) -> str:
         """A hash of every word that the customer model reads, except for the case."""
         return fingerprint(repr(self._tables), persona.model_dump_json())
-
-
-class PersonaUser:
-    """A model that plays one persona through one conversation."""
-
-    def __init__(
-        self, persona: Persona, prompts: UserPrompts, model: "Model", *, seed: int, turns: int, greeting: str
-    ) -> None:
-        """`turns` is the most there can be; `seed` belongs to this conversation."""
-        self.persona, self.prompts, self.model = persona, prompts, model
-        self.seed, self.turns, self.greeting = seed, turns, greeting
-
-    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The next line, or leaving. A draft that breaks the guard is asked for once more.
-
-        Raises ModelFailure if the second draft breaks it too. After the last turn only the leaving counts:
-        the words reach nobody.
-        """
-        messages = self.messages(case, turns)
-        broken: list[str] = []
-        for attempt in range(2):
-            line = await self.model.ask(
-                messages,
-                NextLine,
-                lambda problem: self.prompts.text(case.language, "again", problem=problem),
-                seed=stable_int(self.seed, len(turns), attempt),
-                read=read_line,
-            )
-            # A closing line is not checked: it is shown in the report, but the bot never reads it.
-            is_heard = line.next == "stay" and len(turns) < self.turns
-            rule = self._broken_rule(line.message, case, turns) if is_heard else None
-            if rule is None:
-                return Utterance(
-                    text=line.message.strip(),
-                    next=line.next,
-                    reason=line.reason.strip(),
-                    broken_rules=tuple(broken),
-                )
-            broken.append(rule)
-            problem = self.prompts.problem(case.language, rule)
-            messages = [
-                *messages,
-                {"role": "assistant", "content": line.message.strip() or "-"},
-                {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
-            ]
-        msg = _("the customer model broke the rule '{rule}' twice", rule=broken[-1])
-        raise ModelFailure("guard", msg, raw=line.message)
-
-    def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
-        """The guard's verdict, given all that this customer has said, was told and can know."""
-        guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
-        return guard.broken_rule(
-            text,
-            [
-                *(message.content for message in case.history if message.role == "user"),
-                case.question,
-                *(turn.meant for turn in turns),
-            ],
-            references=[answer for answers in case.references for answer in answers],
-            known=[
-                *(message.content for message in case.history),
-                *(turn.answer.text for turn in turns),
-                *(case.goal or "", *case.facts.knows, *voice.knows),
-            ],
-            norm=guard.norm(voice),
-        )
-
-    def messages(self, case: Case, turns: tuple[Turn, ...]) -> "Messages":
-        """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
-        voice = self.persona.speaks(case.language)
-        system = self.prompts.text(
-            case.language,
-            "system",
-            name=voice.name,
-            voice=voice.voice.strip(),
-            **self.prompts.about(
-                case.language,
-                (*voice.knows, *case.facts.knows),
-                (*voice.unknown, *case.facts.unknown),
-                case.question,
-                case.goal or case.question,
-            ),
-            turns_left=str(max(0, self.turns - len(turns))),
-            form=self.prompts.form(case.language),
-        )
-        messages: Messages = [{"role": "system", "content": system}]
-        messages.append({"role": "user", "content": self.greeting})
-        swapped = {"user": "assistant", "assistant": "user"}
-        messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
-        for turn in turns:
-            messages.append({"role": "assistant", "content": turn.meant})
-            answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
-            messages.append({"role": "user", "content": answer})
-        return messages
-
-
-def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
-    """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message."""
-    line = spoken(text, reply_form)
-    if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
-        return NextLine(message="", next="satisfied", reason="DONE")
-    return line
-
-
-def spoken(text: str, reply_form: type[Form]) -> Form:
-    """The filled-in form; a reply without JSON is taken as the customer's words, its `message`."""
-    try:
-        line = replies.parse_reply(text, reply_form)
-    except MalformedReply:
-        if "{" in text:
-            raise
-        line = reply_form.model_validate({"message": text.strip()})
-    return reply_form.model_validate(encodable(line.model_dump()))
 
 
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:

@@ -27,8 +27,8 @@ from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
-from simulator.users.base import spoken
 from simulator.users.guard import LONGEST, Guard, compiled
+from simulator.users.persona import spoken
 
 if TYPE_CHECKING:
     from simulator.models.client import Messages, Model

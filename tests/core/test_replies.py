@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from simulator.core import replies
 from simulator.core.errors import MalformedReply
 from simulator.core.replies import FIELD_KINDS, Described, skeleton
+from simulator.models.reading import parse_reply, strict_schema
 from tests.paths import FIXTURES
 from tests.properties import examples
 
@@ -50,7 +51,7 @@ GOOD = '{"reason": "ok", "grade": 4}'
 def outcome(text: str, form: type[BaseModel] = VERDICT) -> dict[str, Any] | None:
     """What was read, or None when it is malformed."""
     try:
-        return replies.parse_reply(text, form).model_dump()
+        return parse_reply(text, form).model_dump()
     except MalformedReply as malformed:
         told = malformed
     assert (told.raw, told.failure.kind) == (text, "malformed")
@@ -63,10 +64,10 @@ def test_mangled_replies_are_read_or_refused(row: dict[str, Any]) -> None:
     """Each reply of the corpus gives its value, or the problem that the model is told."""
     form = FORMS[row["form"]]
     if "value" in row:
-        assert replies.parse_reply(row["text"], form).model_dump() == row["value"]
+        assert parse_reply(row["text"], form).model_dump() == row["value"]
     else:
         with pytest.raises(MalformedReply) as met:
-            replies.parse_reply(row["text"], form)
+            parse_reply(row["text"], form)
         assert row["malformed"] in str(met.value)
         assert met.value.raw == row["text"]
 
@@ -218,8 +219,8 @@ def test_nothing_but_malformed_reply_is_raised(text: str, name: str) -> None:
 
 def test_the_schema_is_closed_and_everything_is_required() -> None:
     """Strict endpoints refuse open objects and optional keys; grades are five numbers, order is kept."""
-    schema = replies.strict_schema(COMBINED)
-    turn, line = schema["$defs"]["turn"], replies.strict_schema(replies.NextLine)
+    schema = strict_schema(COMBINED)
+    turn, line = schema["$defs"]["turn"], strict_schema(replies.NextLine)
 
     assert list(turn["properties"]) == turn["required"] == ["steps", "conclusion", "correctness", "overall"]
     assert turn["properties"]["overall"] == {"enum": [1, 2, 3, 4, 5], "type": "integer"}

@@ -9,13 +9,14 @@ from simulator.core import replies
 from simulator.core.errors import MalformedReply
 from simulator.core.replies import FIELD_KINDS, Claim, Statement, Usefulness
 from simulator.core.types import Answer, GradingContext, Passage
+from simulator.models.reading import parse_reply
 from tests.run_helpers import a_turn, an_exhibit
 
 
 def read(kind: str, value: Any) -> Any:
     """What a reply with this value in one field of that kind is read as."""
     form = replies.create_form("mine", {"it": FIELD_KINDS[kind].type})
-    return replies.parse_reply(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
+    return parse_reply(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
 
 
 def retrieved(*ids: str) -> GradingContext:

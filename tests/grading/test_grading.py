@@ -8,7 +8,8 @@ import pytest
 from simulator.core.errors import InputError, ModelFailure
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
-from simulator.grading.judge import FunctionJudge, ModelJudge, Panel
+from simulator.grading.judge import FunctionJudge, Panel
+from simulator.grading.model_judge import ModelJudge
 from simulator.grading.panel import read_list
 from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
 from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric

@@ -9,8 +9,8 @@ import pytest
 
 from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
-from simulator.grading.judge import ModelJudge
 from simulator.grading.lexical import LexicalJudge
+from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, Rubric
 from simulator.models.client import Model
 from tests.paths import FIXTURES

@@ -7,12 +7,13 @@ import pytest
 from tenacity import wait_none
 
 from simulator.core.errors import AccessDenied, MalformedReply
-from simulator.core.replies import create_form, most_tokens, parse_parts
+from simulator.core.replies import create_form
 from simulator.core.types import Score
-from simulator.grading.judge import ModelJudge
+from simulator.grading.model_judge import ModelJudge
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
+from simulator.models.reading import most_tokens, parse_parts
 from tests.run_helpers import RUBRICS, SAYS, an_exhibit, endpoint, frame, rubric
 from tests.servers.faults import Reply, error, script
 from tests.servers.openai import OpenAIServer

@@ -13,7 +13,7 @@ from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Passage, Turn
-from simulator.grading.judge import FormFiller
+from simulator.grading.model_judge import FormFiller
 from simulator.grading.rubric import (
     LONGEST_EARLIER,
     LONGEST_MATERIAL,

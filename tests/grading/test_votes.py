@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.core.types import Score
-from simulator.grading.judge import median_score
+from simulator.grading.model_judge import median_score
 
 
 def vote(grade: int | None, correctness: int = 4) -> Score:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import MalformedReply, ModelFailure
-from simulator.core.replies import most_tokens, strict_schema
 from simulator.core.types import Usage
 from simulator.grading.rubric import load_form
 from simulator.models.cache import ResponseCache
 from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.models.reading import most_tokens, strict_schema
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.openai import OpenAIServer, Reply, error, script
 

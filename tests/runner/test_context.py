@@ -14,7 +14,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Score, Usage
 from simulator.runner.context import RunContext
-from simulator.users.base import PersonaUser
+from simulator.users.persona import PersonaUser
 from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit
 from tests.servers.openai import OpenAIServer
 

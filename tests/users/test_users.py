@@ -11,7 +11,8 @@ from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, Pr
 from simulator.core.replies import NextLine
 from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Turn, Utterance
-from simulator.users.base import LONGEST_ANSWER, UserPrompts, read_line
+from simulator.users.base import UserPrompts
+from simulator.users.persona import LONGEST_ANSWER, read_line
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 

@@ -1,0 +1,292 @@
+"""A form as a model is asked for it, and reading its reply: strict if it can be, repaired if it must be."""
+
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from simulator.core.errors import MalformedReply
+from simulator.core.messages import encodable
+from simulator.core.replies import Model, Reply, as_key, under_keys
+
+# Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
+_THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
+_REASONING = re.compile(
+    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
+    re.DOTALL | re.IGNORECASE,
+)
+_REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
+# What stands for a space in a form: wide and zero-width ones, a byte order mark.
+_BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
+# Where an object, or a list of objects, may begin; a brace in a sentence does not.
+_OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
+# A whole reply that is the text of an object as JSON writes it within a string.
+_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
+# Strings by the mark that a form's keys begin with; and comments, which may hold marks.
+_COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
+_QUOTED = {
+    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
+}
+_MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
+_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
+_ESCAPES = {"\\'": "'", '"': '\\"', "\\x": "\\u00"}
+_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
+_TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
+_PYTHON = re.compile(r"\b(?:True|False|None)\b")
+_SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
+    "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
+)
+_CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
+_DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
+_MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}  # may be quoted
+
+
+@functools.lru_cache(maxsize=512)
+def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
+    """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
+
+    Made once per form, for every call of a run carries one; callers must not change it.
+    """
+    return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
+
+
+# Tokens that a reply may have: for what a model thinks or writes before the form; for a text, for a number
+# or a word, and for a text in an item of a list. And the items of a list.
+_BEFORE, _TEXT, _WORD, _ITEM_TEXT, _ITEMS = 2000, 300, 20, 60, 15
+
+
+@functools.lru_cache(maxsize=512)
+def most_tokens(reply_form: type[BaseModel]) -> int:
+    """More tokens than a reply in this form needs; what runs on for longer has lost its way."""
+    schema = strict_schema(reply_form)
+    return _BEFORE + _most(schema, schema.get("$defs", {}), _TEXT)
+
+
+def _most(node: Mapping[str, Any], forms: Mapping[str, Any], text: int) -> int:
+    if "$ref" in node:
+        node = forms[node["$ref"].rpartition("/")[2]]
+    if "properties" in node:
+        return sum(_WORD + _most(each, forms, text) for each in node["properties"].values())
+    if "anyOf" in node:
+        return max(_most(each, forms, text) for each in node["anyOf"])
+    if node.get("type") == "array":
+        return _ITEMS * _most(node["items"], forms, _ITEM_TEXT)
+    return text if node.get("type") == "string" and "enum" not in node else _WORD
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    closed = {key: _strict(value) for key, value in node.items() if key not in {"title", "default"}}
+    if "properties" in closed:
+        closed |= {"additionalProperties": False, "required": list(closed["properties"])}
+    return closed
+
+
+def parse_reply(text: str, reply_form: type[Model]) -> Model:
+    """The form in what a model wrote: the last complete object that fills it in, else the cut-off one.
+
+    What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
+    MalformedReply with one sentence that can be given back to the model.
+    """
+    objects, *rests = _objects(text)
+    value = _binding(objects, rests[-1], reply_form)
+    if isinstance(value, str):
+        raise MalformedReply("malformed", value, raw=text)
+    try:
+        return reply_form.model_validate(value)
+    except ValidationError as error:
+        raise MalformedReply("malformed", _problem(error), raw=text) from None
+
+
+def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
+    """Each part of a form of forms by itself: filled in, or why it is not.
+
+    What is off the scale, missing, no JSON or cut off costs no other part anything.
+    """
+    try:
+        filled = parse_reply(text, reply_form)
+    except MalformedReply as error:
+        whole = error
+    else:
+        return {name: getattr(filled, name) for name in reply_form.model_fields}
+    objects, *rests = _objects(text)
+    value = _binding(objects, rests[-1], reply_form)
+    values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+    parts: dict[str, Reply | MalformedReply] = {}
+    for name, field in reply_form.model_fields.items():
+        if name not in values:
+            missing = f"{name}: Field required" if isinstance(value, dict) else str(whole)
+            parts[name] = MalformedReply("malformed", missing, raw=text)
+            continue
+        try:
+            parts[name] = field.annotation.model_validate(values[name])  # type: ignore[union-attr]
+        except ValidationError as error:
+            try:
+                raw = str(encodable(json.dumps(values[name], ensure_ascii=False)))
+            except RecursionError:  # nested too deep to be shown
+                raw = ""
+            parts[name] = MalformedReply("malformed", _problem(error, name), raw=raw or text)
+    read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
+    return parts if read_any else dict.fromkeys(parts, whole)
+
+
+def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
+    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings."""
+    forms = [field.annotation for field in reply_form.model_fields.values()]
+    inner = {key for each in forms for key in getattr(each, "model_fields", ())}
+    parts: dict[str, Any] = {}
+    for rest, name in product(rests, reply_form.model_fields):
+        # A key of the same name within another part holds no object.
+        key = rf'(?<!\\)"{re.escape(name)}"\s*+:\s*+' + (r"(?=\{)" if name in inner else "")
+        places = list(re.finditer(key, rest, re.IGNORECASE))
+        if name not in parts and places and (decoded := _decode(rest, places[-1].end())):
+            parts[name] = decoded[0]
+    return parts
+
+
+def _objects(text: str) -> tuple[list[Any], str, str]:
+    """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
+    reasoned = _REASONED.match(text)
+    said = text[reasoned.end() :] if reasoned else text
+    said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
+    encoded = _ENCODED.fullmatch(said)
+    decoded = encoded and _decode(f'"{encoded[1]}"')
+    objects, rest = _values(decoded[0] if decoded else said)
+    if not rest:
+        return objects, "", ""
+    repaired, left = _values(_repaired(rest))
+    return objects + repaired, rest, left
+
+
+def _problem(error: ValidationError, *within: str) -> str:
+    first = error.errors(include_url=False, include_input=True)[0]
+    where = ".".join(map(str, (*within, *first["loc"]))) or "reply"
+    value = first["input"]
+    # Lists and objects are not quoted: they may be nested too deep for that.
+    shown = type(value).__name__ if isinstance(value, (dict, list)) else repr(str(value)[:20])
+    return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
+
+
+def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
+    """The value that begins there and where it ends; None when it is not JSON."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(text: str) -> tuple[list[Any], str]:
+    """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations."""
+    values: list[Any] = []
+    at = 0
+    while opening := _OPENING.search(text, at):
+        decoded = _decode(text, opening.start())
+        if decoded is None:
+            return values, text[opening.start() :]
+        value, at = decoded
+        values.append(_only(value))
+    return values, ""
+
+
+def _only(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _repaired(text: str) -> str:
+    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
+    doubled = text.startswith("{{")
+    # Python's and typographic quotation marks become JSON's, and comments go.
+    mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
+    requoted = _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
+    parts = _STRING.split(requoted)
+    for place, part in enumerate(parts):
+        if place % 2:
+            parts[place] = part.translate(_CONTROLS)
+        else:
+            syntax = part.translate(_SYNTAX).replace("```", "\n")
+            syntax = syntax.replace("{{", "{").replace("}}", "}") if doubled else syntax
+            syntax = _PYTHON.sub(lambda word: {"None": "null"}.get(word[0], word[0].lower()), syntax)
+            parts[place] = _TRAILING_COMMA.sub("", syntax)
+    return "".join(parts)
+
+
+def _as_json(found: re.Match[str]) -> str:
+    if not found[1]:  # what holds an object, or ends the text, is no comment
+        return found[0] if "{" in found[0] or found.end() == len(found.string) else " "
+    body = _ESCAPE.sub(lambda met: _ESCAPES.get(met[0], met[0]), found[2])
+    return f'"{body}"' if found[3] else f'"{body}'
+
+
+def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
+    """The value that counts, or one sentence on why there is none."""
+    cut, folded = None, rest.casefold().replace("'", '"')
+    if any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
+        cut = _cut_off(rest)
+        if cut is None and not (objects := _restarted(rest)):
+            return "the JSON object in the reply is broken"
+    attempts = (attempt for value in reversed(objects) if (attempt := _attempt(value, reply_form)))
+    if (attempt := next(attempts, None)) is None and cut is not None:
+        return _whole(cut, reply_form) or "the JSON object in the reply is cut off"
+    return attempt or (objects or ["there is no JSON object in the reply"])[-1]
+
+
+def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:
+    """The value under the form's own keys, out of an object around it; None if it is about something else."""
+    if isinstance(value, list):
+        return value if any(_attempt(item, reply_form) for item in value if isinstance(item, dict)) else None
+    fields = reply_form.model_fields
+    named = under_keys(value, fields) if isinstance(value, dict) else {}
+    if not fields.keys().isdisjoint(named):
+        return named
+    needed = {name for name, field in fields.items() if field.is_required()}
+    inner = [_only(part) for key, part in named.items() if as_key(key) not in _MATERIAL]
+    forms = [under_keys(part, fields) for part in inner if isinstance(part, dict)]
+    whole = [part for part in forms if needed <= part.keys()]
+    return whole[0] if len(whole) == 1 else None
+
+
+def _restarted(rest: str) -> list[Any]:
+    """The object that begins a line after a broken one and ends the text."""
+    start = rest.rfind("\n{")
+    decoded = _decode(rest, start + 1) if start >= 0 and not rest.startswith("[") else None
+    return [decoded[0]] if decoded and not rest[decoded[1] :].strip() else []
+
+
+def _cut_off(text: str) -> dict[str, Any] | None:
+    """What is whole of an object that ends too early; None if it is broken in another way."""
+    text = text.rstrip(" \t").rstrip("0123456789.+-")  # which may be half a number
+    try:
+        value = from_json(text, allow_partial=True) if _ends_too_early(text) else None
+    except ValueError:
+        return None
+    syntax = "".join(_STRING.split(text)[::2])
+    may_go_on = syntax.count("[") > syntax.count("]")  # a list without its end has lost nobody knows what
+    return ({} if may_go_on else value) if isinstance(value, dict) else None
+
+
+def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
+    """What was cut off if nothing is lost with it: a default must not stand in for what was cut away."""
+    value = _attempt(cut, reply_form) or {}
+    needed = {name for name, field in reply_form.model_fields.items() if field.default != ""}
+    return value if needed <= value.keys() else None
+
+
+def _ends_too_early(text: str) -> bool:
+    """Whether the end is all that is missing: "4/5" or "4 or 5" without quotes is not a cut-off 4."""
+    try:
+        _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
+    except (ValueError, RecursionError):
+        pass
+    return False
