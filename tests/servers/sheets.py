@@ -36,7 +36,6 @@ class LoggedRequest:
         self.header = request.headers.get("Authorization", "")
         self.method, self.access = "unknown", "read"
         self.account: Account | None = None
-        self.kinds: tuple[str, ...] = ()
         self.body: Any = None
         self.trouble: Trouble | None = None
 
@@ -127,9 +126,7 @@ class SheetsServer(LoopbackServer):
         took, who = time.perf_counter() - started, asked.account.email if asked.account else ""
         access: Any = asked.access
         status = 0 if lost else answer.status
-        self.log.append(
-            Entry(asked.method, access, asked.path, status, len(raw), size, took, who, asked.kinds)
-        )
+        self.log.append(Entry(asked.method, access, asked.path, status, len(raw), size, took, who))
         return reset(request) if lost else answer
 
     def _answer(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
@@ -185,7 +182,6 @@ class SheetsServer(LoopbackServer):
             return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
         query = checked_query(method, asked.query)
         asked.body = body = parsed(asked.raw, method)
-        asked.kinds = api.kinds_in(body)
         tree = _mask(method, query)
         with self.store.lock:
             call = api.Call(method.name, parts, query, body, asked.account)

@@ -21,7 +21,7 @@ from tests.servers.sheets_errors import (
     storage_quota,
 )
 from tests.servers.sheets_read import resource
-from tests.servers.sheets_requests import HANDLERS, batch_update
+from tests.servers.sheets_requests import batch_update
 from tests.servers.sheets_state import Spreadsheet, Store
 
 MIME = "application/vnd.google-apps.spreadsheet"
@@ -143,9 +143,3 @@ METHODS: dict[str, Callable[[Edit, Call], Json]] = {
     "spreadsheets.batchUpdate": _batch_update,
     "spreadsheets.values.batchUpdateByDataFilter": _batch_update_values,
 }
-
-
-def kinds_in(body: Json) -> tuple[str, ...]:
-    """The kinds of request in a batch."""
-    requests = body.get("requests") or []
-    return tuple(name for request in requests for name in request if name in HANDLERS)

@@ -52,7 +52,7 @@ def _update(edit: Edit, sheet: Sheet, at: tuple[int, int], new: Cell, tree: Mask
 
 def repeat_cell(edit: Edit, told: Json) -> Json:
     """RepeatCell."""
-    tree = fields_of(told, "CellData", "cell")
+    tree = fields_of(told, "CellData")
     sheet, box = edit.box(told.get("range") or {})
     edit.guard(sheet, box)
     for row, column in box.cells:

@@ -113,7 +113,7 @@ def delete(edit: Edit, span: Span) -> None:
 
 def update_dimension_properties(edit: Edit, told: Json) -> Json:
     """UpdateDimensionProperties."""
-    tree = fields_of(told, "DimensionProperties", "properties")
+    tree = fields_of(told, "DimensionProperties")
     span = existing(edit, told.get("range") or {})
     kept = span.sheet.grid.properties(span.axis)
     for index in range(span.start, span.end):

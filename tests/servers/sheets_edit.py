@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tests.servers.sheets_a1 import Box, box_name
-from tests.servers.sheets_errors import ApiError, Json, invalid
+from tests.servers.sheets_errors import Json, invalid
 from tests.servers.sheets_grid import Cell
 from tests.servers.sheets_schema import Mask, mask
 from tests.servers.sheets_state import Sheet, Spreadsheet, grid_area
@@ -48,11 +48,7 @@ class Edit(NamedTuple):
         """Whether the caller may edit a protected range."""
         if self.caller is None or protected.get("warningOnly") or self.book.owner == self.caller:
             return True
-        editors = protected.get("editors", {})
-        domain = self.caller.partition("@")[2]
-        return self.caller in editors.get("users", ()) or bool(
-            editors.get("domainUsersCanEdit") and (self.book.owner or "").endswith("@" + domain)
-        )
+        return self.caller in protected.get("editors", {}).get("users", ())
 
     def put(self, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         """Replace a cell; overlong text is refused."""
@@ -79,25 +75,12 @@ def overlaps(area: Any, box: Box) -> bool:
     return bool(below and beside and area.top < box.bottom and area.left < box.right)
 
 
-def fields_of(told: Json, schema: str, root: str = "") -> Mask:
+def fields_of(told: Json, schema: str) -> Mask:
     """The `fields` of an update request as a tree; none at all is refused."""
     text = told.get("fields") or ""
     if not text:
         raise invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)")
-    try:
-        tree = mask(text, schema)
-    except ApiError:
-        tree = _below_root(text, schema, root)
-    return tree
-
-
-def _below_root(text: str, schema: str, root: str) -> Mask:
-    # `fields` may be written with or without the name of the object that it is about.
-    without = ",".join(path.removeprefix(root + ".") for path in text.split(","))
-    try:
-        return mask(without, schema)
-    except ApiError:
-        raise invalid(f"Invalid field: {text}") from None
+    return mask(text, schema)
 
 
 def updated(old: Json, new: Json, tree: Mask) -> Json:

@@ -1,7 +1,7 @@
 """Faults on demand, quotas, and the log of requests."""
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Self
@@ -106,15 +106,10 @@ class Entry(NamedTuple):
     received: int
     seconds: float
     account: str
-    kinds: tuple[str, ...]
 
 
 class Log(list[Entry]):
     """All requests in the order in which they were answered."""
-
-    def of(self, method: str) -> list[Entry]:
-        """The requests of one method, such as spreadsheets.batchUpdate."""
-        return [entry for entry in self if entry.method == method]
 
     @property
     def reads(self) -> int:
@@ -125,16 +120,6 @@ class Log(list[Entry]):
     def writes(self) -> int:
         """How many requests count as writes."""
         return sum(entry.access == "write" for entry in self)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many requests each method had."""
-        return Counter(entry.method for entry in self)
-
-    @property
-    def kinds(self) -> Counter[str]:
-        """How many requests of each kind came within batches."""
-        return Counter(kind for entry in self for kind in entry.kinds)
 
     @property
     def largest(self) -> int:

@@ -306,7 +306,9 @@ def test_the_verdict_in_a_phrase(
     assert gate.decision == decision
     assert gate.passed is (decision == "passed")
     assert bool(gate.reasons) is (decision != "passed")
-    assert said(verdict(gate, summary.score), "ja").startswith(ja)
+    shown = said(verdict(gate, summary.score), "ja")
+    assert shown.startswith(ja)
+    assert ("あと約" in shown) is ("あと約" in ja), "no number settles the condition that nothing was seen of"
     assert said(verdict(gate, summary.score)).startswith(en)
 
 
