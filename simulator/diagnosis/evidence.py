@@ -16,7 +16,7 @@ from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
-from simulator.text.acts import claims, is_handover, is_refusal, negated_words, parts
+from simulator.text.acts import claims, is_handover, is_refusal, parts
 from simulator.text.courtesies import declines, statements
 from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
 from simulator.text.entity_meaning import Measure
@@ -658,8 +658,8 @@ class RedTurnEvidence:
         stated = statements(self.said, self.language)
         if any(each.act not in {"claim", "courtesy"} for each in parts(self.said, self.language)):
             return False
-        # "We do not do that" may be meant as a refusal.
-        return any(details_of(each) or not negated_words(each) for each in stated)
+        # Without a figure of its own it may be a refusal in words that nobody has listed.
+        return any(lacking(each, [self.asked]) for each in stated)
 
     def corpus_has(self, detail: Specific) -> bool:
         """Whether any article has this detail."""

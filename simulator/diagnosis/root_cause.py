@@ -43,6 +43,8 @@ from simulator.users.faults import spoilt_turns
 LIKELY_PAIR = 0.6
 # From this share (0..1) of the right answer's content on, a passage is about the same matter.
 SAME_MATTER = 0.4
+# An answer that has so little of the right one says nothing of it, in whatever words.
+LITTLE = 0.2
 # Judges of how something is said; below this value (0..1) they object.
 TONE, OBJECTS = ("tone", "keigo", "fluency"), 0.7
 # How a judge's reason speaks of rude or cold words.
@@ -403,6 +405,7 @@ def _should_answer(look: RedTurnEvidence) -> RootCause | None:
             article=_article(look),
         )
         sure = bool(look.case.answerable) and look.came_whole and look.says_no
+        sure = sure and look.agreement.recall < LITTLE
         return _because(look, "should_answer", sentence, sure=sure)
     if look.refused and (look.case.answerable or look.need.place == "hidden"):
         sentence = _(

@@ -52,7 +52,9 @@ ASKED_BACK = 0.6
 SAME = 4
 # The grade of an answer of which counting cannot tell whether it is right, and the least share that such an
 # answer has of what the reference says beyond the question.
-UNSURE, SAYS_A_LITTLE = 3.5, 0.15
+UNSURE, SAYS_A_LITTLE = 3.5, 0.08
+# An answer with a smaller share of its words in the passages has nothing to do with them.
+RELATED = 0.15
 # Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
 # this much where it gives another amount (at most a 2).
 ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
@@ -102,7 +104,7 @@ def groundedness(reading: TurnEvidence) -> Verdict:
         return Verdict(grade_of(max(ASKED_BACK, found.score), "groundedness"), say("asked_back"), detail)
     reason = say.together([say("supported", share=percent(found.share)), *unsupported(reading)])
     grade = grade_of(found.score, "groundedness")
-    if found.share >= LIMITS["groundedness"][0] and not found.numbers:
+    if found.share >= RELATED and not found.numbers:
         grade = max(grade, min(UNSURE, least_grade(reading)))
     return Verdict(grade, reason, detail)
 

@@ -385,6 +385,11 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
     it: what a sum is made of need not be repeated.
     """
     every = details_of(reference)
+    new_dates = [
+        e for e in every if isinstance(e.meaning, (Date, Clock, Hours)) and located(e, known) is None
+    ]
+    if new_dates:  # counted forward: the span need not be said again
+        every = tuple(each for each in every if each in new_dates or located(each, known) is None)
     for unit in {_unit(each) for each in every} - {""}:
         of_unit = [each for each in every if _unit(each) == unit]
         new = [each for each in of_unit if located(each, known) is None]
@@ -442,14 +447,15 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
     )
     if _TWICE.search(plain):
         times.add(Decimal(2))
-    wanted, multiples = Decimal(meaning.values[0]), {each * often for each, often in product(amounts, times)}
+    wanted, pairs = Decimal(meaning.values[0]), tuple(product(amounts, times))
+    multiples = {each * often for each, often in pairs} | {each / often for each, often in pairs if often}
     parts = {each * part for each, share in product(multiples, shares) for part in (share, 1 - share)}
     if wanted in multiples | parts:
         return True
     # Nobody takes days off days.
     takes = meaning.unit not in _SPANS
-    pairs = combinations(multiples, 2) if sums else ()
-    return any(wanted == one + other or (takes and wanted == abs(one - other)) for one, other in pairs)
+    both = combinations(multiples, 2) if sums else ()
+    return any(wanted == one + other or (takes and wanted == abs(one - other)) for one, other in both)
 
 
 def unaccounted(
