@@ -40,7 +40,6 @@ from simulator.data.values import (
     choice_columns,
     columns_by_field,
     field_of,
-    fields_of_turns,
     has_question,
     is_empty,
     is_extra,
@@ -165,7 +164,7 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     turns = cells.pop("turns", None)
     if turns is None or "question" in cells:
         return cells
-    implied = read_cell(path, row, turns, lambda cell: fields_of_turns(cell.value))
+    implied = read_cell(path, row, turns, feature("dialogues").fields_of_turns)
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
 

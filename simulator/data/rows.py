@@ -31,6 +31,7 @@ from simulator.data.values import (
 # What only some files need: imported when there is such a file.
 FEATURES = {
     "choices": "simulator.data.choices",
+    "dialogues": "simulator.data.dialogues",
     "structured": "simulator.data.structured",
     "workbooks": "simulator.data.workbooks",
 }

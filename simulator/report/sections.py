@@ -46,6 +46,7 @@ FEATURES = {
     "harness": "simulator.addons.lm_eval.report",
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",
+    "people": "simulator.report.corrected",
     "rows": "simulator.report.row_sections",
     "trust": "simulator.report.judges",
 }

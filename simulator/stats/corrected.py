@@ -8,17 +8,16 @@ are never used, and what was graded by rule (no answer) needs no correction.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simulator.core.types import HumanVerdict
-from simulator.stats.figures import CorrectedScore, Shortage, Stratum
+from simulator.stats.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum
 from simulator.stats.intervals import RESAMPLES, Draws, Floats, interval
+from simulator.stats.summary import GradedTurn
 
-# So many grades are needed, counting those of a second reviewer of the same turn,
-ENOUGH_GRADES = 50
-# and so many in each stratum that has as many turns.
+# In each stratum that has as many turns, so many grades are needed.
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
@@ -59,6 +58,25 @@ def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], Blin
         rate = next((verdict.sampled for verdict in graded if verdict.sampled is not None), None)
         found[key] = BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rate, len(grades))
     return found
+
+
+def by_people(verdicts: Iterable[HumanVerdict], graded: Iterable[GradedTurn], *, seed: int) -> dict[str, Any]:
+    """What people's blind grades make of a run: `corrected`, `labels` and `shortage` of its summary."""
+    people = blind_grades(verdicts)
+    turns = [
+        StratifiedTurn(
+            case=turn.case,
+            conversation=turn.conversation,
+            value=turn.value,
+            # Those without an answer are graded by rule.
+            stratum=None if turn.failure else "red" if turn.marks else "not_red",
+            human=people.get((turn.conversation, turn.turn)),
+        )
+        for turn in graded
+        if people and turn.value is not None
+    ]
+    found = correct(turns, seed=seed)
+    return {"corrected": found, "labels": len(labelled_turns(turns)), "shortage": shortage(turns)}
 
 
 def labelled_turns(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:

@@ -15,6 +15,8 @@ MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
 ]  # fmt: skip
 Stratum = Literal["red", "not_red"]
+# So many grades by people correct a score, counting those of a second reviewer of the same turn.
+ENOUGH_GRADES = 50
 # What is done with the turns that a simulated customer spoilt.
 Handling = Literal["keep", "exclude", "replay"]
 # A share of fewer is met or missed by chance.

@@ -4,14 +4,14 @@ The bot's own failure is graded (lowest, by rule); a failure of a judge or of th
 left out of the means. Nothing counts as 0 because it could not be graded. Turns that the simulated customer
 spoilt count like any other, unless they are to be left out; both scores are kept either way.
 
-Also here: how a judge's grades develop over the turns (`course`), how far several models and several votes
-agree (`panel_agreement`, `vote_agreement`), and what the bot spent (`bot_usage`).
+Also here: how a judge's grades develop over the turns (`course`), and what the bot spent (`bot_usage`).
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from itertools import groupby
 from math import fsum, sqrt
 from statistics import fmean
@@ -38,8 +38,6 @@ from simulator.core.types import (
     Value,
 )
 from simulator.models.pricing import Prices, usage_of
-from simulator.stats.agreement import quadratic_kappa
-from simulator.stats.corrected import StratifiedTurn, blind_grades, correct, labelled_turns, shortage
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import (
     CaseSummary,
@@ -47,14 +45,12 @@ from simulator.stats.figures import (
     JudgeSummary,
     Mark,
     Mean,
-    PanelAgreement,
     PersonaSummary,
     RedTurn,
     Retest,
     SimulatorSummary,
     Summary,
     Total,
-    VoteAgreement,
     turn_failure,
 )
 from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean, retest_variance
@@ -77,6 +73,8 @@ from simulator.storage.results import (
     without_superseded,
 )
 
+# What only some runs have: several models or votes on a turn, and grades by people.
+PANEL, PEOPLE = "simulator.stats.panel", "simulator.stats.corrected"
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
@@ -250,19 +248,10 @@ def summarise(
     noise = retest.variance * fmean(1 / lengths[c.id] for c in graded) if retest and graded else 0.0
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
-    people = blind_grades(results.verdicts) if results.verdicts else {}
-    # Those without an answer are graded by rule.
-    turns = [
-        StratifiedTurn(
-            case=s.case,
-            conversation=s.conversation,
-            value=s.value,
-            stratum=None if s.failure else "red" if s.marks else "not_red",
-            human=people.get((s.conversation, s.turn)),
-        )
-        for s in spoken
-        if people and s.value is not None
-    ]
+    asked = any("@" in name for name in every.judges)
+    models = import_module(PANEL).panel_agreement(results.scores) if asked else ()
+    votes = import_module(PANEL).vote_agreement(every.voted) if every.voted else ()
+    people = import_module(PEOPLE).by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
     }
@@ -300,13 +289,10 @@ def summarise(
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
         reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
-        panel=panel_agreement(results.scores) if any("@" in name for name in every.judges) else (),
-        votes=vote_agreement(every.voted),
-        corrected=correct(turns, seed=seed),
-        labels=len(labelled_turns(turns)),
+        panel=models,
+        votes=votes,
         satisfied_graded=len(satisfied),
         satisfied_unresolved=sum(value < (rules.conversation or _UNRESOLVED) for value in satisfied),
-        shortage=shortage(turns),
         simulator=SimulatorSummary(
             guarded=len(guarded),
             failed=sum(c.ended is Ended.USER_FAILED for c in started),
@@ -322,6 +308,7 @@ def summarise(
         usage=results.usage,
         cost_usd=None if None in costs else fsum(cost for cost in costs if cost is not None),
         seconds=results.run.seconds,
+        **people,
     )
 
 
@@ -633,41 +620,6 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
-    """Every further model of the panel compared with the judge's own, by model and judge."""
-    graded: dict[str, dict[tuple[str, int], Score]] = {}
-    for score in scores:
-        if score.state == "scored" and not score.by_rule:
-            graded.setdefault(score.judge, {})[score.conversation, score.turn] = score
-    found = []
-    for name in graded:
-        judge, beside, model = name.partition("@")
-        both = [key for key in graded[name] if key in graded.get(judge, {})] if beside else []
-        if both:
-            own = [graded[judge][key].value or 0.0 for key in both]
-            other = [graded[name][key].value or 0.0 for key in both]
-            kappa, shift = quadratic_kappa(own, other), fmean(other) - fmean(own)
-            found.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
-    return tuple(sorted(found, key=lambda pair: (pair.model, pair.judge)))
-
-
-def vote_agreement(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
-    """How far the votes of each judge lay apart, for judges with several votes on a turn."""
-    voted = _grouped((s for s in scores if isinstance(s.detail.get("votes"), list)), lambda s: s.judge)
-    found = []
-    for judge, own in sorted(voted.items()):
-        ballots = [ballot for score in own if isinstance(ballot := score.detail["votes"], list)]
-        found.append(
-            VoteAgreement(
-                judge=judge,
-                n=len(own),
-                votes=max(map(len, ballots)),
-                disagreed=sum(bool(score.detail.get("disagreement")) for score in own),
-            )
-        )
-    return tuple(found)
 
 
 def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:

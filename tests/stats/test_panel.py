@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.core.types import Score
-from simulator.stats.summary import panel_agreement, vote_agreement
+from simulator.stats.panel import panel_agreement, vote_agreement
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:

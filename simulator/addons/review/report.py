@@ -25,7 +25,8 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
-from simulator.report.context import corrected_line, correction_texts
+from simulator.report.context import corrected_line
+from simulator.report.corrected import correction_texts
 from simulator.sheets.model import CHOICES
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate

@@ -1,0 +1,58 @@
+"""What people's blind grades say of a run's score, in words."""
+
+from collections.abc import Iterator
+
+from simulator.core.document import points
+from simulator.core.messages import Message, _, ngettext
+from simulator.stats.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+
+
+def correction_texts(summary: Summary) -> Iterator[Message]:
+    """How people's blind grades corrected the score, or how many more grades that takes."""
+    if corrected := summary.corrected:
+        strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
+        biases = [
+            strata[name].format(how=_bias_text(corrected.bias[name]))
+            for name in strata
+            if name in corrected.bias
+        ]
+        yield ngettext(
+            "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
+            "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"
+            " out.",
+            n=corrected.n,
+            biases=biases,
+        )
+    elif summary.shortage:
+        yield _shortage_text(summary.shortage)
+
+
+def _bias_text(bias: float) -> Message:
+    """Whether the judge is lenient or strict, and by how many points out of 100."""
+    size = points(abs(bias))
+    if size == "0":
+        return _("level with people")
+    if bias > 0:
+        return _("{points} points more lenient than people", points=size)
+    return _("{points} points stricter than people", points=size)
+
+
+def _shortage_text(shortage: Shortage) -> Message:
+    """How many more grades a correction takes, and of which turns."""
+    more = shortage.more if shortage.labels < ENOUGH_GRADES else shortage.red or shortage.not_red
+    if shortage.turns < ENOUGH_GRADES:
+        text = _(
+            "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
+            " more questions would make it possible."
+        )
+    elif shortage.labels < ENOUGH_GRADES:
+        text = _(
+            "Turns graded by people: {n}. With {more} more the automatic score can be corrected by them."
+        )
+    elif not shortage.more:
+        text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
+    elif shortage.red:
+        text = _("Turns graded by people: {n}. {more} more on red turns, and the score can be corrected.")
+    else:
+        text = _("Turns graded by people: {n}. {more} more on other turns, and the score can be corrected.")
+    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns, more=more)
