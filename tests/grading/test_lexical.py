@@ -263,12 +263,22 @@ async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
     assert "9,900円" in (await grade("groundedness", GOOD + "別に9,900円です。")).reason
 
 
-async def test_declining_the_unanswerable_is_right_and_answering_it_invents() -> None:
-    """Honesty is a 4, with a contact a 5; an answer, however well grounded, is a 2."""
-    assert await raw("turn", REFUSAL, UNANSWERABLE) == 4
-    assert await raw("turn", REFUSAL_WITH_CONTACT, UNANSWERABLE) == 5
-    assert await raw("turn", GOOD, UNANSWERABLE) == 2
-    assert await raw("turn", "カエデ光は月額4,000円です。", UNANSWERABLE) == 2
+@pytest.mark.parametrize(
+    ("answer", "overall", "correctness"),
+    [
+        (REFUSAL, 4, 5),
+        (REFUSAL_WITH_CONTACT, 5, 5),
+        ("どちらの機種についてのご質問でしょうか。", 4, 4),
+        (GOOD, 2, 2),
+        ("カエデ光は月額4,000円です。", 2, 2),
+    ],
+)
+async def test_declining_the_unanswerable_is_right_and_answering_it_invents(
+    answer: str, overall: int, correctness: int
+) -> None:
+    """Honesty is a 4, with a contact a 5; to ask back invents nothing; any answer is a 2."""
+    score = await grade("turn", answer, UNANSWERABLE)
+    assert (score.raw, score.detail["correctness"]) == (overall, correctness)
 
 
 async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
@@ -279,18 +289,19 @@ async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "low", "high"),
+    ("answer", "overall", "correctness"),
     [
         (HANDOVER, 5, 5),
-        ("担当者におつなぎいたします。", 4, 4),
-        ("ご迷惑をおかけし、申し訳ございません。", 3, 3),
-        (REFUSAL, 2, 2),
-        (UNRELATED, 1, 1),
+        ("担当者におつなぎいたします。", 4, 5),
+        ("ご迷惑をおかけし、申し訳ございません。", 3, 5),
+        (REFUSAL, 2, 4),
+        (UNRELATED, 1, 1.68),
     ],
 )
-async def test_a_complaint_wants_an_apology_and_a_person(answer: str, low: int, high: int) -> None:
+async def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, correctness: int) -> None:
     """Not a text about something else."""
-    assert low <= await raw("turn", answer, COMPLAINT) <= high
+    score = await grade("turn", answer, COMPLAINT)
+    assert (score.raw, score.detail["correctness"]) == (overall, correctness)
 
 
 async def test_a_handover_that_is_due_is_missed() -> None:

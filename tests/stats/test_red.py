@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import RedRules, Score
+from simulator.core.types import RedRules, Score, Severity
+from simulator.stats.figures import Mark
 from simulator.stats.red import is_red_alone, red_marks, worst_severity
 
 TALK = "angry/fees#0"
@@ -114,6 +115,14 @@ def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
 def test_severity_is_the_judges_or_follows_the_grade(score: Score, severity: str) -> None:
     """A judge's own severity wins; otherwise the lower grades are major."""
     assert worst_severity(red_marks(TALK, [score], RedRules(), "turn")) == severity
+
+
+def test_the_gravest_mark_counts() -> None:
+    """Major before moderate before minor, in whatever order they were found; minor where there is none."""
+    grades: tuple[Severity, ...] = ("minor", "moderate", "major")
+    marks = [Mark("overall", severity, "") for severity in grades]
+
+    assert [worst_severity(marks[:n]) for n in range(4)] == ["minor", "minor", "moderate", "major"]
 
 
 def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
