@@ -3,21 +3,19 @@
 import json
 import random
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results
 from simulator.data.datasets import SkippedRows
 from simulator.storage.run_file import find_run, read_run
+from tests.commands import Command
 
-Evaluate = Callable[..., tuple[int, str, str]]
 BOT = """
 ASKED = []
 
@@ -34,15 +32,10 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def evaluate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Evaluate:
+def evaluate(command: Command, tmp_path: Path) -> Command:
     """Runs the command line in a folder with a bot."""
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        return (code, *capsys.readouterr())
-
-    return run
+    return command
 
 
 def rows(*given: Any, name: str = "rows.jsonl") -> str:
@@ -57,7 +50,7 @@ def latest() -> Results:
     return read_run(find_run("latest", Path("runs")))
 
 
-def test_every_row_is_one_conversation_of_one_turn(evaluate: Evaluate) -> None:
+def test_every_row_is_one_conversation_of_one_turn(evaluate: Command) -> None:
     """The run is an ordinary one: scripted persona, one turn for each row and repeat, protocol stored."""
     code, out, _ = evaluate(
         "evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em,rougeL", "--repeats", "2",
@@ -78,7 +71,7 @@ def test_every_row_is_one_conversation_of_one_turn(evaluate: Evaluate) -> None:
     assert found.conversations[-1].case.id == "004"
 
 
-def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
+def test_reports_tell_of_rows_and_not_of_customers(evaluate: Command) -> None:
     """Console, page, Markdown and worksheets speak of rows; nobody's patience or ending is shown."""
     given = [{**row, "language": "en"} for row in ROWS]
     _, out, err = evaluate(
@@ -139,7 +132,7 @@ WRONG = {
 }
 
 
-def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
+def test_faulty_rows_are_left_out_and_told(evaluate: Command) -> None:
     """Each is named by its line, kept as a note of the run, and shown by console, page and --json."""
     code, out, err = evaluate(
         "evaluate", rows(*FAULTY), "--adapter", "bot.py:answer", "--judges", "em", "--json"
@@ -159,7 +152,7 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
     assert "8 行中 6 行を飛ばしました" in page
 
 
-def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
+def test_tables_go_on_after_a_faulty_row(evaluate: Command) -> None:
     """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
     name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
     evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em")
@@ -169,7 +162,7 @@ def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
     assert [row.line for row in told.listed] == [3, 4]
 
 
-def test_a_sample_is_that_of_the_standard_library(evaluate: Evaluate) -> None:
+def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
     """--sample N:SEED takes what random.Random(SEED).sample takes of the rows in file order (0 if none)."""
     name = rows(*({"id": f"r{n}", "question": "q", "reference": "42"} for n in range(50)))
     options = ("--adapter", "bot.py:answer", "--judges", "em", "--sample")
@@ -200,7 +193,7 @@ def cut_off(run: Path, *kept: Conversation) -> None:
         )
 
 
-def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
+def test_a_data_set_is_needed(evaluate: Command) -> None:
     """Without one, one line says how it is named."""
     code, _, err = evaluate("evaluate")
 
