@@ -33,9 +33,10 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Conversation, Ended, Query
+from simulator.core.types import Conversation, Ended, Query, Score
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
+from simulator.runner.conversation import conversation_context, grading_context
 from simulator.runner.run import (
     Preparation,
     Progress,
@@ -309,6 +310,19 @@ class BatchRunner(Runner):
         self._returned[:0] = conversations
         self._left += len(conversations)
 
+    def _show(
+        self, name: str, conversation: Conversation, index: int = 0, scores: Sequence[Score] = ()
+    ) -> None:
+        """Tells the progress what a batch noted of a conversation; turn 0 stands for all of it."""
+        if name == "turn":
+            so_far = {"turns": conversation.turns[:index], "ended": None}
+            self.progress.turn(conversation.model_copy(update=so_far))
+        elif name == "ended":
+            self.progress.ended(conversation)
+        else:
+            whole = conversation_context(conversation) if index == 0 else None
+            self.progress.graded(whole or grading_context(conversation, index), scores)
+
     def _write(self, batch: Batch, played: Played) -> None:
         """Does here what a batch would have done there, in order. Raises RehearsalError where it stopped."""
         calls, error, out_of_budget = played
@@ -318,16 +332,21 @@ class BatchRunner(Runner):
                 judge, role, usage, cached = arguments
                 JUDGE.set(judge)
                 self.context.ledger.charge(role, usage, cached=cached)
-            elif not (goes_on and (name in {"graded", "ended"} or Ended.BUDGET in arguments)):
-                getattr(self.progress if hasattr(self.progress, name) else self.file, name)(*arguments)
+            elif name.startswith("save_") and not (goes_on and Ended.BUDGET in arguments):
+                getattr(self.file, name)(*arguments)
         self.file.commit()
+        ids = [conversation.id for conversation in batch.conversations]
+        held = {each.id: each for each in self.file.conversations().with_ids(ids)}
+        for name, arguments in calls:
+            # Of a batch that goes on, grades and endings are shown when all of it comes back.
+            if name == "turn" or (name in {"graded", "ended"} and not goes_on):
+                self._show(name, held[arguments[0]], *arguments[1:])
         if error:
             raise RehearsalError(error)
-        if goes_on:  # its grades and endings are shown when the whole batch comes back
+        if goes_on:
             self.cluster.slots = 1  # the others may still return some of what they were granted
             self._pending = self.file.unanswered()
-            ids = [conversation.id for conversation in batch.conversations]
-            self._again(list(self.file.conversations().with_ids(ids)))
+            self._again(list(held.values()))
         elif out_of_budget:
             spent_all = _("the budget of {budget} USD is spent", budget=f"{self.context.ledger.budget:g}")
             self.out_of_budget = _("{error}; a larger --budget goes on", error=spent_all)

@@ -32,7 +32,18 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import LEXICAL, Case, Conversation, Persona, Role, Run, Score, Usage, Utterance
+from simulator.core.types import (
+    LEXICAL,
+    Case,
+    Conversation,
+    GradingContext,
+    Persona,
+    Role,
+    Run,
+    Score,
+    Usage,
+    Utterance,
+)
 from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
 from simulator.runner.prompts import applied_prompt
@@ -132,7 +143,7 @@ class Batch(BaseModel):
     budget_is_share: bool
 
 
-# What a batch did, in order: names and arguments of methods of a run file and of a Progress, and of `charge`.
+# What a batch did, in order: names and arguments of methods of a run file, of `charge`, and of progress.
 Calls = list[tuple[str, tuple[Any, ...]]]
 # That, the error after which no conversation can succeed (None without one), and whether the batch's share of
 # the budget was too small.
@@ -157,6 +168,21 @@ class BatchRecord:
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """By conversation, the turn and the line that an interruption left unanswered."""
         return self.batch.pending
+
+    # Of progress only what it is about: the driver has the conversations themselves in its file.
+
+    def turn(self, conversation: Conversation) -> None:
+        """Notes that a turn was added."""
+        self.calls.append(("turn", (conversation.id, len(conversation.turns))))
+
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
+        """Notes the grades of a turn, or (turn 0) of the whole conversation."""
+        index = context.turn.index if context.closing is None else 0
+        self.calls.append(("graded", (context.conversation, index, scores)))
+
+    def ended(self, conversation: Conversation) -> None:
+        """Notes that a conversation is over."""
+        self.calls.append(("ended", (conversation.id,)))
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *arguments: self.calls.append((name, arguments))
