@@ -28,13 +28,12 @@ from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import total_spending
-from simulator.report.tables import FEELING, SEVERITIES, money, signed, spending_table
+from simulator.report.tables import FEELING, money, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
 from simulator.stats.intervals import wilson
-from simulator.stats.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies, undecided_turns
+from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
-from simulator.text.wording import quoted
 
 # What only some reports need: imported where a run has it.
 FEATURES = {
@@ -48,10 +47,11 @@ FEATURES = {
     "masks": "simulator.runner.masking",
     "people": "simulator.report.corrected",
     "rows": "simulator.report.row_sections",
+    "rulings": "simulator.report.rulings",
     "trust": "simulator.report.judges",
 }
-# So many questions with a conflict are listed; all are in --json.
-_CONFLICTS_SHOWN = 20
+# So many questions are listed; all are in --json.
+_QUESTIONS_SHOWN = 20
 # More lines of a chart than this cannot be told apart; the table has everyone.
 _LINES = 4
 # Links to spoilt turns that a page shows at most.
@@ -65,9 +65,10 @@ def feature(name: str) -> Any:
 
 def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     """The sections that this run has for every view, in the order in which reports show them."""
+    undecided = undecided_turns(results)
     made = (
-        conflicts_section(results),
-        risk_section(results),
+        feature("rulings").conflicts_section(undecided) if undecided else None,
+        feature("rulings").risk_section(results) if RISK in results.scores.judges else None,
         reliability_section(summary),
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
@@ -122,122 +123,6 @@ def bot_usage_section(results: Results) -> Section | None:
     )
 
 
-# References that contradict the passages
-
-
-def conflicts_section(results: Results) -> Section | None:
-    """Questions whose reference contradicts what was retrieved, those with most turns first."""
-    by_case: dict[str, list[UndecidedTurn]] = {}
-    for each in undecided_turns(results):
-        by_case.setdefault(each.case.id, []).append(each)
-    if not by_case:
-        return None
-    ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
-    cases: list[dict[str, Any]] = [
-        {
-            "case": turns[0].case.id,
-            "reference": turns[0].reference,
-            "passages": turns[0].passages,
-            # The ids of the passages that these turns retrieved.
-            "retrieved": list(dict.fromkeys(p.id for each in turns for p in each.turn.answer.passages)),
-            "turns": len(turns),
-        }
-        for turns in ranked
-    ]
-    table = Table.listing(
-        "conflicts",
-        cases[:_CONFLICTS_SHOWN],
-        {
-            _("Question"): lambda case: case["case"],
-            _("Asked"): lambda case: by_case[case["case"]][0].case.question,
-            _("The reference says"): lambda case: case["reference"],
-            _("The passages say"): lambda case: case["passages"],
-            _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
-            _("Turns"): lambda case: case["turns"],
-        },
-        counts=5,
-    )
-    unlisted = len(cases) - _CONFLICTS_SHOWN
-    return figures_section(
-        key="conflicts",
-        title=_("Reference and passages disagree"),
-        line=ngettext(
-            "Left undecided: {n} turn of {cases} questions, whose reference contradicts the passages. Fix"
-            " one of the two.",
-            "Left undecided: {n} turns of {cases} questions, whose reference contradicts the passages. Fix"
-            " one of the two.",
-            cases=len(ranked),
-            n=sum(map(len, ranked)),
-        ),
-        tables=[table],
-        notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
-        figures={"cases": cases},
-    )
-
-
-# Rules of the desk
-
-
-def risk_section(results: Results) -> Section | None:
-    """How often each rule of the desk was kept, broken and not put to the test, broken ones first."""
-    tallies, lost = rule_tallies(results)
-    if not tallies:
-        return None
-
-    def example(tally: RuleTally) -> Cell | None:
-        if not tally.example:
-            return None
-        conversation, turn, quote = tally.example
-        where: Text = conversation
-        if not results.run.asks_once:
-            where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
-        return Cell(text=_('"{text}"', text=quoted(quote)), note=where)
-
-    table = Table.listing(
-        "rules",
-        tallies,
-        {
-            _("Rule"): lambda tally: tally.rule,
-            _("Severity"): lambda tally: SEVERITIES[tally.severity],
-            pgettext("of a rule", "Broken"): lambda tally: tally.counts["broken"],
-            pgettext("of a rule", "Kept"): lambda tally: tally.counts["kept"],
-            pgettext("of a rule", "Untested"): lambda tally: tally.counts["untested"],
-            _("Example"): example,
-        },
-        counts=2,
-    )
-    untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
-    notes = []
-    if untested:
-        notes.append(
-            _("Never put to the test: {rules}. Nothing is known of them.", rules=", ".join(untested))
-        )
-    if lost:
-        notes.append(
-            ngettext(
-                "Not counted: {n} verdict on an unknown rule, or with words that are not in the answer.",
-                "Not counted: {n} verdicts on unknown rules, or with words that are not in the answer.",
-                n=lost,
-            )
-        )
-    broken = [tally for tally in tallies if tally.counts["broken"]]
-    return figures_section(
-        key="risk",
-        title=_("Rules of the desk"),
-        line=_(
-            "Rules broken: {broken} of {rules}. Breaches: {n}.",
-            rules=len(tallies),
-            broken=len(broken),
-            n=sum(tally.counts["broken"] for tally in tallies),
-        ),
-        tables=[table],
-        notes=notes,
-        figures={
-            tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
-        },
-    )
-
-
 # Repeats
 
 
@@ -257,7 +142,7 @@ def reliability_section(summary: Summary) -> Section | None:
     unsure = [*found.never, *found.sometimes]
     table = Table.listing(
         "reliability",
-        unsure[:_CONFLICTS_SHOWN],
+        unsure[:_QUESTIONS_SHOWN],
         {
             _("Question"): lambda case: case,
             _("Asked"): lambda case: asked[case],
@@ -283,7 +168,7 @@ def reliability_section(summary: Summary) -> Section | None:
                 n=found.lost,
             )
         )
-    if (unlisted := len(unsure) - _CONFLICTS_SHOWN) > 0:
+    if (unlisted := len(unsure) - _QUESTIONS_SHOWN) > 0:
         notes.append(_("Not listed: {n} more.", n=unlisted))
     return figures_section(
         key="reliability",

@@ -1,0 +1,125 @@
+"""What judges that read closely say of a run: references that passages contradict, and broken rules."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from simulator.core.document import Cell, Section, Table, Text, figures_section
+from simulator.core.messages import _, ngettext, pgettext
+from simulator.core.types import Results
+from simulator.report.tables import SEVERITIES
+from simulator.stats.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
+from simulator.text.wording import quoted
+
+# So many questions with a conflict are listed; all are in --json.
+_CONFLICTS_SHOWN = 20
+
+
+def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
+    """Questions whose reference contradicts what was retrieved, those with most turns first."""
+    by_case: dict[str, list[UndecidedTurn]] = {}
+    for each in undecided:
+        by_case.setdefault(each.case.id, []).append(each)
+    ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
+    cases: list[dict[str, Any]] = [
+        {
+            "case": turns[0].case.id,
+            "reference": turns[0].reference,
+            "passages": turns[0].passages,
+            # The ids of the passages that these turns retrieved.
+            "retrieved": list(dict.fromkeys(p.id for each in turns for p in each.turn.answer.passages)),
+            "turns": len(turns),
+        }
+        for turns in ranked
+    ]
+    table = Table.listing(
+        "conflicts",
+        cases[:_CONFLICTS_SHOWN],
+        {
+            _("Question"): lambda case: case["case"],
+            _("Asked"): lambda case: by_case[case["case"]][0].case.question,
+            _("The reference says"): lambda case: case["reference"],
+            _("The passages say"): lambda case: case["passages"],
+            _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
+            _("Turns"): lambda case: case["turns"],
+        },
+        counts=5,
+    )
+    unlisted = len(cases) - _CONFLICTS_SHOWN
+    return figures_section(
+        key="conflicts",
+        title=_("Reference and passages disagree"),
+        line=ngettext(
+            "Left undecided: {n} turn of {cases} questions, whose reference contradicts the passages. Fix"
+            " one of the two.",
+            "Left undecided: {n} turns of {cases} questions, whose reference contradicts the passages. Fix"
+            " one of the two.",
+            cases=len(ranked),
+            n=sum(map(len, ranked)),
+        ),
+        tables=[table],
+        notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
+        figures={"cases": cases},
+    )
+
+
+# Rules of the desk
+
+
+def risk_section(results: Results) -> Section | None:
+    """How often each rule of the desk was kept, broken and not put to the test, broken ones first."""
+    tallies, lost = rule_tallies(results)
+    if not tallies:
+        return None
+
+    def example(tally: RuleTally) -> Cell | None:
+        if not tally.example:
+            return None
+        conversation, turn, quote = tally.example
+        where: Text = conversation
+        if not results.run.asks_once:
+            where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
+        return Cell(text=_('"{text}"', text=quoted(quote)), note=where)
+
+    table = Table.listing(
+        "rules",
+        tallies,
+        {
+            _("Rule"): lambda tally: tally.rule,
+            _("Severity"): lambda tally: SEVERITIES[tally.severity],
+            pgettext("of a rule", "Broken"): lambda tally: tally.counts["broken"],
+            pgettext("of a rule", "Kept"): lambda tally: tally.counts["kept"],
+            pgettext("of a rule", "Untested"): lambda tally: tally.counts["untested"],
+            _("Example"): example,
+        },
+        counts=2,
+    )
+    untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
+    notes = []
+    if untested:
+        notes.append(
+            _("Never put to the test: {rules}. Nothing is known of them.", rules=", ".join(untested))
+        )
+    if lost:
+        notes.append(
+            ngettext(
+                "Not counted: {n} verdict on an unknown rule, or with words that are not in the answer.",
+                "Not counted: {n} verdicts on unknown rules, or with words that are not in the answer.",
+                n=lost,
+            )
+        )
+    broken = [tally for tally in tallies if tally.counts["broken"]]
+    return figures_section(
+        key="risk",
+        title=_("Rules of the desk"),
+        line=_(
+            "Rules broken: {broken} of {rules}. Breaches: {n}.",
+            rules=len(tallies),
+            broken=len(broken),
+            n=sum(tally.counts["broken"] for tally in tallies),
+        ),
+        tables=[table],
+        notes=notes,
+        figures={
+            tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
+        },
+    )
