@@ -430,7 +430,8 @@ def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
     if plain and _is_about_tone(look):
         return _because(look, "tone", look.red.reason)
     if look.unsupported and not only_rude:
-        return _because(look, "invented", _unsupported(look), sure=_is_made_up(look))
+        # Never sure: what stands nowhere may follow from what does, or only be said in other words.
+        return _because(look, "invented", _unsupported(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
         sentence = _("The answer differs from the desk's own facts: {reason}", reason=facts.reason)
@@ -438,14 +439,6 @@ def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
     if look.need.place == "retrieved" and not look.is_right:
         return _because(look, "ignored", _ignored(look), sure=_is_neighbours(look))
     return None
-
-
-def _is_made_up(look: RedTurnEvidence) -> bool:
-    """Whether the answer has every detail it needs, and beside them one that nothing has: no word decides."""
-    made_up = [each for flaw in look.unsupported for each in flaw.details]
-    return (
-        look.came_whole and look.agreement.has_details and any(not look.corpus_has(each) for each in made_up)
-    )
 
 
 def _is_neighbours(look: RedTurnEvidence) -> bool:
