@@ -136,10 +136,10 @@ async def counted(every: Sequence[Row]) -> dict[str, list[Score]]:
     settings = Settings(judges=JUDGES, offline=True, cache="off")
     roles = dict.fromkeys(("user", "judge", "embed", "demo"))
     panel: Panel = RunContext(settings, roles, (), Ledger({}, None)).panel  # type: ignore[arg-type]
-    return {row.conversation.id: await panel.grade(_context(row.conversation)) for row in every}
+    return {row.conversation.id: await panel.grade(context_of(row.conversation)) for row in every}
 
 
-def _context(conversation: Conversation) -> GradingContext:
+def context_of(conversation: Conversation) -> GradingContext:
     [turn] = conversation.turns
     return GradingContext(
         conversation=conversation.id, case=conversation.case, persona=conversation.persona, turn=turn
@@ -295,7 +295,7 @@ def wrong_lines(findings: Sequence[Finding]) -> Iterator[str]:
 def main(arguments: Sequence[str] = ()) -> None:
     """Prints the figures of both languages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes")
-    parser.add_argument("folder", nargs="?", default="build", help="build, held, or a folder of rows")
+    parser.add_argument("folder", nargs="?", default="held", help="held, build (the rules were made with it), or a folder")
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
     parser.add_argument("--model", help="ask this model of the usual endpoint for causes as well")
     options = parser.parse_args(arguments)
