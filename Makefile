@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -83,6 +83,10 @@ bench-conversation: $(READY)
 # What a run says of a bot that refuses everything, one that invents, and a repaired one.
 bench-bots: $(READY)
 	$(BIN)/python -m benchmarks.three_bots
+
+# What each judge says of 40 answers with a planted fault or none.
+bench-judges: $(READY)
+	$(BIN)/python -m benchmarks.judged_rows
 
 bench-refusals: $(READY)
 	$(BIN)/python -m benchmarks.refusals
