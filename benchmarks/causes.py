@@ -296,7 +296,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Prints the figures of both languages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes")
     parser.add_argument(
-        "folder", nargs="?", default="held", help="held, build (the rules were made with it), or a folder"
+        "folder", nargs="?", default="held", help="held, build (rules were made with it), or a folder"
     )
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
     parser.add_argument("--model", help="ask this model of the usual endpoint for causes as well")

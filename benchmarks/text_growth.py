@@ -21,6 +21,7 @@ from simulator.privacy import redactor
 from simulator.text import (
     acts,
     choices,
+    courtesies,
     dates,
     embedding,
     entities,
@@ -30,6 +31,7 @@ from simulator.text import (
     overlap,
     segments,
     spelling,
+    turn_evidence,
     typography,
     wording,
 )
@@ -165,12 +167,24 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
+        "courtesies.declines": lambda text: (
+            courtesies.declines(text, "ja"),
+            courtesies.declines(text, "en"),
+        ),
+        "courtesies.statements": lambda text: courtesies.statements(text, "ja"),
         "dates.dates": dates.dates,
         "dates.days_of": dates.days_of,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
         "entities.bare_numbers": entities.bare_numbers,
         "entities.implied": entities.implied,
         "entities.specifics_of": entities.specifics_of,
+        "entities.details_of": entities.details_of,
+        "entities.lacking": lambda text: entities.lacking(text, [_HELD, text]),
+        "entities.required": lambda text: entities.required(text, [_HELD, text]),
+        "entities.follows": lambda text: [
+            entities.follows(one, [_HELD, text]) for one in entities.specifics_of(text)
+        ],
+        "entities.unaccounted": lambda text: entities.unaccounted(numerals.quantities(text), text, [_HELD]),
         "entities.located": lambda text: [
             entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
@@ -182,6 +196,9 @@ def functions() -> dict[str, Use]:
         "evidence.support": lambda text: evidence.support(text, evidence.passage_contents((text,)), text),
         "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja"),
         "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
+        "turn_evidence.detailed_agreement": lambda text: turn_evidence.detailed_agreement(
+            text, f"{text} ", "ja", [_HELD]
+        ),
         "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
         "language_match.languages_of": languages_of,
         "normalise.folded": normalise.folded,

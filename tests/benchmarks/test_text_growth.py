@@ -7,6 +7,7 @@ from benchmarks.text_growth import TEXTS, functions
 from simulator.text import (  # fmt: skip
     acts,
     choices,
+    courtesies,
     dates,
     entities,
     evidence,
@@ -15,6 +16,7 @@ from simulator.text import (  # fmt: skip
     overlap,
     segments,
     spelling,
+    turn_evidence,
     typography,
     wording,
 )
@@ -23,6 +25,7 @@ from simulator.text import (  # fmt: skip
 NO_TEXT_OF_STRANGERS = frozenset(
     {"letters", "right_letter", "expected_response", "all_references", "share", "total_weight", "unit_weight"}
     | {"tokenizer", "digits_of", "ordinal", "f_measure", "overlap", "ngram_overlap", "char_ngram_overlap"}
+    | {"sends_away", "is_alike", "number_factor"}
     | {"lcs_length", "lcs_overlap", "wording", "percent", "units_by_value"}
 )
 
@@ -30,10 +33,22 @@ NO_TEXT_OF_STRANGERS = frozenset(
 def test_every_function_over_text_is_measured() -> None:
     """A new public function is measured, or named here as one that reads nobody's text."""
     measured = {re.split("[. ]", name)[1] for name in functions()}
-    modules = (acts, choices, dates, entities, evidence, normalise, numerals, overlap, segments, spelling)
+    modules = (
+        acts,
+        choices,
+        courtesies,
+        dates,
+        entities,
+        evidence,
+        normalise,
+        numerals,
+        overlap,
+        segments,
+        spelling,
+    )
     public = {
         name
-        for module in (*modules, typography, wording)
+        for module in (*modules, turn_evidence, typography, wording)
         for name, function in inspect.getmembers(module, callable)
         if getattr(function, "__module__", "") == module.__name__
         and not inspect.isclass(function)
