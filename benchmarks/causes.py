@@ -10,6 +10,7 @@ sound turns pass: that shows which causes are found, by rules and, with --model,
 
 import argparse
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,8 +38,8 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.diagnosis.ask_judge import CauseJudge, judge_causes, open_turns
-from simulator.diagnosis.evidence import RootCause
+from simulator.diagnosis.ask_judge import At, CauseJudge, judge_causes, open_turns
+from simulator.diagnosis.evidence import JudgedCause, RootCause
 from simulator.diagnosis.root_cause import root_causes, turn_evidence
 from simulator.grading.judge import Panel
 from simulator.models import Models
@@ -48,6 +49,8 @@ from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.summary import summarise
 
 ROWS = Path(__file__).with_name("cause_rows")
+# What readers said in the model's place, who saw its requests alone.
+RECORDED = ROWS / "verdicts.json"
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 SOUND = "sound"
 # Labels of the rows that the program calls otherwise.
@@ -55,6 +58,8 @@ CALLED = {"derived_ignored": "ignored"}
 JUDGES = Settings().judges
 # The grades of a model for every planted fault, and for every sound turn: of five.
 FAULTY, FINE = 2.0, 5.0
+# A model's verdicts by conversation.
+Verdicts = Mapping[str, JudgedCause]
 
 
 class Row(NamedTuple):
@@ -175,14 +180,14 @@ def _unnamed(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": ()})})
 
 
-async def asked(every: Sequence[Row], model_name: str) -> list[Finding]:
-    """The planted faults with the cause that the judge's model names where no rule proves one."""
-    settings = load_settings({"judge_model": model_name, "judge_temperature": 0.0, "timeout": 300})
+async def asked(every: Sequence[Row], model_name: str, timeout: float) -> Verdicts:
+    """What the judge's model says of each planted fault whose cause no rule proves, by conversation."""
+    settings = load_settings({"judge_model": model_name, "judge_temperature": 0.0, "timeout": timeout})
     models = Models(endpoints(settings), settings, Ledger.of(settings))
     model = models.role("judge", temperature=0.0, priority=GRADING)
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
-    findings, judge = [], CauseJudge(model, settings.seed)
+    found, judge = dict[At, JudgedCause](), CauseJudge(model, settings.seed)
     try:
         for own in by_desk(every):
             results = run_of(own, judged(own), named=True)
@@ -190,13 +195,22 @@ async def asked(every: Sequence[Row], model_name: str) -> list[Finding]:
             looks = list(turn_evidence(results, summary, articles=own[0].articles))
             by_rule = root_causes(results, summary, articles=own[0].articles)
             verdicts, _spent = await judge_causes(judge, open_turns(looks, by_rule, {}), settings.calls)
-            for (conversation, _turn), verdict in verdicts.items():
-                if verdict.cause is None:
-                    print(f"    {conversation}: no verdict, {verdict.reason}", file=sys.stderr)
-            causes = root_causes(results, summary, articles=own[0].articles, judged=verdicts)
-            findings += paired(own, summary, causes)
+            found |= verdicts
     finally:
         await models.close()
+    return {conversation: verdict for (conversation, _turn), verdict in found.items()}
+
+
+def named_by(every: Sequence[Row], verdicts: Verdicts) -> list[Finding]:
+    """The planted faults with the causes that rules prove, or else these verdicts name."""
+    findings = []
+    for own in by_desk(every):
+        results = run_of(own, judged(own), named=True)
+        summary = summary_of(results)
+        at = {(red.conversation, red.turn): verdicts.get(red.conversation) for red in summary.reddest}
+        known = {key: verdict for key, verdict in at.items() if verdict}
+        causes = root_causes(results, summary, articles=own[0].articles, judged=known)
+        findings += paired(own, summary, causes)
     return findings
 
 
@@ -299,36 +313,51 @@ def main(arguments: Sequence[str] = ()) -> None:
         "folder", nargs="?", default="held", help="held, build (rules were made with it), or a folder"
     )
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
-    parser.add_argument("--model", help="ask this model of the usual endpoint for causes as well")
+    parser.add_argument(
+        "--model", help="ask this model of the usual endpoint for causes, and keep its verdicts"
+    )
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     options = parser.parse_args(arguments)
     folder = Path(options.folder) if Path(options.folder).is_dir() else ROWS / options.folder
+    kept = recorded()
     for language in LANGUAGES:
         every = rows(folder, language)
         if not every:
             continue
-        print(f"{language}: {len(every)} turns, {sum(row.cause == SOUND for row in every)} of them sound")
-        offline = found(every, asyncio.run(counted(every)))
-        print(" graded by the stand-ins, as offline")
-        for line in (*red_lines(offline), *lines(offline)):
-            print(line)
-        by_model = found(every, judged(every))
-        print(" every fault red, as a model would grade it")
-        for line in (*lines(by_model), *confusion(by_model)):
-            print(line)
-        print(" the same, where the cases do not name the articles they need")
-        unnamed = found(every, judged(every), named=False)
-        for line in lines(unnamed):
-            print(line)
-        modes = {"offline": offline, "judged": by_model, "unnamed": unnamed}
         if options.model:
-            modes["asked"] = asyncio.run(asked(every, options.model))
-            print(f" the same, where {options.model} was asked for every cause that no rule proves")
-            for line in (*lines(modes["asked"]), *confusion(modes["asked"])):
-                print(line)
-        for name, findings in modes.items():
+            kept |= asyncio.run(asked(every, options.model, options.timeout))
+            verdicts = {name: each.model_dump(mode="json") for name, each in sorted(kept.items())}
+            RECORDED.write_text(json.dumps(verdicts, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"{language}: {len(every)} turns, {sum(row.cause == SOUND for row in every)} of them sound")
+        for title, findings in modes(every, kept):
+            print(f" {title}")
+            is_offline = any(each.row.cause == SOUND and each.red for each in findings)
+            shown_lines = (
+                *(red_lines(findings) if is_offline else ()),
+                *lines(findings),
+                *confusion(findings),
+            )
+            print("\n".join(shown_lines))
             if options.wrong:
-                print(f"  wrong, {name}:")
                 print("\n".join(wrong_lines(findings)))
+
+
+def modes(every: Sequence[Row], kept: Verdicts) -> Iterator[tuple[str, list[Finding]]]:
+    """The ways in which causes are looked for, and what each of them finds."""
+    yield "graded by the stand-ins, as offline", found(every, asyncio.run(counted(every)))
+    yield "every fault red, as a model would grade it", found(every, judged(every))
+    unnamed = found(every, judged(every), named=False)
+    yield "the same, where the cases do not name the articles they need", unnamed
+    if any(row.conversation.id in kept for row in every):
+        yield "named by a model where no rule proves a cause (as kept)", named_by(every, kept)
+
+
+def recorded() -> dict[str, JudgedCause]:
+    """The verdicts that are kept."""
+    if not RECORDED.is_file():
+        return {}
+    stored = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return {name: JudgedCause.model_validate(row) for name, row in stored.items()}
 
 
 if __name__ == "__main__":
