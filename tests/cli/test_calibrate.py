@@ -105,7 +105,7 @@ def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
 
 def test_failures_are_counted_and_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
     """Not in n; more than --max-failed is exit code 3, and the figures are shown all the same."""
-    server.reply = lambda request: "no" if "lamp" in str(request["messages"]) else play(request)
+    server.reply = lambda request: "no" if "lamp" in str(request["messages"][1:]) else play(request)
     done = command(*USUAL, "--json", "--cache", "off")
 
     assert (done.code, done.json["n"], done.json["failed"]) == (3, 33, 3)

@@ -70,7 +70,7 @@ def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Pat
     assert done.run.spending["judge"].tokens_in > 0
     kept = json.loads(Path(shown["store"]).with_name("report.json").read_text(encoding="utf-8"))
     assert {key: kept[key] for key in shown} == shown
-    assert "Models: user gpt-4.1-mini, judge gpt-4.1, embed text-embedding-3-small" in done.err
+    assert "Models: Customer gpt-4.1-mini, Judge gpt-4.1, Embeddings text-embedding-3-small" in done.err
     assert "At most " in done.err
 
 
