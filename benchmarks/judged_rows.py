@@ -1,6 +1,6 @@
 """`make bench-judges`: what the judges say of answers whose fault was planted, and of sound ones.
 
-    python -m benchmarks.judged_rows [--record NAME] [--judge-model MODEL]
+    python -m benchmarks.judged_rows [--record NAME [--small]] [--judge-model MODEL]
 
 Twenty rows in each language of the desks in cause_rows/held, half of them sound. Every judge is held against
 what the planted cause means for it: an invention has no support in the passages, a rude answer can still be
@@ -29,6 +29,8 @@ from simulator.stats.agreement import quadratic_kappa
 
 RECORDED = Path(__file__).with_name("judged_rows.json")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
+# The desks that the rows come from.
+DESKS = ("desk2", "desk3", "desk4")
 # Rows in a language, and how many of them are sound.
 NUMBER, FINE = 20, 10
 # From this raw grade (1 to 5) on a judge lets an answer pass.
@@ -65,6 +67,8 @@ JUDGES = (
     "turn", "relevance", "groundedness", "claims", "similarity", "llm_similarity", "llm_correctness",
     "fluency", "tone", "context_recall", "context_precision",
 )  # fmt: skip
+# Those of `--judging small`.
+SMALL = ("turn", "groundedness", "similarity")
 Verdicts = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -72,7 +76,8 @@ def sampled(language: Language) -> list[Row]:
     """The rows of a language: sound ones, and faulty ones in turn of their causes; the same every time."""
     lot, by_cause = random.Random(language), defaultdict[str, list[Row]](list)
     for row in rows(ROWS / "held", language):
-        by_cause[row.cause].append(row)
+        if row.desk.endswith(DESKS):
+            by_cause[row.cause].append(row)
     for own in by_cause.values():
         lot.shuffle(own)
     sound = by_cause.pop(SOUND)[:FINE]
@@ -83,16 +88,10 @@ def sampled(language: Language) -> list[Row]:
     return lot.sample(chosen, len(chosen))
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """One call for all judges of a row, as most runs ask."""
-    return load_settings(
-        {
-            "judges": list(JUDGES),
-            "judge_model": arguments.judge_model,
-            "timeout": arguments.timeout,
-            "judge_temperature": 0.0,
-        }
-    )
+def settings_of(*, small: bool, **more: Any) -> Settings:
+    """One call for all judges of a row, as most runs ask, or a short one for each judge of small models."""
+    chosen = {"judges": list(SMALL), "judging": "small"} if small else {"judges": list(JUDGES)}
+    return load_settings({**chosen, "judge_temperature": 0.0, **more})
 
 
 async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any]:
@@ -118,11 +117,16 @@ async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any
         await context.close(None)
 
 
-def prompt_hash(settings: Settings, asked: Sequence[Row]) -> str:
+def prompt_hash(*, small: bool) -> str:
     """Stands for all requests."""
+    settings = settings_of(small=small)
     grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    groups = [[rubric] for rubric in grading.rubrics] if small else [grading.rubrics]
     prompts = (
-        grading.frame.prompt(context_of(row.conversation), grading.rubrics, alone=False) for row in asked
+        grading.frame.prompt(context_of(row.conversation), group, alone=small)
+        for language in LANGUAGES
+        for row in sampled(language)
+        for group in groups
     )
     return fingerprint(*(json.dumps(prompt, ensure_ascii=False) for prompt in prompts))
 
@@ -149,6 +153,8 @@ def lines(asked: Sequence[Row], verdicts: Verdicts) -> Iterator[str]:
             if passed is not right:
                 differences.append(f"{row.conversation.id} ({row.cause})")
         (seen, faults), (fine, sound) = counts[False], counts[True]
+        if not faults + sound + open_rows:
+            continue
         found = f"{seen:>4} of {faults:>2} faults{fine:>5} of {sound:>2} passed{open_rows:>4} skipped"
         yield f"  {judge:18}{found}"
         yield from (f"      {difference}" for difference in differences)
@@ -176,26 +182,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="NAME", help="ask the endpoint, and keep its verdicts")
     parser.add_argument("--language", choices=LANGUAGES, help="only the rows of one language")
+    parser.add_argument("--small", action="store_true", help="what --judging small asks")
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     arguments = parser.parse_args()
-    settings = settings_of(arguments)
     languages = [arguments.language] if arguments.language else LANGUAGES
     asked = [row for language in languages for row in sampled(language)]
-    digits = prompt_hash(settings, [row for language in LANGUAGES for row in sampled(language)])
     kept = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
     if arguments.record:
-        before = kept.get(arguments.record, {})
+        settings = settings_of(
+            small=arguments.small, judge_model=arguments.judge_model, timeout=arguments.timeout
+        )
+        digits, before = prompt_hash(small=arguments.small), kept.get(arguments.record, {})
         verdicts = before.get("verdicts", {}) if before.get("prompt") == digits else {}
         verdicts |= asyncio.run(verdicts_of(settings, asked))
-        kept[arguments.record] = {"prompt": digits, "verdicts": verdicts}
+        kept[arguments.record] = {"prompt": digits, "small": arguments.small, "verdicts": verdicts}
         RECORDED.write_text(json.dumps(kept, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     for reader, reading in kept.items():
-        edited = "" if reading["prompt"] == digits else ", of an EARLIER prompt"
+        is_small = reading.get("small", False)
+        edited = "" if reading["prompt"] == prompt_hash(small=is_small) else ", of an EARLIER prompt"
         for language in languages:
             own = [row for row in asked if row.conversation.case.language == language]
             if any(row.conversation.id in reading["verdicts"] for row in own):
-                print(f"{reader}, {language}{edited}")
+                print(f"{reader}, {language}{', --judging small' if is_small else ''}{edited}")
                 print("\n".join(lines(own, reading["verdicts"])))
     readers = list(kept)
     for at, one in enumerate(readers):
