@@ -166,7 +166,9 @@ def agreement(one: Verdicts, other: Verdicts) -> Iterator[str]:
         pairs = [
             (round(5 * mine[judge]["value"]), round(5 * yours[judge]["value"]))
             for row, mine in one.items()
-            if (yours := other.get(row))
+            if (yours := other.get(row, {}))
+            and judge in mine
+            and judge in yours
             and passes(mine[judge]) is not None
             and passes(yours[judge]) is not None
         ]
