@@ -302,7 +302,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
     """
     agreed = reading.agreed
     if reading.passages:
-        least = ANSWERS_WITHOUT_NUMBER if agreed.numbers else ANSWERS
+        least = ANSWERS_WITHOUT_NUMBER if agreed.numbers or agreed.lacks else ANSWERS
         lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
         wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
         correct = grade_of(wrong * reading.support.score, "groundedness")

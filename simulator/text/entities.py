@@ -352,7 +352,9 @@ def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]
 
 # What says "twice" without a number.
 _TWICE = re.compile(
-    r"往復|両方|2人|二人|ふたり|夫婦|\b(?:both|twice|return|round trip|each way|two|couple|pair)\b"
+    r"往復|両方|2人|二人|ふたり|夫婦|\b(?:both|twice|round trip|each way|two|couple|pair"
+    # Sending something back happens once.
+    r"|return (?:ticket|trip|journey|fare|flight|crossing|transfer)s?)\b|\d return\b"
 )
 # Of more amounts of one unit than this nearly any amount would follow; more details of one text are not read.
 _MOST_AMOUNTS, _MOST_DETAILS = 12, 60

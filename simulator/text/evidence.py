@@ -71,11 +71,12 @@ def topic_units(text: str) -> Counter[str]:
     A text of grammar alone keeps all its units. The counter is shared and must not be changed.
     """
     units = content_units(text)
-    topical = {unit: count for unit, count in units.items() if _is_topical(unit)}
+    topical = {unit: count for unit, count in units.items() if is_topical(unit)}
     return Counter(topical) or units
 
 
-def _is_topical(unit: str) -> bool:
+def is_topical(unit: str) -> bool:
+    """Whether a unit carries content: a kanji, a katakana or a word that is no stop word."""
     return any(part not in STOP_WORDS and not _HIRAGANA.match(part) for part in unit.split(_BETWEEN))
 
 

@@ -255,6 +255,49 @@ async def test_what_the_passages_support_is_no_answer_unless_the_reference_says_
     assert await raw("turn", UNRELATED, None, GOOD, passages=(UNRELATED,)) > 4
 
 
+INK = "Use up a bottle of ink within 2 years of opening it."
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        (INK, False),
+        ("2 years.", True),
+        ("It lasts 2 years.", True),
+        (f"{INK} The warranty is 2 years.", True),
+    ],
+)
+async def test_the_figure_of_an_article_on_something_else_answers_nothing(
+    answer: str, is_right: bool
+) -> None:
+    """The same number there is chance; alone, or beside a word of the matter, it is the answer."""
+    case = a_case(
+        question="How long is the warranty?",
+        language="en",
+        references=(("The warranty lasts 2 years from the purchase.",),),
+    )
+
+    assert (await raw("turn", answer, case, passages=(INK,)) >= 4) is is_right
+
+
+async def test_repeating_the_words_of_the_question_is_not_news() -> None:
+    """An answer beside the point is as bad when the customer, pressing on, names the matter no more."""
+    case = a_case(
+        question="I dropped my pen. Is it covered by the warranty?",
+        language="en",
+        references=(("A pen that was dropped is not covered by the warranty.",),),
+    )
+    beside = "If you lost your warranty card, the order history takes its place."
+    shown = an_exhibit(beside, case, beside, passages=(beside,))
+    pressing = shown.turn.model_copy(update={"user": "Get to the point!"})
+    found = [
+        LexicalJudge("turn").grade(exhibit).raw or 0
+        for exhibit in (shown, shown.model_copy(update={"turn": pressing}))
+    ]
+
+    assert max(found) < 3
+
+
 async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
     """The figure that is nowhere is named, and Correctness falls."""
     score = await grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")

@@ -32,6 +32,7 @@ def test_sending_elsewhere_declines(text: str) -> None:
         "延長料金は30分ごとに1,000円です。詳しくは店舗にお問い合わせください。",
         "£20 admin fee, then just the lower rent.",
         "You will find everything on our website.",
+        'You can ask for a repair under "Repairs" in My Page.',
         "Send us a certificate that names our site. Reception can help if you are stuck.",
     ],
 )

@@ -352,6 +352,8 @@ PRICES = ("A block is £98, a card £6.", "Students get 20% off.", "The deposit 
     [
         ("£196", "for both of us", True),
         ("£196", "", False),
+        ("£196", "a return ticket", True),
+        ("£196", "Can I return it?", False),
         ("£104", "", True),
         ("£78.40", "", True),
         ("€60", "", True),
