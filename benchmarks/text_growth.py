@@ -197,7 +197,7 @@ def functions() -> dict[str, Use]:
         "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja"),
         "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
         "turn_evidence.detailed_agreement": lambda text: turn_evidence.detailed_agreement(
-            text, f"{text} ", "ja", [_HELD]
+            text, f"{text} ", "ja", [text, _HELD], text
         ),
         "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
         "language_match.languages_of": languages_of,
