@@ -191,6 +191,7 @@ def functions() -> dict[str, Use]:
         "evidence.stem": evidence.stem,
         "evidence.content_units": evidence.content_units,
         "evidence.topic_units": evidence.topic_units,
+        "evidence.is_topical": evidence.is_topical,
         "evidence.coverage": lambda text: evidence.coverage(text, [text, _HELD]),
         "evidence.passage_contents": lambda text: evidence.passage_contents((text,)),
         "evidence.support": lambda text: evidence.support(text, evidence.passage_contents((text,)), text),
