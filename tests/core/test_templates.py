@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.messages import encodable
-from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
+from simulator.core.templates import check_languages, filled, fingerprint, quote, read_toml, render
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -97,3 +97,10 @@ def test_every_prompt_of_the_shelves_holds_both_languages() -> None:
             continue
         tables = read_toml(path)
         assert tables["ja"].keys() == tables["en"].keys(), path.name
+
+
+def test_english_nouns_are_singular_after_a_one() -> None:
+    """Only in English, only after exactly one; thousands are parted."""
+    assert filled("en", "$n rows of $m", {"n": 1, "m": 1000}) == "1 row of 1,000"
+    assert filled("en", "$n rows", {"n": 11}) == "11 rows"
+    assert filled("ja", "$n rows", {"n": 1}) == "1 rows"

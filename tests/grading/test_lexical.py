@@ -451,3 +451,13 @@ def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> N
         score = asyncio.run(grade(name, answer, case, passages=(reference,)))
         low, high = SCALES.get(name, (1, 5))
         assert score.raw is None or low <= score.raw <= high
+
+
+async def test_the_reason_counts_the_passages_that_are_of_use() -> None:
+    """Of two, one of them about something else."""
+    score = await grade("context_precision", GOOD, passages=(PASSAGE, "駐車場は12台分あります。"))
+
+    assert "2" in score.reason
+    assert "1" in score.reason
+    assert "3" not in score.reason
+    assert "駐車場" in score.reason

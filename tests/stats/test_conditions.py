@@ -25,6 +25,7 @@ from simulator.stats.conditions import (
     check_corrected,
     decide_conditions,
     measure_condition,
+    range_text,
     ungraded_personas,
 )
 from simulator.stats.figures import CorrectedScore
@@ -365,3 +366,13 @@ def test_a_target_that_points_the_wrong_way_is_one_line(capsys: pytest.CaptureFi
     stored(odd.model_copy(update={"run": odd.run.model_copy(update={"settings": settings})}))
     assert main(["history", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unread"] == ["2-odd"]
+
+
+def test_the_range_of_a_cost_is_one_of_money() -> None:
+    """Only a count of turns is bounded by a share of them."""
+    cost = Condition(name="cost_usd", comparison="<=", threshold=10)
+    turns = Condition(name="severity_major", comparison="<=", threshold=3)
+    found = {"value": 2.0, "low": 0.5, "high": 0.75, "decision": "passed", "n": 4}
+
+    assert "%" not in said(range_text(CheckedCondition(condition=cost, **found)), "en")
+    assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of turns"

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Ended, RedRules, Results, Score, Spending
+from simulator.core.settings import Settings
+from simulator.core.types import CONVERSATION, Ended, RedRules, Results, Score, Spending
 from simulator.stats.figures import Summary
 from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
-from simulator.stats.summary import excerpt, summarise
+from simulator.stats.summary import excerpt, figures_of, summarise
 from tests.golden_files import compare
 from tests.sample_runs import JUDGES, rehearsed
 
@@ -210,3 +211,13 @@ def test_an_excerpt_is_one_line_of_limited_length() -> None:
     """Line breaks become spaces; what is cut off leaves a mark."""
     assert excerpt("a\n b\t c") == "a b c"
     assert excerpt("あ" * 500) == "あ" * 159 + "…"
+
+
+def test_rows_have_no_figures_of_whole_conversations() -> None:
+    """A run of conversations keeps the judge of the whole, also where it has graded none of them yet."""
+    results = rehearsed("en")
+    settings = Settings(judges=("turn", CONVERSATION))
+    rows = results.run.model_copy(update={"settings": {**results.run.settings, "protocol": "single_turn"}})
+
+    assert CONVERSATION in figures_of(results, settings).judges
+    assert CONVERSATION not in figures_of(results.model_copy(update={"run": rows}), settings).judges
