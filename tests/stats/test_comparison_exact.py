@@ -87,3 +87,13 @@ def test_four_runs_are_no_trend() -> None:
     assert falling is not None
     assert falling.falling
     assert not falling.rising
+
+
+def test_of_five_runs_the_interval_holds_every_slope() -> None:
+    """So few say nothing more exact."""
+    values = [1.0, 5.0, 2.0, 8.0, 3.0]
+    slopes = [(values[j] - values[i]) / (j - i) for i in range(5) for j in range(i + 1, 5)]
+    found = trend(values)
+
+    assert found is not None
+    assert found.interval == pytest.approx((min(slopes), max(slopes)))
