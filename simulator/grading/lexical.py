@@ -300,7 +300,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
 
     Without passages it is the reference alone.
     """
-    agreed = reading.agreed
+    agreed, is_unsure = reading.agreed, False
     if reading.passages:
         least = ANSWERS_WITHOUT_NUMBER if agreed.numbers or agreed.lacks else ANSWERS
         lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
@@ -308,7 +308,9 @@ def _answering(reading: TurnEvidence) -> Outcome:
         correct = grade_of(wrong * reading.support.score, "groundedness")
         beside = min(wrong, BESIDE_THE_POINT if lacks else 1)
         grade = grade_of(beside * reading.support.score, "groundedness")
-        grade, correct = max(grade, least_grade(reading)), max(correct, least_grade(reading))
+        floor = least_grade(reading)
+        is_unsure = grade < floor == UNSURE
+        grade, correct = max(grade, floor), max(correct, floor)
     else:
         grade = correct = grade_of(agreed.score, "similarity")
     if reading.refused and reading.wanted:
@@ -316,7 +318,8 @@ def _answering(reading: TurnEvidence) -> Outcome:
         return Outcome(min(grade, 2), correct, "needless_handover" if needless else "wrongly_refused")
     if reading.case.handover == "required" and not reading.handed_over:
         return Outcome(min(grade, 3), correct, "no_handover")
-    return Outcome(grade, correct, ("poor", "poor", "fair", "good", "good")[int(grade) - 1])
+    told = "unsure" if is_unsure else ("poor", "poor", "fair", "good", "good")[int(grade) - 1]
+    return Outcome(grade, correct, told)
 
 
 def _remarks(reading: TurnEvidence, found: Outcome) -> list[str]:

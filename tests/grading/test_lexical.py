@@ -461,3 +461,14 @@ async def test_the_reason_counts_the_passages_that_are_of_use() -> None:
     assert "1" in score.reason
     assert "3" not in score.reason
     assert "駐車場" in score.reason
+
+
+async def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
+    """It shares a few words with the reference, and no detail is wrong: no red turn, no praise either."""
+    case = a_case(question="延長できますか", references=(("予約がなければ延長できます。",),))
+    score = await grade(
+        "turn", "ご予約の有無によります。マイページをご覧ください。", case, passages=("マイページ",)
+    )
+
+    assert score.raw == 3.5
+    assert "字面からは分かりません" in score.reason
