@@ -26,7 +26,8 @@ from simulator.text.acts import is_refusal
 ROOT = Path(__file__).parents[1]
 ROWS = Path(__file__).with_name("detector_rows")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-# What a line's first letter in acts.*.txt says: whether it refuses, and whether it hands over (None: open).
+# What a line's first letter in acts.*.txt and refusals.*.txt says: whether it refuses, and whether it hands
+# over (None: open).
 ACTS: dict[str, tuple[bool, bool | None]] = {
     "D": (True, False),
     "H": (True, True),
@@ -77,7 +78,8 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
     for language in LANGUAGES:
         rows = list(_lines(half, f"facts.{language}.txt"))
         yield f"facts {language}", [verdict for row in rows for verdict in _facts(row, language)]
-        labelled = [(*ACTS[row[0]], row[2:]) for row in _lines(half, f"acts.{language}.txt")]
+        files = [f"acts.{language}.txt", *([f"refusals.{language}.txt"] if half == "build" else [])]
+        labelled = [(*ACTS[row[0]], row[2:]) for name in files for row in _lines(half, name)]
         yield (
             f"refusals {language}",
             [Verdict(truth, is_refusal(text, language), text) for truth, _, text in labelled],
