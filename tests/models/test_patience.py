@@ -16,7 +16,7 @@ from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
-from simulator.models.limiter import Limiter, Rates, RetryAfter
+from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
 from simulator.models.patience import Notices, Patience
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
@@ -180,3 +180,15 @@ async def test_a_bot_has_the_patience_of_its_run() -> None:
 
     assert patient.patience == 7
     assert not hasattr(plain, "patience")
+
+
+def test_stops_are_counted_from_when_they_began() -> None:
+    """One that begins within another goes on with it; between two of them nothing is counted."""
+    pause = Pause()
+    pause.hold(10, now=100)
+    pause.hold(10, now=105)
+
+    assert pause.closed(103) == 3
+    assert pause.closed(200) == 15
+    pause.hold(5, now=300)
+    assert pause.closed(302) == 17

@@ -3,6 +3,7 @@
 import pytest
 
 from simulator.stats.calibration import (
+    DomainAgreement,
     LabelledGrade,
     RedAgreement,
     Yardstick,
@@ -133,6 +134,19 @@ def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:
     assert lowest.name == "b"
     assert lowest.spearman == pytest.approx(-1)
     assert measure(good, BY).parts == ()
+
+
+def test_the_lowest_domain_is_that_of_the_lowest_auroc() -> None:
+    """Where people only said yes or no; rho decides only where there is no AUROC."""
+    parts = (
+        DomainAgreement(name="a", n=10, spearman=0.2, auroc=0.9, leniency=None),
+        DomainAgreement(name="b", n=10, spearman=0.5, auroc=0.6, leniency=None),
+    )
+    found = measure([LabelledGrade(f"a{n}", grade=n % 5 + 1, people=n % 5 + 1) for n in range(10)], BY)
+    lowest = found.model_copy(update={"parts": parts}).lowest(10)
+
+    assert lowest is not None
+    assert lowest.name == "b"
 
 
 def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:
