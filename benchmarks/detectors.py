@@ -84,6 +84,14 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
             f"refusals {language}",
             [Verdict(truth, is_refusal(text, language), text) for truth, _, text in labelled],
         )
+        if half == "build":  # the even rows of refusals.*.txt have shaped no pattern
+            unseen = [
+                (ACTS[row[0]][0], row[2:]) for row in list(_lines(half, f"refusals.{language}.txt"))[1::2]
+            ]
+            yield (
+                f"unseen {language}",
+                [Verdict(truth, is_refusal(text, language), text) for truth, text in unseen],
+            )
         yield (
             f"handover {language}",
             [
