@@ -1,31 +1,18 @@
 """The bench of hostile texts: it knows every function over text, and tells linear growth from a square."""
 
 import inspect
+import pkgutil
 import re
+from importlib import import_module
 
 from benchmarks.text_growth import TEXTS, functions
-from simulator.text import (  # fmt: skip
-    acts,
-    choices,
-    courtesies,
-    dates,
-    entities,
-    evidence,
-    normalise,
-    numerals,
-    overlap,
-    segments,
-    spelling,
-    turn_evidence,
-    typography,
-    wording,
-)
+from simulator import text as package
 
 # What takes no text of a stranger, or only what another function of the same module has cut out of one.
 NO_TEXT_OF_STRANGERS = frozenset(
     {"letters", "right_letter", "expected_response", "all_references", "share", "total_weight", "unit_weight"}
     | {"tokenizer", "digits_of", "ordinal", "f_measure", "overlap", "ngram_overlap", "char_ngram_overlap"}
-    | {"sends_away", "is_alike", "number_factor"}
+    | {"sends_away", "is_alike", "number_factor", "clock_text"}
     | {"lcs_length", "lcs_overlap", "wording", "percent", "units_by_value"}
 )
 
@@ -33,22 +20,10 @@ NO_TEXT_OF_STRANGERS = frozenset(
 def test_every_function_over_text_is_measured() -> None:
     """A new public function is measured, or named here as one that reads nobody's text."""
     measured = {re.split("[. ]", name)[1] for name in functions()}
-    modules = (
-        acts,
-        choices,
-        courtesies,
-        dates,
-        entities,
-        evidence,
-        normalise,
-        numerals,
-        overlap,
-        segments,
-        spelling,
-    )
     public = {
         name
-        for module in (*modules, turn_evidence, typography, wording)
+        for each in pkgutil.iter_modules(package.__path__)
+        for module in [import_module(f"simulator.text.{each.name}")]
         for name, function in inspect.getmembers(module, callable)
         if getattr(function, "__module__", "") == module.__name__
         and not inspect.isclass(function)

@@ -457,10 +457,7 @@ async def test_the_reason_counts_the_passages_that_are_of_use() -> None:
     """Of two, one of them about something else."""
     score = await grade("context_precision", GOOD, passages=(PASSAGE, "駐車場は12台分あります。"))
 
-    assert "2" in score.reason
-    assert "1" in score.reason
-    assert "3" not in score.reason
-    assert "駐車場" in score.reason
+    assert [each in score.reason for each in ("2", "1", "3", "駐車場")] == [True, True, False, True]
 
 
 async def test_what_counting_cannot_judge_is_said_to_be_so() -> None:

@@ -197,17 +197,8 @@ def test_contradictions_inside_a_conversation_are_those_its_judge_listed() -> No
     one, other = conversation("受付は18時までです。").turns[0], conversation("夜間も受け付けます。").turns[0]
     held = conversation("").model_copy(update={"turns": (one, other.model_copy(update={"index": 2}))})
     lapses = [{"what": "18時／夜間", "earlier": 1, "turn": 2}, {"what": "その前", "earlier": 0, "turn": 1}]
-    score = Score(
-        conversation=held.id,
-        turn=2,
-        judge="conversation",
-        state="scored",
-        value=0.5,
-        raw=0.5,
-        scale=(0, 1),
-        rubric="r",
-        detail={"contradictions": lapses},
-    )
+    known = {"conversation": held.id, "turn": 2, "judge": "conversation", "rubric": "r", "scale": (0, 1)}
+    score = Score(**known, state="scored", value=0.5, raw=0.5, detail={"contradictions": lapses})
 
     found = consistency(results_of(held).model_copy(update={"scores": (score,)}))
 

@@ -31,18 +31,8 @@ CASES = (
     '{"id": "hours-ja", "question": "受付の時間を教えてください", "language": "ja"}\n'
     '{"id": "fee-en", "question": "What is the cancellation fee?", "language": "en"}\n'
 )
-ARGUMENTS = (
-    "--persona",
-    "calm",
-    "--cases",
-    "cases.jsonl",
-    "--turns",
-    "1",
-    "--judges",
-    "turn",
-    "--adapter",
-    "bot.py:answer",
-)
+CALM = ("--persona", "calm", "--turns", "1", "--judges", "turn", "--cases", "cases.jsonl")
+ARGUMENTS = (*CALM, "--adapter", "bot.py:answer")
 
 
 @pytest.fixture(autouse=True)
@@ -221,8 +211,10 @@ def test_a_judge_compares_what_customers_were_told(
     Path("cases.jsonl").write_text(
         '{"id": "hours", "question": "受付は何時まで", "language": "ja"}\n', "utf-8"
     )
-    arguments = [*ARGUMENTS[:-1], "hours.py:answer", "--repeats", "3", "--concurrency", "1"]
-    assert main(("--offline", *arguments)) == 0
+    assert (
+        main(("--offline", *CALM, "--adapter", "hours.py:answer", "--repeats", "3", "--concurrency", "1"))
+        == 0
+    )
     capsys.readouterr()
     assert output(capsys, "--consistency-only")["consistency"]["disagreements"] == []
 
@@ -235,9 +227,8 @@ def test_a_judge_compares_what_customers_were_told(
 
         assert len(server.requests) == asked
     assert again == body == output(capsys, "--consistency-only")["consistency"]
-    assert len(body["judged_by"]) == 1
     # Of three customers the first and the third were told the same.
-    assert body["share"] == pytest.approx(1 / 3)
+    assert (len(body["judged_by"]), body["share"]) == (1, pytest.approx(1 / 3))
     [one, other] = body["disagreements"]
     assert {one["found"]["what"], other["found"]["what"]} == {"judged"}
     assert one["found"]["reason"] == "9時から18時／24時間"
