@@ -149,8 +149,10 @@ def contradictions(score: Score, turns: Sequence[Turn]) -> Iterator[tuple[int, i
 
     What was said before the first turn has no number, and is left out.
     """
-    listed = score.detail.get("contradictions")
-    rows = TypeAdapter(list[Lapse]).validate_python(listed if isinstance(listed, list) else [])
+    try:
+        rows = TypeAdapter(list[Lapse]).validate_python(score.detail.get("contradictions", []))
+    except ValidationError:  # a judge of the user's own by that name keeps something else there
+        return
     for row in rows:
         one, other = sorted((row.earlier, row.turn))
         if 1 <= one < other <= len(turns):
