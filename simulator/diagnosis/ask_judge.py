@@ -5,7 +5,7 @@ What a rule proves is not asked. A verdict that cannot be had leaves the rule's 
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -145,13 +145,20 @@ class CauseJudge:
 
 
 async def judge_causes(
-    judge: CauseJudge, looks: Sequence[RedTurnEvidence], at_once: int
+    judge: CauseJudge,
+    looks: Sequence[RedTurnEvidence],
+    at_once: int,
+    keep: Callable[[Mapping[At, JudgedCause]], None] = lambda _: None,
 ) -> tuple[dict[At, JudgedCause], BudgetSpent | None]:
-    """The verdicts on these turns, and why not all of them were asked; what was paid for is among them."""
+    """The verdicts on these turns, and why not all of them were asked; what was paid for is among them.
+
+    `keep` gets all verdicts so far whenever one has come, so that none is lost to what ends the others.
+    """
     found: dict[At, JudgedCause] = {}
 
     async def ask(look: RedTurnEvidence) -> None:
         found[look.red.conversation, look.red.turn] = await judge(look)
+        keep(found)
 
     try:
         await for_each(looks, ask, at_once)
@@ -194,14 +201,17 @@ async def ask_judge(path: Path, settings: Settings, articles: Articles | None = 
         looks = list(turn_evidence(results, summary, articles=articles, found=checks))
         causes = root_causes(results, summary, articles=articles, found=checks)
         ledger.record = file.save_call
+
+        def keep(verdicts: Mapping[At, JudgedCause]) -> None:
+            file.save_note(JUDGED_NOTE, json.dumps(as_note({**known, **verdicts}), ensure_ascii=False))
+            file.commit()
+
         try:
             judge = CauseJudge(model, settings.seed)
-            verdicts, spent = await judge_causes(judge, open_turns(looks, causes, known), settings.calls)
+            open_ones = open_turns(looks, causes, known)
+            verdicts, spent = await judge_causes(judge, open_ones, settings.calls, keep)
         finally:
             await models.close()
-        note = json.dumps(as_note({**known, **verdicts}), ensure_ascii=False)
-        file.save_note(JUDGED_NOTE, note)
-        file.commit()
         if spent:
             raise spent
         return len(verdicts), sum(verdict.cause is None for verdict in verdicts.values())

@@ -50,13 +50,6 @@ def blames(cause: str) -> Callable[[int], str]:
     return lambda n: json.dumps({"reason": f"because of {n}", "cause": cause})
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def fixes(judge: Judge, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """`fixes latest --ask-judge` on a run that this judge has graded."""
     with serve(judge) as server:
@@ -66,9 +59,7 @@ def fixes(judge: Judge, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int
         return main(["fixes", "latest", "--ask-judge", *arguments])
 
 
-def test_the_model_is_asked_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_model_is_asked_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One call for each red turn without a proved cause; its reason is shown and kept, its cost counted."""
     judge = Judge(blames("tone"))
     assert fixes(judge, monkeypatch, "--json") == 0
@@ -87,7 +78,7 @@ def test_the_model_is_asked_once(
     assert main(["report", "latest", "--json"]) in (0, 1)
 
 
-def test_material_is_quoted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_material_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What customers, bots and articles say stands under coded tags, after what never changes."""
     judge = Judge(blames("unclear"))
     fixes(judge, monkeypatch)
@@ -97,7 +88,7 @@ def test_material_is_quoted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_failed_call_leaves_the_rules_cause(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is told, and asked for again the next time."""
     broken = Judge(lambda _: "no form at all")
@@ -112,7 +103,17 @@ def test_a_failed_call_leaves_the_rules_cause(
     assert len(mended.questions) == len(noted)
 
 
-def test_stand_ins_cannot_be_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdicts_before_a_refused_key_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are paid for; the next time only the rest is asked about."""
+    monkeypatch.setenv("REHEARSAL_CALLS", "1")
+    refused = Judge(lambda n: blames("tone")(n) if n == 0 else Reply(status=401))
+    assert fixes(refused, monkeypatch) == 3
+
+    noted: Any = open_run().notes["judged_causes"]
+    assert [row["cause"] for row in noted] == ["tone"]
+
+
+def test_stand_ins_cannot_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
     """A run that was judged by counting has no model to ask."""
     main([*RUN[:-2], "--offline"])
 

@@ -373,6 +373,5 @@ def test_the_range_of_a_cost_is_one_of_money() -> None:
     cost = Condition(name="cost_usd", comparison="<=", threshold=10)
     turns = Condition(name="severity_major", comparison="<=", threshold=3)
     found = {"value": 2.0, "low": 0.5, "high": 0.75, "decision": "passed", "n": 4}
-
     assert "%" not in said(range_text(CheckedCondition(condition=cost, **found)), "en")
     assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of turns"

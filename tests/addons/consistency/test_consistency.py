@@ -206,6 +206,5 @@ def test_contradictions_inside_a_conversation_are_those_its_judge_listed() -> No
     assert (clash.one_turn, clash.other_turn, clash.found.reason) == (1, 2, "18時／夜間")
     assert (clash.found.one, clash.found.other) == ("受付は18時までです。", "夜間も受け付けます。")
     assert found.share is None
-
-    of_the_users_own = score.model_copy(update={"detail": {"contradictions": "none that I saw"}})
-    assert consistency(results_of(held).model_copy(update={"scores": (of_the_users_own,)})).within == ()
+    own = score.model_copy(update={"detail": {"contradictions": "none that I saw"}})
+    assert not consistency(results_of(held).model_copy(update={"scores": (own,)})).within
