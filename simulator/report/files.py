@@ -84,7 +84,7 @@ def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = safe_text(value)
-    return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
 
 
 def json_lines(figures: Mapping[str, Any], context: ReportContext) -> Iterator[str]:

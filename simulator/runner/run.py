@@ -4,10 +4,10 @@
 iterator and holds it to its end; every new turn is handed to the judges as a task of its own, so that a
 dialogue never waits for its grades. When grading lags too far behind, the next conversation waits instead.
 
-A run that stops early leaves a file that can be resumed: after Ctrl-C or SIGTERM (`interrupted`); after a
-spent budget, when no new call is made, but those under way are stored (`stopped`); after an error that makes
-going on useless, such as a refused key or a full disk (`stopped`). A mistake of our own is raised. With
---sequential a run is `finished` as soon as the gate's verdict is certain.
+A run that stops early leaves a file that can be resumed: after Ctrl-C, SIGTERM or SIGHUP (`interrupted`);
+after a spent budget, when no new call is made, but those under way are stored (`stopped`); after an error
+that makes going on useless, such as a refused key or a full disk (`stopped`). A mistake of our own is raised.
+With --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
 counts. `regrade` has the turns of an earlier run graded again, and plays nothing.
@@ -430,22 +430,29 @@ def superseded(results: Results) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Lets SIGTERM cancel the current task, as the first Ctrl-C does by itself; a second ends the process."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    """Lets SIGTERM and SIGHUP cancel the current task, as the first Ctrl-C does; a second ends the process.
 
-    def terminate() -> None:
-        loop.remove_signal_handler(signal.SIGTERM)
+    SIGHUP, the closing of the terminal, stays ignored where `nohup` has it ignored.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    hangup = getattr(signal, "SIGHUP", None)
+    stops = {signal.SIGTERM} | ({hangup} if hangup and signal.getsignal(hangup) is signal.SIG_DFL else set())
+
+    def terminate(stop: signal.Signals) -> None:
+        loop.remove_signal_handler(stop)
         if task is not None:
             task.cancel()
 
     # There are no such handlers on Windows and outside the main thread.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        loop.add_signal_handler(signal.SIGTERM, terminate)
+        for stop in stops:
+            loop.add_signal_handler(stop, terminate, stop)
     try:
         yield
     finally:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.remove_signal_handler(signal.SIGTERM)
+            for stop in stops:
+                loop.remove_signal_handler(stop)
 
 
 async def regrade(

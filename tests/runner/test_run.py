@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import re
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -240,8 +242,10 @@ async def test_a_bug_of_ours_surfaces(tmp_path: Path) -> None:
     assert played(again) == played(whole)
 
 
-async def test_an_interruption_is_taken_up_again(tmp_path: Path) -> None:
-    """Cancelled while the bot thinks, the run ends cleanly; resumed, it comes to what it would have."""
+@pytest.mark.parametrize("stop", [None, signal.SIGTERM, signal.SIGHUP])
+async def test_an_interruption_is_taken_up_again(stop: signal.Signals | None, tmp_path: Path) -> None:
+    """Stopped while the bot thinks, the run ends cleanly; resumed, it comes to what it would have."""
+    usual = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # it is ignored under nohup, here too
     asked = asyncio.Event()
     count = 0
 
@@ -256,8 +260,9 @@ async def test_an_interruption_is_taken_up_again(tmp_path: Path) -> None:
     async with OpenAIServer() as server:
         running = asyncio.create_task(run(tmp_path, server=server, bot=bot, concurrency=1))
         await asked.wait()
-        running.cancel()
+        os.kill(os.getpid(), stop) if stop else running.cancel()
         cut, stopped = await running
+        signal.signal(signal.SIGHUP, usual)
         whole = played((await run(tmp_path / "whole", server=server))[0])
         server.requests.clear()
         again, why = await resumed(cut, tmp_path, server)

@@ -58,7 +58,9 @@ def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[Rejec
         case = each.case
         lists = ("|".join(texts) for texts in (case.references_at(1), case.passages, case.tags))
         rows.append((case.id, case.question, *lists, reason_of(each), each.detail))
-    return _csv([[f"'{text}" if text.startswith(tuple(FORMULA)) else text for text in row] for row in rows])
+    return _csv(
+        [[f"'{text}" if text.lstrip().startswith(tuple(FORMULA)) else text for text in row] for row in rows]
+    )
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> bytes:
