@@ -32,7 +32,7 @@ PANELS = {
     ),
     "Load": ("customers", "arrival", "think"),
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
-    "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "json_output"),
+    "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "json_output", "verbose", "quiet"),
 }  # fmt: skip
 # The settings that only the rows of a data set have, and those that only conversations with customers have.
 OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {

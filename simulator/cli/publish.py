@@ -1,6 +1,7 @@
 """After a run: report files beside the run file, a summary on the terminal, the exit code of the gate."""
 
 import contextlib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
+# Columns of the summary where there is no terminal to ask, as in a file or a log.
+WIDTH = 100
 ATTEMPTS = 4
 
 
@@ -72,7 +75,10 @@ def _publish(path: Path, settings: Settings) -> int:
         say_bot_silent(results)
     report = run_report(context)
     write_atomically(Path(context.page), page_html(context, report))
-    paint(report, Console(stderr=settings.json_output or results.run.is_contest))
+    console = Console(stderr=settings.json_output or results.run.is_contest)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH
+    paint(report, console, "verdict" if settings.quiet else "terminal" if settings.verbose else "brief")
     if settings.json_output:
         print_json(shown)
     elif results.run.is_contest:
@@ -132,7 +138,8 @@ def _write_reports(output: ReportOutput) -> None:
     failures: list[RehearsalError] = []
     for name in output.settings.to:
         try:
-            sys.stderr.write(f"{write_report(name, output)}\n")
+            told = write_report(name, output)
+            sys.stderr.write("" if output.settings.quiet else f"{told}\n")
         except RehearsalError as error:
             failures.append(error)
     if failures:

@@ -212,9 +212,8 @@ def _perform(
     check_folder(Path(settings.runs))
     if not plan:
         return _finish_empty(open_file(), settings)
-    announce(settings, context, unfinished)
-    if context.models() and not context.offline:
-        feature("dry_run").announce_cost(settings, context, unfinished)
+    if not settings.quiet:
+        _announce(context, unfinished)
     opened: list[RunFile] = []
 
     def opening() -> RunFile:
@@ -238,6 +237,13 @@ def _perform(
             raise
         raise Unforeseen(opened[0].path) from error
     return FinishedRun(path, settings, stopped)
+
+
+def _announce(context: RunContext, unfinished: Sequence[Conversation]) -> None:
+    """Says what will run, and what it will cost."""
+    announce(context.settings, context, unfinished)
+    if context.models() and not context.offline:
+        feature("dry_run").announce_cost(context.settings, context, unfinished)
 
 
 def _finish_empty(file: RunFile, settings: Settings) -> int:

@@ -18,9 +18,11 @@ Tone = Literal["", "alarm", "good", "strong", "soft"]
 Text = Message | str
 """What we say, which a painter shows in the language of the report; or what others said, word for word."""
 
-View = Literal["terminal", "markdown", "page"]
+View = Literal["verdict", "brief", "terminal", "markdown", "page"]
+"""Where a report is shown: after a run a terminal has `brief`, with --verbose all, with --quiet `verdict`."""
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})
+BRIEF: frozenset[View] = frozenset({"brief"})
 MARKDOWN: frozenset[View] = frozenset({"markdown"})
 TEXT: frozenset[View] = frozenset({"terminal", "markdown"})
 PAGE: frozenset[View] = frozenset({"page"})

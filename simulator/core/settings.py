@@ -466,8 +466,8 @@ FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rule
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
-    "engine", "scheduler", "workers",
+    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "runs", "sheet", "worksheet", "new_sheet",
+    "folder", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
@@ -687,6 +687,8 @@ class Settings(RowSettings):
         False, description="Show expected and maximum calls, tokens and cost; start nothing."
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
+    verbose: bool = Field(False, description="Print every figure of the run, not only what to read first.")
+    quiet: bool = Field(False, description="Print the verdict alone.")
 
     @model_validator(mode="before")
     @classmethod

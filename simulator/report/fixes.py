@@ -1,9 +1,11 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from simulator.core.document import (
+    BRIEF,
     MARKDOWN,
     TERMINAL,
     TEXT,
@@ -32,6 +34,8 @@ SHOWN = 3
 QUOTED = 10
 # The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
+# In the summary of a run a question is cut to a line, a reason to two at most; Japanese takes twice the room.
+_QUESTION, _REASON = 46, 80
 
 
 def none_text(found: Improvements) -> Message:
@@ -114,12 +118,51 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
     more = (
         _("{n} more", n=left) if left > 0 else "",
         spoilt_text(found),
-        _("see all: python run.py fixes {run}", run=run),
+        _see_all(run),
     )
     below = _("{parts:dots}", parts=tuple(filter(None, more)))
     items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
     lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
     return Section("fix", _("Fix first"), (*lead, Items(items, below, numbered=True)), views=TEXT)
+
+
+def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
+    """The gravest turn of each of the reddest questions with its reason, and the best fixes."""
+    titles, gravest = summary.titles(language), dict[str, RedTurn]()
+    for red in summary.reddest:
+        gravest.setdefault(red.case, red)
+    items = (_red_question(red, titles) for red in gravest.values())
+    questions = Items.first(SHOWN, items, _("{n} more questions"), numbered=True)
+    yield Section("reddest", _("Reddest questions"), (questions,), views=BRIEF)
+    if found.fixes:
+        items = (
+            Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong") for fix in found.fixes
+        )
+        left = _("{n} more", n=len(found.fixes) - SHOWN) if len(found.fixes) > SHOWN else ""
+        more = _("{parts:dots}", parts=tuple(filter(None, (left, _see_all(run)))))
+        best = Items(tuple(itertools.islice(items, SHOWN)), more, numbered=True)
+        yield Section("fix", _("Fix first"), (best,), views=BRIEF)
+
+
+def _red_question(red: RedTurn, titles: Titles) -> Item:
+    """What was asked, how the answer was marked, and why."""
+    reason = failure_text(red.failure) or excerpt(red.reason, _REASON)
+    where = turn_text(red.persona, red.case, red.turn, titles)
+    marked = Fact("", _("{mark} · {where}", mark=mark_text(red), where=where))
+    return Item(
+        excerpt(red.question, _QUESTION), (marked, Fact("", reason)) if reason else (marked,), "strong"
+    )
+
+
+def _see_all(run: str) -> Message:
+    return _("see all: python run.py fixes {run}", run=run)
+
+
+def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:
+    """The gain of a fix, its cause and what it counts; in brief its questions alone."""
+    counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
+    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), counts)
+    return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
 def fixes_report(
@@ -153,9 +196,8 @@ def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False)
     Unless `brief`, also the evidence of the cause, the right answer, and where the other examples are.
     """
     first, *others = fix.examples
-    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), counts_text(fix))
     facts = [
-        Fact("", _("{parts:dots}", parts=tuple(filter(None, figures)))),
+        Fact("", _figures(fix, found)),
         Fact("", turn_text(first.persona, first.case, first.turn, titles)),
         *dialogue(first),
     ]

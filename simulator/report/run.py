@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.document import (
+    BRIEF,
     PAGE,
     TERMINAL,
     TEXT,
@@ -82,6 +83,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         table = feature("conditions").conditions_table(context.gate)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("before", _("Before you rely on this"), views=PAGE)
+    yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF)
     yield Section("means", "", _means(context), views=TEXT)
     yield from context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
@@ -98,6 +100,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
         fix = fixes.fixes_section(context.improvements, run, context.titles)
+        yield from fixes.brief_sections(context.improvements, run, summary, context.language)
         yield fix
         if summary.rows and not fix:  # there is nothing to fix but the answers themselves
             yield fixes.red_turns_section(summary, context.language, folded=False)
@@ -106,7 +109,22 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield _technical(context)
-    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=TERMINAL)
+    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=TERMINAL | BRIEF)
+
+
+def _outcome(context: ReportContext) -> Iterator[Fact]:
+    """The means of the judges, how conversations ended, and what only some runs have, in a line each."""
+    summary = context.summary
+    means = [
+        _("{name} {n}", name=title("judge", name), n=f"{cell.text}")
+        for name in summary.active_judges
+        if (cell := tables.mean_cell(summary.judges[name], None)).number is not None
+    ]
+    if means:
+        yield Fact(_("Judges"), _("{parts}", parts=means))
+    if not summary.rows:
+        yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
+    yield from (Fact(section.title, section.line) for section in context.sections if section.line)
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:
@@ -184,11 +202,9 @@ def _next(context: ReportContext) -> Iterator[Line]:
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield Line(_("finish the run: python run.py --resume {run}", run=run))
     elif summary.red:
-        text = _(
-            "fix, rehearse again with the same options, and see whether it helped: python run.py diff {run}",
-            run=run,
+        yield Line(
+            _("fix, rehearse again with the same options, and compare: python run.py diff {run}", run=run)
         )
-        yield Line(text)
     if context.gate.passed is None:
         yield Line(_("add --target 90 to get a verdict"))
     if summary.offline:

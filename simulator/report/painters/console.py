@@ -12,8 +12,21 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from simulator.core.document import Block, Cell, Chart, Facts, Items, Line, Notes, Report, Table, Text, Tone
-from simulator.core.messages import wrap
+from simulator.core.document import (
+    Block,
+    Cell,
+    Chart,
+    Facts,
+    Items,
+    Line,
+    Notes,
+    Report,
+    Table,
+    Text,
+    Tone,
+    View,
+)
+from simulator.core.messages import _, wrap
 from simulator.report.painters.charts import bar_lengths
 
 STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}
@@ -27,6 +40,8 @@ _NAME = 24
 _NARROW = 100
 # The longest bar of a chart, in marks of two cells.
 _BAR = 12
+# The warnings that a summary in brief has room for.
+_WARNINGS = 3
 _BARS = "▁▂▃▄▅▆▇█"
 # The scores 0 to 1 that a row of bars spans at least: a step of one bar is then a point.
 _LEAST_SPAN = 0.07
@@ -38,20 +53,33 @@ def print_report(report: Report, *, as_json: bool = False) -> None:
     paint(report, Console(stderr=as_json))
 
 
-def paint(report: Report, console: Console) -> None:
-    """Prints the whole report."""
+def paint(report: Report, console: Console, view: View = "terminal") -> None:
+    """Prints a report; in brief only the warnings among its first remarks, of the verdict not even these."""
     painter = _Painter(report, console)
+    if view == "verdict":
+        painter.blocks([block for block in report.lead if isinstance(block, Line)])
+        return
     painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
-        painter.line(Line(report.notice[0]), "bold yellow")
+        if view == "terminal":
+            painter.line(Line(report.notice[0]), "bold yellow")
         painter.line(Line(report.notice[1]), "yellow")
-    painter.blocks(report.lead)
-    for section in report.shown_in("terminal"):
+    painter.blocks(report.lead if view == "terminal" else tuple(map(_warnings, report.lead)))
+    for section in report.shown_in(view):
         if section.title:
             painter.title(section.title)
         else:
             painter.space()
         painter.blocks(section.blocks)
+
+
+def _warnings(block: Block) -> Block:
+    if not isinstance(block, Notes):
+        return block
+    warnings = [line for line in block.lines if line.tone == "alarm"]
+    if left := len(warnings) - _WARNINGS:
+        warnings[_WARNINGS:] = [Line(_("{n} more warnings: --verbose", n=left), "alarm")] if left > 0 else []
+    return Notes(tuple(warnings))
 
 
 class _Painter:
