@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.cli.terminal import print_json, say
 from simulator.core import shelves
-from simulator.core.document import Report
+from simulator.core.document import Report, View
 from simulator.core.errors import InputError, RunFileError, UnknownName
 from simulator.core.messages import _, localised, safe_text, sentences
 from simulator.core.settings import Settings
@@ -100,9 +100,11 @@ def write_for_user(path: str | Path, text: str) -> None:
     say(_("Written to {path}.", path=path))
 
 
-def show_report(report: Report, figures: Mapping[str, Any], *, as_json: bool) -> None:
+def show_report(
+    report: Report, figures: Mapping[str, Any], *, as_json: bool, view: View = "terminal"
+) -> None:
     """Prints a report for people and, with --json, its figures as one object on stdout."""
-    print_report(report, as_json=as_json)
+    print_report(report, as_json=as_json, view=view)
     if as_json:
         print_json(figures)
 

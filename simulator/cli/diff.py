@@ -20,7 +20,7 @@ from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run, run_ids
 
 
-@takes("runs", "json_output")
+@takes("runs", "json_output", "verbose", "quiet")
 def command(
     flags: dict[str, Any],
     before: str = argument("A", "The earlier run: id, start of an id, or path.", ...),
@@ -61,7 +61,7 @@ def command(
         unread = _("Not read to the end: the verdict is in the exit code and on the page {page}.", page=page)
     figures = {**comparison_json(changes), "said": report.text(report.sections[0].line), "page": page or None}
     with unread_output_allowed(unread):
-        show_report(report, figures, as_json=settings.json_output)
+        show_report(report, figures, as_json=settings.json_output, view=settings.view)
     return MISSED if changes.regression else DONE
 
 

@@ -1,7 +1,6 @@
 """After a run: report files beside the run file, a summary on the terminal, the exit code of the gate."""
 
 import contextlib
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
 from simulator.report.context import JudgeTrusts, ReportContext
-from simulator.report.painters.console import paint
+from simulator.report.painters.console import print_report
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
 from simulator.report.sections import feature
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
-# Columns of the summary where there is no terminal to ask, as in a file or a log.
-WIDTH = 100
 ATTEMPTS = 4
 
 
@@ -67,18 +64,13 @@ def _publish(path: Path, settings: Settings) -> int:
     """Writes report files, summary and JSON; returns the exit code."""
     context = report_context(path, without_superseded(read_run(path)), settings)
     results, summary, shown = context.results, context.summary, _json_object(context, path)
-    from rich.console import Console
-
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
         say_bot_silent(results)
     report = run_report(context)
     write_atomically(Path(context.page), page_html(context, report))
-    console = Console(stderr=settings.json_output or results.run.is_contest)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH
-    paint(report, console, "verdict" if settings.quiet else "terminal" if settings.verbose else "brief")
+    print_report(report, as_json=settings.json_output or results.run.is_contest, view=settings.view)
     if settings.json_output:
         print_json(shown)
     elif results.run.is_contest:

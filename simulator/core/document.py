@@ -273,7 +273,9 @@ def figures_section(  # noqa: PLR0917 - the parts of a section in the order in w
 
 def page_section(path: str) -> tuple[Section, ...]:
     """Where the report is a page, for terminals; nothing without one."""
-    return (Section("page", "", (Line(_("Page: {path}", path=path)),), views=TERMINAL),) if path else ()
+    return (
+        (Section("page", "", (Line(_("Page: {path}", path=path)),), views=TERMINAL | BRIEF),) if path else ()
+    )
 
 
 def count_cell(n: int) -> Cell:

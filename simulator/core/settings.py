@@ -792,6 +792,11 @@ class Settings(RowSettings):
         return next((name for name in self.check if name not in CHECK_FORMATS), None)
 
     @property
+    def view(self) -> Literal["verdict", "brief", "terminal"]:
+        """How much a terminal is shown of a result."""
+        return "verdict" if self.quiet else "terminal" if self.verbose else "brief"
+
+    @property
     def check_format(self) -> CheckFormat:
         """How a sheet's check columns are written."""
         return "json" if "json" in self.check else "text"

@@ -10,6 +10,8 @@ from math import ceil
 from typing import NamedTuple
 
 from simulator.core.document import (
+    BRIEF,
+    EVERYWHERE,
     PAGE,
     TERMINAL,
     TEXT,
@@ -54,6 +56,7 @@ from simulator.stats.comparison import (
 )
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
+from simulator.stats.summary import excerpt
 
 # Turns that are quoted; the page has more.
 _QUOTED: tuple[tuple[frozenset[View], int], ...] = ((TERMINAL, 5), (TEXT - TERMINAL, 10))
@@ -116,6 +119,9 @@ _METHOD = _(
     " method, and doubled as long as {primary} cannot be said to have changed."
 )
 # So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
+# In brief, on a terminal: turns of a kind, and characters of a question or a reason.
+SHOWN_BRIEFLY, LINE_LENGTH = 3, 40
+_MORE = _("{n} more are on the page.")
 SHOWN_PAIRS, SHOWN_LENGTH, SHOWN_UNCHANGED = 40, 600, 200
 
 # Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
@@ -137,10 +143,10 @@ def comparison_report(
     """
     summary = after.summary
     parts = _Parts(changes, summary, language)
-    sections = [Section("verdict", "", parts.verdict())]
+    sections = [Section("verdict", "", parts.verdict(), views=EVERYWHERE | BRIEF)]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
-        sections.append(Section("regression", "", (regression,), views=TEXT))
+        sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     wording = "rows" if summary.rows else ""
@@ -268,9 +274,19 @@ class _Parts:
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
         for views, most in _QUOTED:
             for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
-                more = Items.first(most, items, _("{n} more are on the page."))
+                more = Items.first(most, items, _MORE)
                 block = more if items else Line(_("None."), "soft")
                 yield Section(key, title, (block,), views=views, folded=True)
+        for title, turns in ((to_red, self.changes.turned_red), (to_green, self.changes.turned_green)):
+            items = [self._line(each) for each in turns]
+            yield Section("turned", title, (Items.first(SHOWN_BRIEFLY, items, _MORE),), views=BRIEF)
+
+    def _line(self, each: TurnChange) -> Item:
+        """One turn in a line, and if it turned red why."""
+        where = turn_text(each.persona, each.case, each.turn, self.titles)
+        question, why = (excerpt(text, LINE_LENGTH) for text in (each.question, each.why_after))
+        line = _("{where}: {question}", where=where, question=question)
+        return Item(line, (Fact("", why),) if each in self.changes.turned_red else ())
 
     def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red."""

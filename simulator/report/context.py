@@ -115,7 +115,19 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     people = feature("people").correction_texts(summary) if summary.labels else ()
     remarks = (*_gate_remarks(summary, gate), *people, *_remarks(summary))
-    return (*(Line(text, "alarm") for text in alarms), *(Line(text, "soft") for text in remarks))
+    spared = [Line(_spared(summary), "good")] if summary.spared else []
+    return (*(Line(text, "alarm") for text in alarms), *spared, *(Line(text, "soft") for text in remarks))
+
+
+def _spared(summary: Summary) -> Message:
+    return _(
+        "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
+        " {spared} conversations (about {share} % of calls, tokens and cost).",
+        held=summary.planned - summary.spared,
+        planned=summary.planned,
+        spared=summary.spared,
+        share=f"{100 * summary.spared / summary.planned:.0f}",
+    )
 
 
 def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
@@ -262,16 +274,7 @@ def _votes_text(votes: VoteAgreement) -> Message:
 
 
 def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
-    """What a reader must know of the gate besides: that it stopped the run, what its counts rest on."""
-    if summary.spared:
-        yield _(
-            "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
-            " {spared} conversations (about {share} % of calls, tokens and cost).",
-            held=summary.planned - summary.spared,
-            planned=summary.planned,
-            spared=summary.spared,
-            share=f"{100 * summary.spared / summary.planned:.0f}",
-        )
+    """What a reader must know of the gate besides: what its counts rest on."""
     for checked in gate.conditions:
         yield from feature("conditions").count_notes(checked, gate)
     if summary.spared and gate.confidence is not None:

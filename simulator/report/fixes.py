@@ -132,7 +132,7 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     for red in summary.reddest:
         gravest.setdefault(red.case, red)
     items = (_red_question(red, titles) for red in gravest.values())
-    questions = Items.first(SHOWN, items, _("{n} more questions"), numbered=True)
+    questions = Items.first(SHOWN, items, _("Further questions: {n}"), numbered=True)
     yield Section("reddest", _("Reddest questions"), (questions,), views=BRIEF)
     if found.fixes:
         items = (

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,9 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF)
     yield Section("means", "", _means(context), views=TEXT)
-    yield from context.sections
+    # Of a data set these are the result itself.
+    shown = (replace(each, views=each.views | BRIEF) for each in context.sections)
+    yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if context.trusts.judges:
         yield feature("trust").trust_section(context.trusts)
@@ -116,7 +119,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     """The means of the judges, how conversations ended, and what only some runs have, in a line each."""
     summary = context.summary
     means = [
-        _("{name} {n}", name=title("judge", name), n=f"{cell.text}")
+        _("{name} {n}", name=title("judge", name), n=cell.text)
         for name in summary.active_judges
         if (cell := tables.mean_cell(summary.judges[name], None)).number is not None
     ]
@@ -124,7 +127,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
         yield Fact(_("Judges"), _("{parts}", parts=means))
     if not summary.rows:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
-    yield from (Fact(section.title, section.line) for section in context.sections if section.line)
+        yield from (Fact(section.title, section.line) for section in context.sections if section.line)
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:

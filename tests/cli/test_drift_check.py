@@ -42,7 +42,7 @@ def grading(grade: int) -> Any:
 def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
     """A line before the run, a note in the report, the figures in the JSON and in the run file."""
     command(*CALIBRATE)
-    done = command(*RUN, *CHECK, "--json")
+    done = command(*RUN, *CHECK, "--json", "--verbose")
 
     assert done.code == 0
     [drift] = done.json["drift"]

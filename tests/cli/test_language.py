@@ -62,7 +62,7 @@ def test_a_bot_that_speaks_like_the_program_is_quoted(
     assert shown(ours, "ja") != answer
     Path("bot.py").write_text(f"def answer(question):\n    return {answer!r}\n", encoding="utf-8")
     Path("q.csv").write_text("question,reference\n送料はいくらですか？,550円です。\n", encoding="utf-8")
-    options = ("--offline", "--persona", "calm", "--judges", "turn", "--to", "markdown,json")
+    options = ("--offline", "--persona", "calm", "--judges", "turn", "--to", "markdown,json", "--verbose")
     assert main(["--cases", "q.csv", "--adapter", "bot.py:answer", *options]) == 0
     [folder] = Path("runs").iterdir()
 

@@ -65,7 +65,8 @@ def test_nothing_unmasked_is_stored_kept_or_sent(
     options: tuple[str, ...], server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Run file, reports, cache, what the models got, what is printed; naming a pattern is asking, too."""
-    rehearsed(tmp_path, *options, "--to", "xlsx,json,csv,markdown", "--redact-pattern", r"XY(\d+)", "--json")
+    shown = ("--to", "xlsx,json,csv,markdown", "--json", "--verbose")
+    rehearsed(tmp_path, *options, "--redact-pattern", r"XY(\d+)", *shown)
     told = capfd.readouterr()
 
     assert unmasked(tmp_path, "runs", "cache") == []

@@ -4,8 +4,10 @@ import io
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
+from simulator.core.document import View
 from simulator.core.types import Language, RedRules, Results, Spending
 from simulator.report.tables import money, rules_text
 from simulator.stats.gate import decide
@@ -18,20 +20,41 @@ from tests.texts import said
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
 
 
-def painted(results: Results, language: Language, target: float | None = 0.9, **console: Any) -> str:
+def painted(
+    results: Results, language: Language, target: float | None = 0.9, view: View = "terminal", **console: Any
+) -> str:
     """The summary as it is printed to a file of a given width."""
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
     out = io.StringIO()
     known: dict[str, Any] = {"width": 100, "force_terminal": False, "file": out}
     gate = decide(summary, target, 0.1)
-    paint(summary, gate, results, language, Console(**known | console), "runs/x/report.html")
+    paint(summary, gate, results, language, Console(**known | console), "runs/x/report.html", view=view)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
-    """Score, verdict, notes, table, cost, gravest turns, next steps."""
-    compare(f"report_console_{language}.txt", painted(rehearsed(language), language))
+    """Verdict, reddest questions, first fixes and the next step in forty lines of a hundred columns."""
+    brief = painted(rehearsed(language), language, view="brief")
+
+    compare(f"report_console_{language}.txt", brief)
+    assert len(brief.splitlines()) <= 40
+    assert max(map(cell_len, brief.splitlines())) <= 100
+
+
+def test_there_is_more_and_there_is_less() -> None:
+    """--verbose prints every remark and figure besides, --quiet the score and the verdict."""
+    whole, brief, verdict = (
+        painted(rehearsed("en"), "en", view=view) for view in ("terminal", "brief", "verdict")
+    )
+
+    assert verdict.splitlines() == [
+        line for line in brief.splitlines() if line.startswith(("Score", "Target"))
+    ]
+    assert "Bot failures" in whole
+    assert "Bot failures" not in brief
+    assert brief.count("\n!") == 4
+    assert whole.count("\n!") == 3 + int(brief.partition("Further warnings: ")[2][0])
 
 
 def test_what_a_bot_says_cannot_touch_the_terminal() -> None:

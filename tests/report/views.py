@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from simulator.cli.publish import page_html
+from simulator.core.document import View
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.comparison import compared, comparison_report
@@ -65,9 +66,11 @@ def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more
     console: Console,
     page: str = "",
     trusts: JudgeTrusts = UNKNOWN,
+    view: View = "terminal",
 ) -> None:
     """Prints the summary of a run."""
-    painter.paint(run_report(context_of(results, summary, gate, language, page=page, trusts=trusts)), console)
+    report = run_report(context_of(results, summary, gate, language, page=page, trusts=trusts))
+    painter.paint(report, console, view)
 
 
 def markdown(context: ReportContext) -> str:

@@ -4,6 +4,7 @@ Everything is printed as text, never as markup: what bots and models write canno
 terminal. Widths are cells, so that Japanese lines up.
 """
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 
@@ -42,29 +43,35 @@ _NARROW = 100
 _BAR = 12
 # The warnings that a summary in brief has room for.
 _WARNINGS = 3
+# Its columns where there is no terminal to ask, as in a file or a log.
+_BRIEF_WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
 # The scores 0 to 1 that a row of bars spans at least: a step of one bar is then a point.
 _LEAST_SPAN = 0.07
 _ASCII = re.compile(r"[!-~]+")
 
 
-def print_report(report: Report, *, as_json: bool = False) -> None:
+def print_report(report: Report, *, as_json: bool = False, view: View = "terminal") -> None:
     """Prints a report for people; on stderr where stdout is for JSON."""
-    paint(report, Console(stderr=as_json))
+    console = Console(stderr=as_json)
+    if view == "brief" and not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _BRIEF_WIDTH
+    paint(report, console, view)
 
 
 def paint(report: Report, console: Console, view: View = "terminal") -> None:
     """Prints a report; in brief only the warnings among its first remarks, of the verdict not even these."""
     painter = _Painter(report, console)
     if view == "verdict":
-        painter.blocks([block for block in report.lead if isinstance(block, Line)])
+        first = report.lead or (Line(report.sections[0].line),)
+        painter.blocks([block for block in first if isinstance(block, Line)])
         return
     painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
         if view == "terminal":
             painter.line(Line(report.notice[0]), "bold yellow")
         painter.line(Line(report.notice[1]), "yellow")
-    painter.blocks(report.lead if view == "terminal" else tuple(map(_warnings, report.lead)))
+    painter.blocks(report.lead if view == "terminal" else tuple(map(_important, report.lead)))
     for section in report.shown_in(view):
         if section.title:
             painter.title(section.title)
@@ -73,12 +80,14 @@ def paint(report: Report, console: Console, view: View = "terminal") -> None:
         painter.blocks(section.blocks)
 
 
-def _warnings(block: Block) -> Block:
+def _important(block: Block) -> Block:
     if not isinstance(block, Notes):
         return block
-    warnings = [line for line in block.lines if line.tone == "alarm"]
+    warnings = [line for line in block.lines if line.tone != "soft"]
     if left := len(warnings) - _WARNINGS:
-        warnings[_WARNINGS:] = [Line(_("{n} more warnings: --verbose", n=left), "alarm")] if left > 0 else []
+        warnings[_WARNINGS:] = (
+            [Line(_("Further warnings: {n} (--verbose)", n=left), "alarm")] if left > 0 else []
+        )
     return Notes(tuple(warnings))
 
 
