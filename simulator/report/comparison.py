@@ -120,7 +120,7 @@ _METHOD = _(
 )
 # So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
 # In brief, on a terminal: turns of a kind, and characters of a question or a reason.
-SHOWN_BRIEFLY, LINE_LENGTH = 3, 40
+SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
 _MORE = _("{n} more are on the page.")
 SHOWN_PAIRS, SHOWN_LENGTH, SHOWN_UNCHANGED = 40, 600, 200
 
@@ -283,18 +283,21 @@ class _Parts:
 
     def _line(self, each: TurnChange) -> Item:
         """One turn in a line, and if it turned red why."""
+        line = _("{where}: {question}", where=self._where(each), question=excerpt(each.question, QUESTION))
+        why = Fact("", excerpt(each.why_after, REASON))
+        return Item(line, (why,) if each in self.changes.turned_red else ())
+
+    def _where(self, each: TurnChange) -> Message:
         where = turn_text(each.persona, each.case, each.turn, self.titles)
-        question, why = (excerpt(text, LINE_LENGTH) for text in (each.question, each.why_after))
-        line = _("{where}: {question}", where=where, question=question)
-        return Item(line, (Fact("", why),) if each in self.changes.turned_red else ())
+        return _("{where}  [must not break]", where=where) if each.guarded else where
 
     def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
-        where, silent = turn_text(each.persona, each.case, each.turn, self.titles), _("(no answer)")
+        silent = _("(no answer)")
         before = Fact(_("Before"), each.before or silent, (why_before,) if why_before else ())
         now = Fact(_("Now"), each.after or silent, (why_after,) if why_after else ())
         return Item(
-            _("{where}  [must not break]", where=where) if each.guarded else where,
+            self._where(each),
             facts=(Fact(pgettext("who speaks", "Customer"), each.question),),
             tone="strong",
             marker=marker,
