@@ -5,6 +5,7 @@ user's, looked up from the working directory.
 """
 
 import ast
+import difflib
 import functools
 import hashlib
 import importlib
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
-from simulator.core.messages import SHELF, Message, _, verbatim
+from simulator.core.messages import SHELF, Message, _, sentences, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 
@@ -98,13 +99,17 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
     try:
         return model.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
-        first = error.errors()[0]
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        *tables, key = map(str, first["loc"])
+        form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
+        near = difflib.get_close_matches(key, getattr(form, "model_fields", ()), n=1, cutoff=0.5)
+        hint = _("Did you mean {names}?", names=near[0]) if near else None
         msg = _(
             "{path}: {place}: {problem}. {guide}",
             path=path,
             place=".".join(map(str, first["loc"])),
             problem=value_problem(first),
-            guide=guide,
+            guide=sentences(hint, guide),
         )
         raise PromptError(msg) from None
 

@@ -175,10 +175,30 @@ class Case(Value):
         return self.references[turn - 1] if 0 < turn <= len(self.references) else ()
 
 
+Next = Literal["stay", "satisfied", "gave_up", "handed_over"]
+Got = Literal["nothing", "part", "all", "asked_back", "handed_over"]
+
+
+class Reaction(Value):
+    """What a customer makes of the desk's last answer, in the order in which they think of it.
+
+    `asked` for, `got` (None: nobody said), the `feeling` (-2 angry .. 2 glad) and `why`, and what is `next`.
+    `overruled` is the model's own choice where the persona's rules decided otherwise.
+    """
+
+    asked: str = ""
+    got: Got | None = None
+    feeling: Annotated[int, Field(ge=-2, le=2)] = 0
+    why: str = ""
+    next: Next = "stay"
+    overruled: Next | None = None
+
+
 class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
     `clean` is what the customer meant to type, where `user`, which the bot received, is mistyped.
+    `reaction` is what they made of the answer before, None in the first turn and where nobody reacts.
     """
 
     index: Annotated[int, Field(ge=1)]
@@ -186,6 +206,7 @@ class Turn(Value):
     answer: Answer
     broken_rules: tuple[str, ...] = ()
     clean: str = ""
+    reaction: Reaction | None = None
 
     @property
     def meant(self) -> str:
@@ -219,14 +240,24 @@ class Utterance(Value):
     """What the simulated customer does next: says `text` and stays, or leaves; `clean` as in Turn."""
 
     text: str = ""
-    next: Literal["stay", "satisfied", "gave_up", "handed_over"] = "stay"
+    next: Next = "stay"
     reason: str = ""
     broken_rules: tuple[str, ...] = ()
     clean: str = ""
+    reaction: Reaction | None = None
+
+
+def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
+    """The exchange of a customer's line and its answer."""
+    kept = {"broken_rules": line.broken_rules, "clean": line.clean, "reaction": line.reaction}
+    return Turn(index=index, user=line.text, answer=answer, **kept)
 
 
 class Conversation(Value):
-    """A dialogue from greeting to end. Scores are kept apart: it can be graded again."""
+    """A dialogue from greeting to end. Scores are kept apart: it can be graded again.
+
+    `reaction` is what the customer made of the last answer.
+    """
 
     id: str
     case: Case
@@ -236,6 +267,7 @@ class Conversation(Value):
     ended: Ended | None = None
     reason: str = ""
     closing: str = ""
+    reaction: Reaction | None = None
 
 
 class GradingContext(Value):
@@ -376,11 +408,27 @@ class PersonaText(Value):
     phrases: dict[str, tuple[str, ...]] = {}
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class Persona(Value):
-    """A kind of customer. `patience` is how many unhelpful answers they stand before giving up."""
+    """A kind of customer, who follows `simulator.users.rules`; docs/personas.md says what each setting means.
+
+    `patience` is how many useless answers in a row they stand, `feeling` what they begin with; `questions`,
+    `brevity` and `politeness` are shares (0..1) of their lines; `pushback` and `change_of_mind` are turns.
+    """
 
     id: Text
     patience: Annotated[int, Field(ge=1)] = 2
+    feeling: Annotated[int, Field(ge=-2, le=2)] = 0
+    questions: _Share = 0.45
+    brevity: _Share = 0.2
+    politeness: _Share = 0.5
+    discloses: Literal["at_once", "when_asked", "never"] = "when_asked"
+    counter_question: Literal["answers", "asks_why", "refuses"] = "answers"
+    asks_for_person: bool = False
+    pushback: Annotated[int, Field(ge=2)] | None = None
+    change_of_mind: Annotated[int, Field(ge=2)] | None = None
     ja: PersonaText
     en: PersonaText
 

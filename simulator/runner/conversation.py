@@ -35,10 +35,12 @@ from simulator.core.types import (
     GradingContext,
     Message,
     Query,
+    Reaction,
     Turn,
     User,
     Utterance,
     traits_of,
+    turn_of,
 )
 from simulator.models.pricing import BudgetSpent
 
@@ -107,18 +109,16 @@ async def converse(
         except ModelFailure as error:
             return _end(conversation, Ended.USER_FAILED, str(error))
         if line.next != "stay":
-            return _end(conversation, _ENDINGS[line.next], line.reason, line.text)
+            return _end(conversation, _ENDINGS[line.next], line.reason, line.text, line.reaction)
         if index > turns:
-            return _end(conversation, Ended.TURN_LIMIT, line.reason)
+            return _end(conversation, Ended.TURN_LIMIT, line.reason, reaction=line.reaction)
         if pending is None:
             log.save_utterance(conversation.id, index, line)
         pending = None
         # From here to the next save an interruption costs the bot's answer alone: the line is in the file.
         answer = await ask(bot, _query(conversation, line.text, session), timeout)
         log.save_answer(conversation.id, index, answer)
-        turn = Turn(
-            index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
-        )
+        turn = turn_of(index, line, answer)
         conversation = conversation.model_copy(update={"turns": (*conversation.turns, turn)})
         on_turn(conversation)
 
@@ -150,8 +150,16 @@ def conversation_context(conversation: Conversation) -> GradingContext | None:
     return last.model_copy(update={"closing": conversation.closing})
 
 
-def _end(conversation: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
-    return conversation.model_copy(update={"ended": ended, "reason": reason, "closing": closing})
+def _end(
+    conversation: Conversation,
+    ended: Ended,
+    reason: str,
+    closing: str = "",
+    reaction: Reaction | None = None,
+) -> Conversation:
+    return conversation.model_copy(
+        update={"ended": ended, "reason": reason, "closing": closing, "reaction": reaction}
+    )
 
 
 def _fatal_failure(conversation: Conversation) -> Failure | None:

@@ -261,8 +261,10 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
         with contextlib.closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
+            known = {row[1] for row in file.execute("PRAGMA part.table_info(conversations)")}
+            ending = [name for name in ("ended", "reason", "closing", "reaction") if name in known]
             file.execute(
-                "UPDATE main.conversations SET ended = p.ended, reason = p.reason, closing = p.closing "  # noqa: S608 - ours
+                f"UPDATE main.conversations SET {', '.join(f'{name} = p.{name}' for name in ending)} "  # noqa: S608 - ours
                 f"FROM part.conversations AS p WHERE p.id = main.conversations.id AND p.id IN {chosen}",
                 {"ids": ids},
             )

@@ -210,7 +210,7 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
     """The conversations of a run that have begun and count, to be played again from the start."""
     results = read_run(run)
     counting = {conversation.id for conversation in without_superseded(results).conversations}
-    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
+    unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     masking = feature("redact") if settings.redacts else None
     conversations = (
         masking.masked_conversations(results.conversations, masking.redactor_of(settings))

@@ -37,6 +37,7 @@ from simulator.core.types import (
     Ended,
     GradingContext,
     Persona,
+    Reaction,
     Results,
     Run,
     Score,
@@ -113,8 +114,10 @@ class Record(Log, Protocol):
         """By conversation, the turn and the customer's line that the bot has not answered yet."""
         ...
 
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Saves how and why a conversation ended, and the customer's closing line."""
+    def save_ending(
+        self, conversation: str, ended: Ended, reason: str, closing: str, reaction: Reaction | None = None
+    ) -> None:
+        """Saves how and why a conversation ended, and the customer's last words and reaction."""
         ...
 
     def save_scores(self, scores: Iterable[Score]) -> None:
@@ -180,7 +183,11 @@ class Runner:
                 conversation = await self._play(start, tasks)
                 if conversation.ended is not None:
                     self.file.save_ending(
-                        conversation.id, conversation.ended, conversation.reason, conversation.closing
+                        conversation.id,
+                        conversation.ended,
+                        conversation.reason,
+                        conversation.closing,
+                        conversation.reaction,
                     )
                 if (whole := conversation_context(conversation)) is not None:
                     self._grade_later(whole, tasks)
@@ -401,7 +408,7 @@ def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
     faulty = {fault.conversation for fault in customer_faults(results)}
     planned = set(results.conversations.ids)
-    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
+    unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     return tuple(
         conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
         for conversation in results.conversations

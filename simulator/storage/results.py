@@ -25,6 +25,7 @@ from simulator.core.types import (
     HumanVerdict,
     Passage,
     Persona,
+    Reaction,
     Results,
     Run,
     Score,
@@ -38,6 +39,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
     scores_by_conversation,
+    turn_of,
 )
 from simulator.storage import schema
 
@@ -70,7 +72,7 @@ class Reader:
 
     def __init__(self, file: sqlite3.Connection, *, own: bool = False) -> None:
         """`file` has to stay open for as long as this is used."""
-        self.execute = file.execute
+        self.execute, self.version = file.execute, schema.version_of(file)
         if own:
             weakref.finalize(self, file.close)
 
@@ -199,15 +201,9 @@ class StoredConversations(Conversations):
             answer = Answer.model_validate_json(answer_json)
             if answer.passages:
                 answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
-            turn = Turn(
-                index=index,
-                user=line.text,
-                answer=answer,
-                broken_rules=line.broken_rules,
-                clean=line.clean,
-            )
-            turns.setdefault(key, []).append(turn)
-        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing
+            turns.setdefault(key, []).append(turn_of(index, line, answer))
+        reaction = "reaction" if self._file.version > 4 else "''"
+        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing, {reaction}
           FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
         found = {
             key: Conversation(
@@ -219,8 +215,9 @@ class StoredConversations(Conversations):
                 ended=Ended(ended) if ended else None,
                 reason=reason,
                 closing=closing,
+                reaction=Reaction.model_validate_json(reaction) if reaction else None,
             )
-            for key, persona, repeat, case, ended, reason, closing in self._file.execute(query, ids)
+            for key, persona, repeat, case, ended, reason, closing, reaction in self._file.execute(query, ids)
         }
         return [found[key] for key in ids]
 

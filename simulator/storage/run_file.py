@@ -35,6 +35,7 @@ from simulator.core.types import (
     Ended,
     HumanVerdict,
     Persona,
+    Reaction,
     Results,
     Role,
     Run,
@@ -214,11 +215,14 @@ class RunFile:
             "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?", [(body, conversation, turn)]
         )
 
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Saves how and why a conversation ended."""
+    def save_ending(
+        self, conversation: str, ended: Ended, reason: str, closing: str, reaction: Reaction | None = None
+    ) -> None:
+        """Saves how and why a conversation ended, and the customer's last words and reaction."""
+        last = reaction.model_dump_json(exclude_defaults=True) if reaction else ""
         self._write(
-            "UPDATE conversations SET ended = ?, reason = ?, closing = ? WHERE id = ?",
-            [(ended, reason, closing, conversation)],
+            "UPDATE conversations SET ended = ?, reason = ?, closing = ?, reaction = ? WHERE id = ?",
+            [(ended, reason, closing, last, conversation)],
         )
 
     def save_scores(self, scores: Iterable[Score]) -> None:
@@ -281,7 +285,8 @@ class RunFile:
         with self._transaction() as file:
             _put(file, "run", run_of(file).model_copy(update={"status": "running"}).model_dump_json())
             file.execute(
-                "UPDATE conversations SET ended = NULL, reason = '', closing = '' WHERE ended IN (?, ?)",
+                "UPDATE conversations SET ended = NULL, reason = '', closing = '', reaction = ''"
+                " WHERE ended IN (?, ?)",
                 (Ended.INTERRUPTED, Ended.BUDGET),
             )
 

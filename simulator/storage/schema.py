@@ -8,7 +8,7 @@ from pathlib import Path
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 
-VERSION = 4
+VERSION = 5
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE conversations (
@@ -40,13 +40,15 @@ CREATE INDEX verdicts_of_a_turn ON verdicts (conversation, turn, source, reviewe
 _JUDGE = "ALTER TABLE calls ADD COLUMN judge TEXT NOT NULL DEFAULT ''"
 # Of the tokens that went in, those that the endpoint had in its cache of prompts.
 _PROMPT_CACHE = "ALTER TABLE calls ADD COLUMN tokens_cached INTEGER NOT NULL DEFAULT 0"
+# What the customer made of the last answer, as JSON.
+_REACTION = "ALTER TABLE conversations ADD COLUMN reaction TEXT NOT NULL DEFAULT ''"
 # The statements that lead from the version before to this one.
-_MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE}
+_MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE, 5: _REACTION}
 
 
 def create(file: sqlite3.Connection) -> None:
     """Creates all tables, within a transaction of the caller."""
-    _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE};{_PROMPT_CACHE}")
+    _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE};{_PROMPT_CACHE};{_REACTION}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 

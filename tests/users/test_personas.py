@@ -31,6 +31,32 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
     assert not re.search("unknown|mean|There", told)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("patience = 3", "patiense = 3", "patiense: Extra inputs are not permitted. Did you mean patience?"),
+        ("voice = ", "voise = ", "ja.voise: Extra inputs are not permitted. Did you mean voice?"),
+        ("questions = 0.35", "questions = 1.5", "questions: Input should be less than or equal to 1."),
+        (
+            "feeling = -1",
+            'discloses = "now"',
+            "discloses: Input should be 'at_once', 'when_asked'",
+        ),
+        ("feeling = -1", "pushback = 1", "pushback: Input should be greater than or equal to 2."),
+    ],
+)
+def test_a_setting_that_is_none_is_told(old: str, new: str, problem: str) -> None:
+    """In one line: an unknown one with the nearest there is, a wrong value with what it may be."""
+    text = (shelves.PERSONAS / "angry.toml").read_text(encoding="utf-8")
+    assert old in text
+    Path("mine.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    with pytest.raises(InputError) as met:
+        shelves.persona("./mine.toml")
+    assert problem in str(met.value)
+    assert "\n" not in str(met.value)
+
+
 @pytest.mark.parametrize("guide", ["personas.md", "personas.ja.md"])
 def test_the_guides_example_is_a_persona(root: Path, guide: str) -> None:
     """Saved as it stands."""

@@ -356,7 +356,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
                 reason=done.reason,
             )
             raise RehearsalError(msg)
-        file.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
+        file.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing, done.reaction)
         progress.ended(done)
         return done
 

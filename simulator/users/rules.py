@@ -1,0 +1,116 @@
+"""What a persona's rules make of a customer's reactions: how they feel, whether they stay, how they write.
+
+Pure functions of the persona and the reactions so far, the same for a customer whom a model plays and for
+one with phrases. The model, or the stand-in, says what the customer `got` from each answer; the rules decide
+what follows from it:
+
+    course = [*reactions_to(turns), Reaction(got="nothing")]     # oldest first, one for each answer
+    reaction = ruled(persona, course)                            # .next, .feeling, .overruled
+    cues = cues_of(persona, course[:-1], seed)                   # before the line is written
+
+`cues_of` names what matters in the next line, at most two things, as they stand under [xx.cues] of
+personas/_user.toml.
+"""
+
+from collections.abc import Sequence
+
+from simulator.core.templates import stable_int
+from simulator.core.types import Persona, Reaction, Turn
+
+# How far an answer that gave this can move the feeling, from the one before: at least, at most.
+_MOVES = {
+    "nothing": (-2, 0),
+    "asked_back": (-1, 1),
+    "part": (0, 1),
+    "all": (1, 2),
+    "handed_over": (1, 2),
+    None: (-2, 2),
+}
+
+
+def reactions_to(turns: Sequence[Turn]) -> list[Reaction]:
+    """The customer's reactions to all answers but the last; a line that nobody decided on knows none."""
+    return [turn.reaction or Reaction() for turn in turns[1:]]
+
+
+def useless_in_a_row(course: Sequence[Reaction]) -> int:
+    """How many of the last answers gave nothing; being asked back neither counts nor breaks the row."""
+    row = 0
+    for reaction in reversed(course):
+        if reaction.got == "nothing":
+            row += 1
+        elif reaction.got != "asked_back":
+            break
+    return row
+
+
+def ruled(
+    persona: Persona, course: Sequence[Reaction], *, repeated: bool = False, apologised: bool = False
+) -> Reaction:
+    """The last reaction of `course` as this persona's rules have it.
+
+    Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
+    not content who asks for a person, or who doubts at this turn (`pushback`, `change_of_mind`). A part is
+    enough for who had one before. Where nobody said what was `got`, the choice stands. The feeling moves as
+    far as the answer allows: a useless one softens nobody unless it `apologised`; `repeated`, it annoys.
+    """
+    *earlier, last = course
+    low, high = _MOVES[last.got]
+    if last.got == "nothing":
+        high -= repeated
+        low += apologised
+    before = earlier[-1].feeling if earlier else persona.feeling
+    low, high = (max(-2, min(2, before + move)) for move in (low, high))
+    chosen = _next(persona, earlier, last)
+    return last.model_copy(
+        update={
+            "feeling": max(low, min(high, last.feeling)),
+            "next": chosen,
+            "overruled": last.next if chosen != last.next else None,
+        }
+    )
+
+
+def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> str:
+    if last.got is None:
+        return last.next
+    if last.got == "handed_over":
+        return "handed_over"
+    had = {each.got for each in earlier}
+    if last.got == "all":
+        doubts = len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
+        return "stay" if doubts or (persona.asks_for_person and "all" not in had) else "satisfied"
+    if last.got == "part" and last.next == "satisfied" and had & {"part", "all"}:
+        return "satisfied"
+    return "gave_up" if useless_in_a_row([*earlier, last]) >= persona.patience else "stay"
+
+
+def cues_of(
+    persona: Persona, earlier: Sequence[Reaction], seed: int, *, asked_back: bool = False
+) -> tuple[str, ...]:
+    """What matters in the customer's next line, drawn by the conversation's `seed`; the first matters most.
+
+    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not.
+    """
+    turn = len(earlier) + 2
+    cues: list[str] = []
+    if turn in (persona.pushback, persona.change_of_mind):
+        cues.append("pushback" if turn == persona.pushback else "change_of_mind")
+    elif asked_back:
+        cues.append(f"asked_{persona.counter_question}")
+    elif useless_in_a_row(earlier) + 1 >= persona.patience:
+        cues.append("last_chance")
+    if persona.asks_for_person and not any(each.got == "all" for each in earlier):
+        cues.append("person")
+    elif turn == 2 and persona.feeling < 0:
+        cues.append("no_reproach")
+    draw = stable_int("form", seed, turn) % 1000 / 1000
+    if draw < persona.brevity:
+        cues.append("short")
+    elif draw < persona.brevity + persona.questions:
+        cues.append("ask")
+    else:
+        cues.append("tell")
+    if stable_int("courtesy", seed, turn) % 1000 / 1000 < persona.politeness:
+        cues.append("thank")
+    return tuple(cues[:2])

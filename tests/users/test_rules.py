@@ -1,0 +1,125 @@
+"""What follows, by a persona's rules, from what its customer got."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from simulator.core import shelves
+from simulator.core.types import Answer, Got, Next, Persona, Reaction, Turn
+from simulator.users.rules import cues_of, reactions_to, ruled
+
+CALM, ANGRY, PERSON = (shelves.persona(name) for name in ("calm", "angry", "demands_person"))
+DOUBTS = CALM.model_copy(update={"pushback": 2, "change_of_mind": 4})
+
+
+def course(*got: Got | None, next_: Next = "stay", feeling: int = 0) -> list[Reaction]:
+    """Reactions to answers that gave this, of which the last one is `next_` and `feeling`."""
+    return [*(Reaction(got=each) for each in got[:-1]), Reaction(got=got[-1], next=next_, feeling=feeling)]
+
+
+@pytest.mark.parametrize(
+    ("persona", "got", "chosen", "follows"),
+    [
+        (CALM, ["all"], "stay", "satisfied"),
+        (CALM, ["handed_over"], "stay", "handed_over"),
+        (CALM, ["nothing"], "satisfied", "stay"),
+        (CALM, ["part"], "satisfied", "stay"),
+        (CALM, ["part", "part"], "satisfied", "satisfied"),
+        (CALM, ["part", "part"], "gave_up", "stay"),
+        (CALM, ["all", "nothing"], "handed_over", "stay"),
+        (CALM, ["nothing", "nothing"], "gave_up", "stay"),
+        (CALM, ["nothing", "nothing", "nothing"], "stay", "gave_up"),
+        (CALM, ["nothing", "nothing", "asked_back", "nothing"], "stay", "gave_up"),
+        (CALM, ["nothing", "nothing", "asked_back"], "stay", "stay"),
+        (CALM, ["nothing", "part", "nothing", "nothing"], "stay", "stay"),
+        (CALM, [None], "gave_up", "gave_up"),
+        (CALM, [None], "stay", "stay"),
+        (PERSON, ["all"], "satisfied", "stay"),
+        (PERSON, ["all", "all"], "stay", "satisfied"),
+        (PERSON, ["handed_over"], "stay", "handed_over"),
+        (DOUBTS, ["all"], "satisfied", "stay"),
+        (DOUBTS, ["all", "all"], "stay", "satisfied"),
+        (DOUBTS, ["part", "part", "all"], "satisfied", "stay"),
+    ],
+)
+def test_who_leaves_and_who_stays(
+    persona: Persona, got: Sequence[Got | None], chosen: Next, follows: Next
+) -> None:
+    """By what was got and the persona; a choice that breaks the rule is kept as overruled."""
+    reaction = ruled(persona, course(*got, next_=chosen))
+
+    assert reaction.next == follows
+    assert reaction.overruled == (None if chosen == follows else chosen)
+
+
+@pytest.mark.parametrize("name", ["angry", "hurried", "demands_person"])
+def test_a_useless_bot_hears_two_lines_of_the_impatient(name: str) -> None:
+    """Question aside, before they leave."""
+    useless = [Reaction(got="nothing")] * 3
+
+    assert [ruled(shelves.persona(name), useless[:n]).next for n in (1, 2, 3)] == ["stay", "stay", "gave_up"]
+
+
+@pytest.mark.parametrize(
+    ("persona", "got", "felt", "said", "bounded"),
+    [
+        (CALM, ["nothing"], 2, {}, 0),
+        (CALM, ["nothing"], -2, {}, -2),
+        (CALM, ["nothing"], 2, {"apologised": True}, 0),
+        (CALM, ["nothing"], -2, {"apologised": True}, -1),
+        (CALM, ["nothing"], 0, {"repeated": True}, -1),
+        (CALM, ["asked_back"], -2, {}, -1),
+        (CALM, ["asked_back"], 2, {}, 1),
+        (CALM, ["part"], -2, {}, 0),
+        (CALM, ["part"], 2, {}, 1),
+        (CALM, ["all"], -2, {}, 1),
+        (CALM, [None], -2, {}, -2),
+        (ANGRY, ["all"], -2, {}, 0),
+        (ANGRY, ["all"], 2, {}, 1),
+        (ANGRY, ["handed_over"], -2, {}, 0),
+        (ANGRY, ["nothing"], 0, {}, -1),
+        (ANGRY, ["nothing", "part"], -2, {}, 0),
+    ],
+)
+def test_the_feeling_moves_as_far_as_the_answer_allows(
+    persona: Persona, got: Sequence[Got | None], felt: int, said: dict[str, bool], bounded: int
+) -> None:
+    """From the one before, or from what the persona begins with: nobody is angry without cause."""
+    assert ruled(persona, course(*got, feeling=felt), **said).feeling == bounded
+
+
+@pytest.mark.parametrize(
+    ("persona", "got", "asked_back", "first"),
+    [
+        (DOUBTS, [], True, "pushback"),
+        (DOUBTS, ["part", "part"], False, "change_of_mind"),
+        (CALM, [], True, "asked_answers"),
+        (CALM, ["nothing", "nothing"], False, "last_chance"),
+        (PERSON, ["nothing"], False, "person"),
+        (ANGRY, [], False, "no_reproach"),
+    ],
+)
+def test_what_matters_most_comes_first(
+    persona: Persona, got: Sequence[Got], asked_back: bool, first: str
+) -> None:
+    """A turn of its own, then the desk's question, then the end of patience; never more than two."""
+    cues = cues_of(persona, [Reaction(got=each) for each in got], 1, asked_back=asked_back)
+
+    assert cues[0] == first
+    assert len(cues) <= 2
+
+
+def test_shares_come_true_over_a_run() -> None:
+    """Of many conversations, by their seeds, and no two personas alike."""
+    drawn = [cues_of(CALM, [], seed) for seed in range(2000)]
+
+    for cue, share in (("short", CALM.brevity), ("ask", CALM.questions), ("thank", CALM.politeness)):
+        assert sum(cue in cues for cues in drawn) / 2000 == pytest.approx(share, abs=0.03)
+    assert "person" not in cues_of(PERSON, course("all"), 1)
+
+
+def test_a_line_that_nobody_decided_on_says_nothing() -> None:
+    """Those of scripts, and the first one."""
+    turns = [Turn(index=n, user="?", answer=Answer(text="!")) for n in (1, 2)]
+
+    assert reactions_to(turns) == [Reaction()]
