@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,7 +22,7 @@ from pydantic import (
 
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _, encodable
-from simulator.core.types import GradingContext, Score, Severity
+from simulator.core.types import Got, GradingContext, Next, Score, Severity
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -63,14 +64,6 @@ def under_keys(values: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, A
     known = {as_key(name): name for name in fields}
     other = {known.get(as_key(key), key): value for key, value in values.items() if key not in fields}
     return other | {key: value for key, value in values.items() if key in fields}
-
-
-class NextLine(Reply):
-    """What the customer model answers with: the words first, then whether it stays."""
-
-    message: str
-    next: Literal["stay", "satisfied", "gave_up", "handed_over"] = "stay"
-    reason: str = ""
 
 
 def create_form(name: str, fields: dict[str, Any], defaults: Mapping[str, Any] = {}) -> type[Reply]:
@@ -168,6 +161,11 @@ def _feeling(value: Any) -> Any:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
+def _word(value: Any) -> Any:
+    """One of the program's words, as in "Asked back"; none is None."""
+    return (as_key(value) or None) if isinstance(value, str) else value
+
+
 def _verdict(value: Any) -> Any:
     word = _plain(value)
     return _VERDICTS.get(word.replace("-", "_"), value) if isinstance(word, str) else value
@@ -229,6 +227,20 @@ Feeling = Annotated[
 ]
 ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
+
+
+class NextLine(Reply):
+    """What the customer model answers with, in the order in which it thinks; the words come last.
+
+    A model that knows only `message`, `next` and `reason`, as in earlier versions, is read as well.
+    """
+
+    asked: str = ""
+    got: Annotated[Got | None, BeforeValidator(_word)] = None
+    feeling: Feeling = 0
+    why: str = Field("", validation_alias=AliasChoices("why", "reason"))
+    next: Annotated[Next, BeforeValidator(_word)] = "stay"
+    message: str
 
 
 class Claim(Reply):

@@ -202,7 +202,7 @@ UNMASKED_KEYS = frozenset(
     (
         "id", "case", "conversation", "session", "persona", "role", "language", "tags", "kind", "judge",
         "handover", "next", "ended", "model", "source", "label", "broken_rules", "rubric", "state",
-        "severity", "link",
+        "severity", "link", "got", "overruled",
     )
 )  # fmt: skip
 
@@ -211,6 +211,7 @@ _SAYS_NOTHING = frozenset(
     (
         "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
         "answer", "contexts", "script", "recorded", "text", "user", "clean", "reason", "closing", "message",
+        "reaction", "asked", "why",
     )
 )  # fmt: skip
 

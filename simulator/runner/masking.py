@@ -144,6 +144,8 @@ def _texts(results: Results) -> Iterator[str]:
         for turn in conversation.turns:
             yield from _strings(turn.model_dump(mode="json", exclude_defaults=True))
         yield conversation.closing
+        if conversation.reaction:
+            yield from _strings(conversation.reaction.model_dump(mode="json"))
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -101,6 +101,12 @@ def is_refusal(text: str, language: Language) -> bool:
     return claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed
 
 
+def ends_with_question(text: str, language: Language) -> bool:
+    """Whether the last that the answer says about the matter is a question."""
+    acts = [part.act for part in parts(text, language) if part.act != "courtesy"]
+    return bool(acts) and acts[-1] == "question"
+
+
 def is_handover(text: str, language: Language) -> bool:
     """Whether the answer brings in a person, or has nothing but whom the customer may turn to."""
     if passes_on(text, language):

@@ -1,8 +1,8 @@
 """How any persona is played: the texts of personas/_user.toml, with the guard of each language."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from simulator.core import replies
 from simulator.core.errors import PromptError
@@ -16,18 +16,22 @@ from simulator.core.templates import (
     read_toml,
     render,
 )
-from simulator.core.types import Language, Persona
-from simulator.users.guard import RULES, Guard
+from simulator.core.types import Case, Language, Persona
+from simulator.text.typography import straight
+from simulator.users.guard import RULES, Guard, compiled
+from simulator.users.rules import CUES
 
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
     "silence": set(),
-    "nothing": set(),
-    "system": {"name", "voice", "knows", "unknown", "question", "goal", "turns_left", "form"},
+    "mood": {"feeling"},
+    "system": {"name", "voice", "case", "cues", "form"},
     "retry": {"problem"},
     "again": {"problem"},
 }
+# The lines of the case, each with its label.
+_MATTER = ("question", "goal", "knows", "unknown")
 
 
 class UserPrompts:
@@ -38,8 +42,16 @@ class UserPrompts:
         self._tables = read_toml(path)
         check_languages(path, self._tables, _VARIABLES)
         for language in LANGUAGES:
-            _check_keys(path, language, "problems", self._tables[language], RULES)
-            _check_keys(path, language, "fields", self._tables[language], NextLine.model_fields)
+            table = self._tables[language]
+            for name, keys in (
+                ("problems", (*RULES, "leaving")),
+                ("fields", NextLine.model_fields),
+                ("matter", _MATTER),
+                ("cues", CUES),
+                ("patterns", ("apology", "goodbye")),
+            ):
+                _check_keys(path, language, name, table, keys)
+            compiled(tuple(table["patterns"].values()), path.name)
         self._forms: dict[Language, str] = {}
         self.guards = {
             language: Guard(
@@ -54,21 +66,33 @@ class UserPrompts:
         """A rendered prompt."""
         return render(self._tables[language][key], **values)
 
-    def about(
-        self, language: Language, knows: Sequence[str], unknown: Sequence[str], question: str, goal: str
-    ) -> dict[str, str]:
-        """The values of the prompt that come from case and persona, quoted: they cannot open a section."""
+    def matter(self, case: Case, persona: Persona) -> str:
+        """What the customer comes with and knows of it, quoted: it cannot open a section.
+
+        Who discloses nothing is not told what there is.
+        """
+        voice = persona.speaks(case.language)
+        knows = case.facts.knows if persona.discloses != "never" else ()
         lists = {
-            name: "\n".join(f"- {item}" for item in items)
-            for name, items in (("knows", knows), ("unknown", unknown))
+            "question": [case.question],
+            "goal": [case.goal] if case.goal else [],
+            "knows": [*voice.knows, *knows],
+            "unknown": [*voice.unknown, *case.facts.unknown],
         }
-        texts = {**lists, "question": question, "goal": goal}
-        seal = fingerprint(*texts.values())
-        nothing = self.text(language, "nothing")
-        return {
-            key: nothing if key in lists and not text else quote(key, text, seal)
-            for key, text in texts.items()
-        }
+        labels = self._tables[case.language]["matter"]
+        lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
+        return quote("case", "\n".join(lines))
+
+    def cues(self, language: Language, cues: Iterable[str], feeling: int) -> str:
+        """What matters in the next line, as the model reads it."""
+        table = self._tables[language]
+        lines = [table["cues"][cue] for cue in cues]
+        lines += [self.text(language, "mood", feeling=f"{feeling:+d}")] if feeling else []
+        return "\n".join(f"- {line}" for line in lines)
+
+    def matches(self, language: Language, key: Literal["apology", "goodbye"], text: str) -> bool:
+        """Whether a text apologises, or says goodbye."""
+        return bool(compiled((self._tables[language]["patterns"][key],))[0].search(straight(text.strip())))
 
     def problem(self, language: Language, rule: str) -> str:
         """The problem of a draft that broke this rule, as the model is shown it."""
@@ -78,7 +102,10 @@ class UserPrompts:
         """The form of the reply, with the meaning of each key."""
         if language not in self._forms:
             meanings = self._tables[language]["fields"]
-            fields = {key: ("text", str(meanings[key])) for key in NextLine.model_fields}
+            fields = {
+                key: ("feeling" if key == "feeling" else "text", str(meanings[key]))
+                for key in NextLine.model_fields
+            }
             self._forms[language] = replies.skeleton(fields)
         return self._forms[language]
 

@@ -1,19 +1,24 @@
 """The customer as a model plays it: the dialogue with roles swapped, and the guard's retry."""
 
+import re
 from typing import TypeVar
 
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.messages import _, encodable
 from simulator.core.replies import NextLine, Reply
 from simulator.core.templates import stable_int
-from simulator.core.types import Case, Persona, Turn, Utterance
+from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
+from simulator.text.acts import ends_with_question, is_refusal
+from simulator.text.evidence import expected_response
 from simulator.users.base import UserPrompts
+from simulator.users.rules import cues_of, reactions_to, ruled
 
 Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads.
 LONGEST_ANSWER = 4000
+_ASKS = re.compile(r"[?？]|か[。．]?$")
 
 
 class PersonaUser:
@@ -27,40 +32,70 @@ class PersonaUser:
         self.seed, self.turns, self.greeting = seed, turns, greeting
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The next line, or leaving. A draft that breaks the guard is asked for once more.
+        """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`.
 
-        Raises ModelFailure if the second draft breaks it too. After the last turn only the leaving counts:
-        the words reach nobody.
+        A draft that breaks the guard, or says goodbye where the rules let nobody go, is asked for once more.
+        Raises ModelFailure if the second draft breaks the guard, too. After the last turn only the leaving
+        counts: the words reach nobody.
         """
-        messages = self.messages(case, turns)
+        language, messages = case.language, self.messages(case, turns)
         broken: list[str] = []
+        overruled: Next | None = None
         for attempt in range(2):
             line = await self.model.ask(
                 messages,
                 NextLine,
-                lambda problem: self.prompts.text(case.language, "again", problem=problem),
+                lambda problem: self.prompts.text(language, "again", problem=problem),
                 seed=stable_int(self.seed, len(turns), attempt),
                 read=read_line,
             )
+            reaction = self._reaction(case, turns, line)
+            overruled = overruled or reaction.overruled
+            utterance = Utterance(
+                text=line.message.strip(),
+                next=reaction.next,
+                reason=reaction.why,
+                broken_rules=tuple(broken),
+                reaction=reaction.model_copy(update={"overruled": overruled}),
+            )
+            if reaction.next != "stay" and line.next == "stay" and _ASKS.search(utterance.text):
+                utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
-            is_heard = line.next == "stay" and len(turns) < self.turns
+            is_heard = reaction.next == "stay" and len(turns) < self.turns
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
+            if is_heard and line.next != "stay" and not attempt:
+                says_goodbye = self.prompts.matches(language, "goodbye", line.message)
+                rule = "leaving" if says_goodbye or rule == "empty" else rule
             if rule is None:
-                return Utterance(
-                    text=line.message.strip(),
-                    next=line.next,
-                    reason=line.reason.strip(),
-                    broken_rules=tuple(broken),
-                )
-            broken.append(rule)
-            problem = self.prompts.problem(case.language, rule)
+                return utterance
+            broken += [rule] if rule != "leaving" else []
+            problem = self.prompts.problem(language, rule)
             messages = [
                 *messages,
                 {"role": "assistant", "content": line.message.strip() or "-"},
-                {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
+                {"role": "user", "content": self.prompts.text(language, "retry", problem=problem)},
             ]
         msg = _("the customer model broke the rule '{rule}' twice", rule=broken[-1])
         raise ModelFailure("guard", msg, raw=line.message)
+
+    def _reaction(self, case: Case, turns: tuple[Turn, ...], line: NextLine) -> Reaction:
+        """What the model makes of the last answer, bounded by the rules; no answer gives nothing."""
+        answer, language = turns[-1].answer, case.language
+        failed = answer.error is not None or not answer.text.strip()
+        said = Reaction(
+            asked=line.asked.strip(),
+            got="nothing" if failed else line.got,
+            feeling=line.feeling,
+            why=line.why.strip(),
+            next=line.next,
+        )
+        return ruled(
+            self.persona,
+            [*reactions_to(turns), said],
+            repeated=answer.text in {turn.answer.text for turn in turns[:-1]},
+            apologised=self.prompts.matches(language, "apology", answer.text)
+            and not is_refusal(answer.text, language),
+        )
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
         """The guard's verdict, given all that this customer has said, was told and can know."""
@@ -84,19 +119,23 @@ class PersonaUser:
     def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
+        earlier = reactions_to(turns)
+        cues = cues_of(
+            self.persona,
+            earlier,
+            self.seed,
+            asked_back=ends_with_question(turns[-1].answer.text, case.language),
+            complains=expected_response(case) == "comfort",
+        )
         system = self.prompts.text(
             case.language,
             "system",
             name=voice.name,
             voice=voice.voice.strip(),
-            **self.prompts.about(
-                case.language,
-                (*voice.knows, *case.facts.knows),
-                (*voice.unknown, *case.facts.unknown),
-                case.question,
-                case.goal or case.question,
+            case=self.prompts.matter(case, self.persona),
+            cues=self.prompts.cues(
+                case.language, cues, earlier[-1].feeling if earlier else self.persona.feeling
             ),
-            turns_left=str(max(0, self.turns - len(turns))),
             form=self.prompts.form(case.language),
         )
         messages: Messages = [{"role": "system", "content": system}]
@@ -114,7 +153,7 @@ def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
     """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message."""
     line = spoken(text, reply_form)
     if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
-        return NextLine(message="", next="satisfied", reason="DONE")
+        return NextLine(message="", next="satisfied", why="DONE")
     return line
 
 

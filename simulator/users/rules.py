@@ -15,8 +15,13 @@ personas/_user.toml.
 from collections.abc import Sequence
 
 from simulator.core.templates import stable_int
-from simulator.core.types import Persona, Reaction, Turn
+from simulator.core.types import Next, Persona, Reaction, Turn
 
+# What can matter in a line: how it is put, or what is done in it.
+CUES = (
+    "short", "ask", "tell", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
+    "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
+)  # fmt: skip
 # How far an answer that gave this can move the feeling, from the one before: at least, at most.
 _MOVES = {
     "nothing": (-2, 0),
@@ -71,7 +76,7 @@ def ruled(
     )
 
 
-def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> str:
+def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> Next:
     if last.got is None:
         return last.next
     if last.got == "handed_over":
@@ -86,31 +91,42 @@ def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> str:
 
 
 def cues_of(
-    persona: Persona, earlier: Sequence[Reaction], seed: int, *, asked_back: bool = False
+    persona: Persona,
+    earlier: Sequence[Reaction],
+    seed: int,
+    *,
+    asked_back: bool = False,
+    complains: bool = False,
 ) -> tuple[str, ...]:
     """What matters in the customer's next line, drawn by the conversation's `seed`; the first matters most.
 
-    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not.
+    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not. Who
+    `complains` tells more and asks half as often.
     """
     turn = len(earlier) + 2
     cues: list[str] = []
     if turn in (persona.pushback, persona.change_of_mind):
         cues.append("pushback" if turn == persona.pushback else "change_of_mind")
     elif asked_back:
-        cues.append(f"asked_{persona.counter_question}")
+        refuses = persona.discloses == "never"
+        cues.append("asked_refuses" if refuses else f"asked_{persona.counter_question}")
     elif useless_in_a_row(earlier) + 1 >= persona.patience:
         cues.append("last_chance")
     if persona.asks_for_person and not any(each.got == "all" for each in earlier):
         cues.append("person")
     elif turn == 2 and persona.feeling < 0:
         cues.append("no_reproach")
-    draw = stable_int("form", seed, turn) % 1000 / 1000
-    if draw < persona.brevity:
-        cues.append("short")
-    elif draw < persona.brevity + persona.questions:
-        cues.append("ask")
-    else:
-        cues.append("tell")
-    if stable_int("courtesy", seed, turn) % 1000 / 1000 < persona.politeness:
+    elif turn == 2 and persona.discloses == "at_once":
+        cues.append("disclose")
+    draw = _draw("form", seed, turn)
+    questions = persona.questions / (1 + complains)
+    asks = draw < persona.brevity + questions
+    cues.append("short" if draw < persona.brevity else "ask" if asks else "tell")
+    if _draw("courtesy", seed, turn) < persona.politeness:
         cues.append("thank")
     return tuple(cues[:2])
+
+
+def _draw(what: str, seed: int, turn: int) -> float:
+    """A share (0..1) for this turn, the same for the same seed."""
+    return stable_int(what, seed, turn) / 2**31

@@ -225,7 +225,7 @@ def test_the_schema_is_closed_and_everything_is_required() -> None:
     assert list(turn["properties"]) == turn["required"] == ["steps", "conclusion", "correctness", "overall"]
     assert turn["properties"]["overall"] == {"enum": [1, 2, 3, 4, 5], "type": "integer"}
     assert schema["additionalProperties"] is turn["additionalProperties"] is False
-    assert line["required"] == ["message", "next", "reason"]
+    assert line["required"] == ["asked", "got", "feeling", "why", "next", "message"]
     assert "default" not in json.dumps(line)
 
 

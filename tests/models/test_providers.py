@@ -58,11 +58,7 @@ async def test_it_fills_in_a_form(server: AnthropicServer) -> None:
     line = await model(server).ask(ASKED, NextLine, str)
 
     assert line.message == "それはいつまでですか"
-    assert set(server.requests[-1].body["tools"][0]["input_schema"]["properties"]) == {
-        "message",
-        "next",
-        "reason",
-    }
+    assert set(server.requests[-1].body["tools"][0]["input_schema"]["properties"]) == {*NextLine.model_fields}
 
 
 async def test_a_form_may_come_as_text(server: AnthropicServer) -> None:

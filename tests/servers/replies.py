@@ -92,6 +92,7 @@ def draw(seed: str, path: str) -> int:
     return int.from_bytes(blake2b(f"{seed}{path}".encode(), digest_size=6).digest())
 
 
+_STAYS = {"next": "stay", "got": "part"}
 _JSON_MODE = {"properties": {name: {"type": "string"} for name in ("message", "next", "reason")}}
 
 
@@ -128,8 +129,8 @@ class _Sampler:
         if "const" in schema:
             return schema["const"]
         if options := schema.get("enum"):
-            stays = path.endswith("/next") and "stay" in options
-            return "stay" if stays else options[draw(self.seed, path) % len(options)]
+            stays = _STAYS.get(path.rpartition("/")[2])  # customers talk to the end
+            return stays if stays in options else options[draw(self.seed, path) % len(options)]
         kind = schema.get("type") or ("object" if "properties" in schema else "string")
         if isinstance(kind, list):
             kind = next((each for each in kind if each != "null"), "null")
