@@ -4,6 +4,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+DEV := .venv/.dev
 
 help:
 	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
@@ -15,151 +16,158 @@ help:
 
 install: $(READY)
 
-# uv when it is there, pip when not; both read the same lock file.
+# uv when it is there, pip when not. What runs the program comes first; tests and checks add the rest.
 $(READY): requirements.lock scripts/make-venv
-	@scripts/make-venv .venv
+	@scripts/make-venv .venv requirements.lock
+	@rm -f $(DEV)
 	@touch $(READY)
 
+$(DEV): requirements-dev.lock scripts/make-venv
+	@scripts/make-venv .venv requirements-dev.lock
+	@touch $(READY) $(DEV)
+
 demo: $(READY)
-	$(BIN)/python run.py --persona angry --offline
+	$(BIN)/python run.py --persona angry --offline --limit 6
 
 # Only what is given to make itself: LANGUAGE of the environment is the system's list of languages.
 story: $(READY)
 	@$(BIN)/python -m benchmarks.story --language $(if $(filter command,$(origin LANGUAGE)),$(LANGUAGE),ja)
 
-test: $(READY)
+test: $(DEV)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-check: $(READY)
+check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-format: $(READY)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 # Known vulnerabilities of what is locked: asks a database, and fails where it could not ask about every package.
-audit: $(READY)
+audit: $(DEV)
 	$(BIN)/python scripts/audit.py
 
-coverage: $(READY)
+coverage: $(DEV)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
 
 # Whether tests notice small changes of the program: half an hour on two cores, at least 90 % must be noticed.
-mutate: $(READY)
+mutate: $(DEV)
 	$(BIN)/python -m scripts.mutate --seed $(or $(SEED),1)
 
 # Rewrites the golden files from what the program does now; look at the difference before you commit.
-golden: $(READY)
+golden: $(DEV)
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # Takes new sentences from the source into the catalogues, and compiles them; tells which have no translation.
-messages: $(READY)
+messages: $(DEV)
 	$(BIN)/python -m scripts.messages
 
-bench: $(READY)
+bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
 # Whether requests, grades and red turns of 100 recorded conversations are what they were.
-baseline: $(READY)
+baseline: $(DEV)
 	$(BIN)/python -m benchmarks.baseline
 
-bench-sheets: $(READY)
+bench-sheets: $(DEV)
 	$(BIN)/python -m benchmarks.sheets
 
-bench-blame: $(READY)
+bench-blame: $(DEV)
 	$(BIN)/python -m benchmarks.blame
 
 # Causes of turns whose fault readers planted, on desks of several trades; and how many sound turns are red.
-bench-causes: $(READY)
+bench-causes: $(DEV)
 	$(BIN)/python -m benchmarks.causes
 
 # What the judge of whole conversations sees of 40 planted faults, and of 40 sound conversations.
-bench-conversation: $(READY)
+bench-conversation: $(DEV)
 	$(BIN)/python -m benchmarks.conversation_validity
 
 # What a run says of a bot that refuses everything, one that invents, and a repaired one.
-bench-bots: $(READY)
+bench-bots: $(DEV)
 	$(BIN)/python -m benchmarks.three_bots
 
 # What each judge says of 40 answers with a planted fault or none.
-bench-judges: $(READY)
+bench-judges: $(DEV)
 	$(BIN)/python -m benchmarks.judged_rows
 
-bench-refusals: $(READY)
+bench-refusals: $(DEV)
 	$(BIN)/python -m benchmarks.refusals
 
-bench-risk: $(READY)
+bench-risk: $(DEV)
 	$(BIN)/python -m benchmarks.risk
 
 # Precision and recall of what is detected without a model; BEFORE=tag prints an older version's as well.
-bench-detectors: $(READY)
+bench-detectors: $(DEV)
 	$(BIN)/python -m benchmarks.detectors $(if $(BEFORE),--before $(BEFORE))
 
 # What --redact takes for personal data in 2,000 ordinary sentences of each language; ARGS=--show prints them.
-bench-masks: $(READY)
+bench-masks: $(DEV)
 	$(BIN)/python -m benchmarks.masks $(ARGS)
 
-bench-changes: $(READY)
+bench-changes: $(DEV)
 	$(BIN)/python -m benchmarks.changes
 
-bench-validity: $(READY)
+bench-validity: $(DEV)
 	$(BIN)/python -m benchmarks.validity
 
 # Classifiers without a model by F1, on a public label set.
-bench-classification: $(READY)
+bench-classification: $(DEV)
 	$(BIN)/python -m benchmarks.classification
 
 # Multiple choice by subject, on public question sets, always the longest choice.
-bench-choices: $(READY)
+bench-choices: $(DEV)
 	$(BIN)/python -m benchmarks.choices
 
 # Rows a second and memory of the text metrics, beside other packages, with the values compared.
-bench-metrics: $(READY)
+bench-metrics: $(DEV)
 	$(BIN)/python -m benchmarks.metrics
 
 # How the time of every function over text grows with hostile texts, doubled again and again: ten minutes.
-bench-text: $(READY)
+bench-text: $(DEV)
 	$(BIN)/python -m benchmarks.text_growth
 
-bench-simulator: $(READY)
+bench-simulator: $(DEV)
 	$(BIN)/python -m benchmarks.customers
 
 # One process against two workers on this machine; wants both cores to itself.
-bench-cluster: $(READY)
+bench-cluster: $(DEV)
 	$(BIN)/python -m benchmarks.cluster
 
-bench-money: $(READY)
+bench-money: $(DEV)
 	$(BIN)/python -m benchmarks.money
 
 # 100, 1,000 and 10,000 conversations; --counts takes others.
-bench-many: $(READY)
+bench-many: $(DEV)
 	$(BIN)/python -m benchmarks.many
 
 # 1,000, 10,000 and 100,000 rows of a data set: rows a second, and the most memory (at most 300 MB).
-bench-rows: $(READY)
+bench-rows: $(DEV)
 	$(BIN)/python -m benchmarks.rows
 
-bench-gate: $(READY)
+bench-gate: $(DEV)
 	$(BIN)/python -m benchmarks.gate
 
 # How often the 95 % interval of a score holds the true one, from 5 to 50 questions: two minutes.
-bench-intervals: $(READY)
+bench-intervals: $(DEV)
 	$(BIN)/python -m benchmarks.intervals
 
 # Two hundred kills, broken endpoints, 1,000 conversations with a mix of failures: docs/reliability.md.
-crash: $(READY)
+crash: $(DEV)
 	$(BIN)/python -m benchmarks.crash
 
 # MINUTES=5 for a short one; the picture goes to docs/pictures/soak.svg.
-soak: $(READY)
+soak: $(DEV)
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30)
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 --group dev pyproject.toml -o requirements.lock --quiet
+	  --python-version 3.11 --quiet pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --python-version 3.11 --quiet --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,7 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from rag_adapters.demo import connect
+from simulator.shelves.rag_adapters.demo import connect
+
 from simulator.core.shelves import DEMO
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Failure, Language, Message, Passage, Query, Turn

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from rag_adapters.demo import connect
+from simulator.shelves.rag_adapters.demo import connect
+
 from simulator.core.document import Line, Section
 from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
 from simulator.data.cases import read_cases

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from judges.risk import risk
+from simulator.shelves.judges.risk import risk
+
 from simulator.core import shelves
 from simulator.core.concurrency import for_each
 from simulator.core.roles import GRADING, endpoints

@@ -14,7 +14,8 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from judges.language_match import languages_of
+from simulator.shelves.judges.language_match import languages_of
+
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical, outputs
 from simulator.privacy import redactor

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from judges._angle import cosine_of
 from simulator import Embed, Fill, GradingContext, Score, Texts
+
+from ._angle import cosine_of
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_answer_relevancy.toml"))

@@ -1,7 +1,8 @@
 """chrF: the runs of characters that answer and reference share."""
 
-from judges._text_metrics import graded
 from simulator import GradingContext, Score, metrics
+
+from ._text_metrics import graded
 
 SCALE = (0, 1)
 

@@ -1,7 +1,8 @@
 """Contains: whether a reference stands in the answer, word for word."""
 
-from judges._text_metrics import graded
 from simulator import GradingContext, Score, metrics
+
+from ._text_metrics import graded
 
 SCALE = (0, 1)
 

@@ -1,7 +1,8 @@
 """Cosine: how near the answer's embedding is to that of the reference."""
 
-from judges._angle import cosine_of
 from simulator import Embed, GradingContext, Score
+
+from ._angle import cosine_of
 
 # From which cosine on the grades 2, 3, 4 and 5 are given.
 LIMITS = (0.2, 0.4, 0.6, 0.8)

@@ -1,7 +1,8 @@
 """Cosine similarity: how near the answer's embedding is to that of the reference, not as a grade."""
 
-from judges._angle import cosine_of
 from simulator import Embed, GradingContext, Score
+
+from ._angle import cosine_of
 
 SCALE = (0, 1)
 

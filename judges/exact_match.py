@@ -1,7 +1,8 @@
 """Exact match: whether the answer is a reference, word for word."""
 
-from judges._text_metrics import graded
 from simulator import GradingContext, Score, metrics
+
+from ._text_metrics import graded
 
 SCALE = (0, 1)
 

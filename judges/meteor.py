@@ -11,8 +11,9 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
-from judges._text_metrics import graded
 from simulator import GradingContext, InputError, Score, _, metrics
+
+from ._text_metrics import graded
 
 if find_spec("nltk") is None:
     raise InputError(_("the judge meteor needs the extra 'metrics': pip install 'nltk>=3.10'."))

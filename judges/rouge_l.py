@@ -1,7 +1,8 @@
 """ROUGE-L: what answer and reference have in common, in the same order."""
 
-from judges._text_metrics import graded
 from simulator import GradingContext, Score, metrics
+
+from ._text_metrics import graded
 
 SCALE = (0, 1)
 

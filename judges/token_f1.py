@@ -1,7 +1,8 @@
 """Token F1: the words and characters that answer and reference share."""
 
-from judges._text_metrics import graded
 from simulator import GradingContext, Score, metrics
+
+from ._text_metrics import graded
 
 SCALE = (0, 1)
 

@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_adapters._json import kind
 from simulator import (
     ACCEPTED,
     PIECE,
@@ -34,6 +33,8 @@ from simulator import (
     unpacked,
     wait_asked_for,
 )
+
+from ._json import kind
 
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession

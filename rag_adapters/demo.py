@@ -28,8 +28,9 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from rag_adapters._limits import limited
 from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, passages_of, read_knowledge
+
+from ._limits import limited
 
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can fix that.

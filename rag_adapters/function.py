@@ -5,10 +5,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from rag_adapters._json import setting
-from rag_adapters._limits import limited
-from rag_adapters._load import failure_of, load
 from simulator import Answer, Bot, InputError, Query, Traits, _, returned
+
+from ._json import setting
+from ._limits import limited
+from ._load import failure_of, load
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),

@@ -20,9 +20,11 @@ from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rag_adapters._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
-from rag_adapters._limits import limited
-from rag_adapters._wire import (
+from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
+
+from ._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
+from ._limits import limited
+from ._wire import (
     Credentials,
     Environment,
     Wire,
@@ -33,7 +35,6 @@ from rag_adapters._wire import (
     shortened,
     text_of,
 )
-from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse

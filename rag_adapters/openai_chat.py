@@ -5,10 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_adapters._json import JsonPath, kind, parsed, setting
-from rag_adapters._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, Way, tokens_of, usage_of
-from rag_adapters._limits import limited
-from rag_adapters._wire import moved, refusal
 from simulator import (
     Answer,
     BodyError,
@@ -24,6 +20,11 @@ from simulator import (
     http_client,
     passages_of,
 )
+
+from ._json import JsonPath, kind, parsed, setting
+from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, Way, tokens_of, usage_of
+from ._limits import limited
+from ._wire import moved, refusal
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError

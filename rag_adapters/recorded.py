@@ -2,8 +2,9 @@
 
 from difflib import SequenceMatcher
 
-from rag_adapters._limits import limited
 from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
+
+from ._limits import limited
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6

@@ -18,9 +18,6 @@ from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackH
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from rag_adapters._json import JsonPath, filled, parsed, variables_in
-from rag_adapters._limits import limited
-from rag_adapters._load import describe, failure_of, load
 from simulator import (
     Answer,
     BotFailure,
@@ -34,6 +31,10 @@ from simulator import (
     passages_of,
     returned,
 )
+
+from ._json import JsonPath, filled, parsed, variables_in
+from ._limits import limited
+from ._load import describe, failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
 Form = Callable[[Query, Sequence[Message]], Any]

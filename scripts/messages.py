@@ -18,9 +18,9 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 from typer.core import TyperGroup
 
-from simulator.cli.app import PROGRAM, REMARKS, command_tree
+from simulator.cli.app import REMARKS, command_tree
 from simulator.core import shelves
-from simulator.core.messages import HELP, SHELF, verbatim
+from simulator.core.messages import CHECKOUT, HELP, SHELF, verbatim
 from simulator.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,7 +103,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 def commands(path: str, command: Any, parent: Any) -> Iterator[tuple[str, Any, Any]]:
     """The words that are typed for it, the command and its context; then those of its subcommands."""
-    name = path.rpartition(" ")[2] or PROGRAM
+    name = path.rpartition(" ")[2] or CHECKOUT
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     yield path, command, context
     for word in command.list_commands(context) if isinstance(command, TyperGroup) else ():
@@ -120,7 +120,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def is_command_line(text: str) -> bool:
     """Whether it is typed as it stands."""
-    return text.startswith(f"{PROGRAM} ") and "  " not in text
+    return text.startswith(f"{CHECKOUT} ") and "  " not in text
 
 
 def catalogue(path: Path) -> Catalog:

@@ -19,9 +19,12 @@ from simulator import __version__
 from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
+    CHECKOUT,
     HELP,
     Message,
     _,
+    as_called,
+    call_program,
     language_of,
     localised,
     pgettext,
@@ -63,7 +66,6 @@ COMMANDS = {
 }
 # Says what went wrong within this program, and keeps the details.
 OUR_ERRORS = "simulator.cli.our_errors"
-PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
 _WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
 # With --help nothing is read but options.
@@ -84,8 +86,14 @@ Exit codes: 0 done or passed, 1 target missed or regression, 2 something for you
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Runs a command; returns its exit code: 0 done, 1 missed, 2 for users to fix, 3 incomplete, 4 ours."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit code: 0 done, 1 missed, 2 for users to fix, 3 incomplete, 4 ours.
+
+    Without `arguments` it is the installed command, and messages name it so: they are those of the process.
+    """
+    if arguments is None:
+        arguments = sys.argv[1:]
+        call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it.
     gc.set_threshold(50_000, 20, 50)
     for stream in (sys.stdout, sys.stderr):
@@ -188,7 +196,7 @@ class CommandGroup(TyperGroup):
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text."""
-        return super().get_help(_for_reader(ctx))
+        return as_called(super().get_help(_for_reader(ctx)))
 
 
 class PanelCommand(TyperCommand):
@@ -196,7 +204,7 @@ class PanelCommand(TyperCommand):
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text, in the reader's language."""
-        return super().get_help(_for_reader(ctx))
+        return as_called(super().get_help(_for_reader(ctx)))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options by title, in the order in which they are declared."""
@@ -242,7 +250,7 @@ def _run(arguments: list[str]) -> int:
         _read_env_file()
     command = command_tree()
     try:
-        with command.make_context(PROGRAM, arguments) as context:
+        with command.make_context(CHECKOUT, arguments) as context:
             return int(command.invoke(context) or DONE)
     except typer.Exit as done:
         return done.exit_code
@@ -342,11 +350,11 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
         return _say(_("ended early: the bot's own code exited the program."), INCOMPLETE)
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else PROGRAM
+        path = context.command_path if context else CHECKOUT
         return _say(
             sentences(
                 _("{message:sentence}", message=_command_line_mistake(error, arguments)),
-                _("See: {path} --help", path=path),
+                _("See: {path} --help", path=as_called(path)),
             ),
             TO_FIX,
         )

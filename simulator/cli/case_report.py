@@ -12,7 +12,16 @@ from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRun
 from simulator.cli.destinations import write_atomically
 from simulator.cli.forecast import spent_json
-from simulator.core.messages import Message, _, language_of_most, ngettext, pgettext, safe_text, shown
+from simulator.core.messages import (
+    Message,
+    _,
+    as_called,
+    language_of_most,
+    ngettext,
+    pgettext,
+    safe_text,
+    shown,
+)
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
 
@@ -170,10 +179,10 @@ def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
         yield from _lines_of_sheet(outcome.proposed)
     if outcome.cases and outcome.proposed:
         yield _("Next: review them in the sheet, set the good ones to Approved, then use them:")
-        yield f"  python run.py --cases sheet:{run.settings.sheet} --adapter bot.py:answer"
+        yield as_called(f"  python run.py --cases sheet:{run.settings.sheet} --adapter bot.py:answer")
     elif outcome.cases:
         yield _("Next: have people review and correct them, then use them:")
-        yield f"  python run.py --cases {outcome.path} --adapter bot.py:answer"
+        yield as_called(f"  python run.py --cases {outcome.path} --adapter bot.py:answer")
 
 
 def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:

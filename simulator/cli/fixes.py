@@ -10,7 +10,7 @@ from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import DONE, say, stdout_to_stderr, unread_output_allowed
 from simulator.core.document import Report
-from simulator.core.messages import Message, _, shown
+from simulator.core.messages import Message, _, as_called, shown
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import LEXICAL, Results
 from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
@@ -98,9 +98,9 @@ def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: str) 
     write_atomically(file, case_file(cases, file))
     n = len(cases)
     yield _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
-    yield f"  python run.py {rerun_options(results, fixes, file)}"
+    yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
     yield _("To repeat the very same lines (all conversations):")
-    yield f"  python run.py {replay_options(results, runs)}"
+    yield as_called(f"  python run.py {replay_options(results, runs)}")
 
 
 def _ask_again(path: Path, results: Results, settings: Settings) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulator.cli.terminal import DONE
 from simulator.core.errors import InputError
-from simulator.core.messages import _, localised
+from simulator.core.messages import CHECKOUT, _, as_called, localised
 from simulator.core.shelves import DEMO
 
 START = DEMO / "start"
@@ -24,14 +24,16 @@ def command() -> int:
             raise InputError(msg)
     try:
         for file in files:
-            with Path(file.name).open("xb") as copy:
-                copy.write(file.read_bytes())
+            with Path(file.name).open("x", encoding="utf-8") as copy:
+                copy.write(as_called(file.read_text(encoding="utf-8")))
     except OSError as error:
         msg = _(
             "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror
         )
         raise InputError(msg) from None
-    program = f"python {Path(sys.argv[0])}"
+    program = as_called(CHECKOUT)
+    if program == CHECKOUT:  # from another folder
+        program = f"python {Path(sys.argv[0])}"
     written = _("Written: {files}.", files=tuple(file.name for file in files))
     onward = _(
         "Put your bot into bot.py and your questions into questions.csv, then run: {program}", program=program

@@ -12,7 +12,7 @@ from pathlib import Path
 from simulator import __version__
 from simulator.cli.terminal import run_words
 from simulator.core.errors import Unforeseen
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import CHECKOUT, Message, _, as_called, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import load_settings
 from simulator.models.cache import cache_folder, private_file, private_folder
@@ -43,7 +43,7 @@ def _write_traceback(error: BaseException, arguments: Sequence[str], folders: It
     versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
     now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
     command = _without_secrets(shlex.join(_concealed(arguments)), arguments)
-    text = f"{now}, {versions}\npython run.py {command}\n\n{trace}\n".encode("utf-8", "replace")
+    text = f"{now}, {versions}\n{as_called(CHECKOUT)} {command}\n\n{trace}\n".encode("utf-8", "replace")
     for folder in (*folders, *_other_folders()):
         with contextlib.suppress(OSError):
             private_folder(folder)

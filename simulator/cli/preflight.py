@@ -51,9 +51,7 @@ def check_engine(settings: Settings) -> None:
             raise InputError(_("{value} can only be used with --engine dask.", value=given))
         return
     if find_spec("distributed") is None or find_spec("cryptography") is None:
-        msg = _(
-            "--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4' 'cryptography>=45'."
-        )
+        msg = _("--engine dask needs the extra 'dask': pip install 'distributed>=2025.4' 'cryptography>=45'.")
         raise InputError(msg)
     if not (settings.scheduler or settings.workers):
         raise InputError(_("--engine dask needs --workers N on this machine, or --scheduler ADDRESS."))

@@ -13,7 +13,7 @@ from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
 from simulator.cli.terminal import DONE, say
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, ngettext, safe_text, sentences
+from simulator.core.messages import Message, _, as_called, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Results
 from simulator.report.painters.markdown import markdown as as_markdown
@@ -165,5 +165,5 @@ def _export(results: Results, outcome: ReviewOutcome, path: Path) -> None:
         n=lines.count("\n"),
     )
     say(saved)
-    command = f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human"
+    command = as_called(f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human")
     sys.stderr.write(safe_text(f"  {command}\n"))

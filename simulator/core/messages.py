@@ -27,6 +27,9 @@ from typing import Any, Literal
 
 LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
+# What is typed to run the program in a checkout, where messages say it so; and what it is called here.
+CHECKOUT = "python run.py"
+_called = CHECKOUT
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
 
@@ -250,7 +253,19 @@ def _catalogue(language: Language) -> gettext.NullTranslations:
         return gettext.GNUTranslations(file)
 
 
+def call_program(command: str) -> None:
+    """From now on messages name the program by this command."""
+    global _called  # noqa: PLW0603 - one name for the whole process, known when it starts
+    _called = command
+
+
+def as_called(text: str) -> str:
+    """A text of ours with the command by which the program was started."""
+    return text if _called == CHECKOUT else text.replace(CHECKOUT, _called)
+
+
 def _filled(text: str, message: Message, language: Language, context: str) -> str:
+    text = as_called(text)
     values = dict(message.values)
 
     def value(place: re.Match[str]) -> str:

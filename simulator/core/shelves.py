@@ -27,16 +27,20 @@ from simulator.core.errors import InputError, PromptError, RehearsalError, Unkno
 from simulator.core.messages import SHELF, Message, _, sentences, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
+from simulator.shelves import FOLDER
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PERSONAS = ROOT / "personas"
-JUDGES = ROOT / "judges"
-ADAPTERS = ROOT / "rag_adapters"
-PROMPTS = ROOT / "prompts"
-DEMO = ROOT / "demo"
+ROOT = FOLDER
+PERSONAS = FOLDER / "personas"
+JUDGES = FOLDER / "judges"
+ADAPTERS = FOLDER / "rag_adapters"
+PROMPTS = FOLDER / "prompts"
+DEMO = FOLDER / "demo"
 # The situations that a persona has phrases for.
 SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+_SHELVES = "simulator.shelves"
+
+Model = TypeVar("Model", bound=BaseModel)
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 # What articles call judges, and their names here; both are known wherever judges are named: --judges,
@@ -58,32 +62,6 @@ CONTEST_NAMES: Mapping[str, str] = {
     "gpt_fluency": "fluency",
     "ada_cosine_similarity": "cosine",
 }
-
-
-def package_at(folder: Path) -> ModuleType:
-    """The package in this very folder, by the folder's name: another one of that name makes way."""
-    known = sys.modules.get(folder.name)
-    if known is not None and folder in (Path(place).resolve() for place in getattr(known, "__path__", ())):
-        return known
-    for name in [each for each in sys.modules if each.partition(".")[0] == folder.name]:
-        del sys.modules[name]
-    spec = importlib.util.spec_from_file_location(
-        folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    if spec is None or spec.loader is None:
-        msg = _("{folder}: not a package.", folder=folder)
-        raise InputError(msg)
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[folder.name] = package
-    spec.loader.exec_module(package)
-    return package
-
-
-# Before any folder of the user's own is searched: judges.py there is the user's, and not this shelf.
-Model = TypeVar("Model", bound=BaseModel)
-
-for _shelf in (JUDGES, ADAPTERS):
-    package_at(_shelf)
 
 
 def canonical_judge(name: str) -> str:
@@ -182,7 +160,7 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
         return _callable(user_object(name), name)
     name = canonical_judge(name)
     if name in _function_modules(JUDGES):
-        return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
+        return _callable(getattr(importlib.import_module(f"{_SHELVES}.judges.{name}"), name), name)
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
 
 
@@ -205,7 +183,8 @@ def judge_files(function: Callable[..., Any]) -> list[Path]:
         function = inspect.unwrap(function.func)
     module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
     source = getattr(module, "__file__", None) or "<none>"
-    is_own = source.endswith(".py") and not source.startswith(_LIBRARIES)
+    is_library = source.startswith(_LIBRARIES) and not source.startswith(str(JUDGES))
+    is_own = source.endswith(".py") and not is_library
     return source_files(Path(source)) if is_own and Path(source).is_file() else []
 
 
@@ -224,18 +203,18 @@ def connector(name: str) -> Callable[..., Any]:
 
     For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
     """
-    limited = importlib.import_module("rag_adapters._limits").limited
+    limited = importlib.import_module(f"{_SHELVES}.rag_adapters._limits").limited
     if name.endswith(":connect"):
         found = _callable(user_object(name), name)
     elif ":" in name:
-        adapter = importlib.import_module("rag_adapters.function")
+        adapter = importlib.import_module(f"{_SHELVES}.rag_adapters.function")
         adapter.function_of(user_object(name), name)
 
         def found(*, prompt: str = "") -> Any:
             return adapter.connect(target=name, prompt=prompt)
 
     elif name in adapter_names():
-        found = _callable(importlib.import_module(f"rag_adapters.{name}").connect, name)
+        found = _callable(importlib.import_module(f"{_SHELVES}.rag_adapters.{name}").connect, name)
     else:
         raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
     return limited(found)  # type: ignore[no-any-return]
@@ -378,6 +357,13 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 def user_object(name: str) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory."""
     module_name, _unused, attribute = name.rpartition(":")
+    if module_name == "simulator":
+        msg = _(
+            "{name} is this program itself. A file of yours: ./simulator.py:{attribute}.",
+            name=name,
+            attribute=attribute,
+        )
+        raise InputError(msg)
     prepend_to_path(Path.cwd())
     try:
         module = (

@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import chain, groupby, islice, takewhile
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -22,9 +21,10 @@ from simulator.core.errors import PromptError
 from simulator.core.messages import _
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, PersonaText
+from simulator.shelves import FOLDER
 from simulator.text.typography import nfkc, straight, straight_pattern
 
-FILE = Path(__file__).resolve().parent.parent.parent / "personas" / "_guard.toml"
+FILE = FOLDER / "personas" / "_guard.toml"
 # In the order of checking: the first that is broken is named.
 RULES = (
     "empty", "reasoning", "both_sides", "list", "stage", "markdown", "emoji", "language", "too_long",

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.app import COMMANDS, PROGRAM
+from simulator.cli.app import COMMANDS
 from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
+from simulator.core.messages import CHECKOUT
 from simulator.core.settings import SETTINGS_FILE, Settings, flag
 from tests.commands import Command
 from tests.golden_files import compare
@@ -239,4 +240,4 @@ def test_help_starts_without_heavy_libraries() -> None:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
         assert done.stderr.strip() == ""
-        assert done.stdout.count(f"Usage: {PROGRAM}") == len(lines)
+        assert done.stdout.count(f"Usage: {CHECKOUT}") == len(lines)

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._likelihood import Refused, tokens_of
 
-from rag_adapters._likelihood import Refused, tokens_of
 from simulator.addons.lm_eval import model as likelihood
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of
@@ -55,7 +55,7 @@ def test_an_extra_that_is_missing_is_named(
     """One line, exit code 2."""
     monkeypatch.setattr(tasks, "find_spec", lambda _: None)
 
-    assert "extra 'harness': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
+    assert "extra 'lm-eval': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
 
 
 def test_lm_eval_is_loaded_only_to_evaluate() -> None:

@@ -9,7 +9,8 @@ import pytest
 from rich.cells import cell_len
 
 from scripts import messages
-from simulator.cli.app import COMMANDS, PROGRAM, command_tree, main
+from simulator.cli.app import COMMANDS, command_tree, main
+from simulator.core.messages import CHECKOUT
 from tests.golden_files import compare
 
 ENGLISH = re.compile(r"(?<![-/.])\b[a-z]{2,}\b(?: [a-z]{2,}\b){2,}", re.IGNORECASE)
@@ -48,7 +49,7 @@ def test_lines_fit_the_terminal(page: Any, columns: int) -> None:
     for path in commands():
         for line in page(path, columns).splitlines():
             fits = cell_len(line) <= min(100, columns)
-            assert fits or line.strip().startswith((PROGRAM, "使い方：")), line
+            assert fits or line.strip().startswith((CHECKOUT, "使い方：")), line
             assert line.strip()[:1] not in set("、。，．）」』】：・ー!?,;") or not line.strip(), line
 
 
@@ -56,7 +57,7 @@ def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
     """Names and values stay; between them there is no English sentence."""
     for path, (command, context) in commands().items():
         shown = page(path)
-        told = "\n".join(line for line in shown.splitlines() if PROGRAM not in line)
+        told = "\n".join(line for line in shown.splitlines() if CHECKOUT not in line)
         options = [option for param in command.get_params(context) for option in param.opts]
 
         assert [option for option in options if option.startswith("-") and option not in shown] == []

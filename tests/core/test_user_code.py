@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.shelves import module_of_file, package_at, source_files
+from simulator.core.shelves import module_of_file, source_files
 
 pytestmark = pytest.mark.usefixtures("apart")
 
@@ -30,19 +30,6 @@ def test_files_of_one_name_are_modules_of_their_own(tmp_path: Path) -> None:
     assert sys.modules[first.__name__] is first
     assert sys.modules[second.__name__] is second
     assert module_of_file(tmp_path / "a" / ".." / "a" / "checks.py") is first
-
-
-def test_a_package_is_the_one_in_this_folder(tmp_path: Path) -> None:
-    """Another one of that name, and what was imported of it, makes way; the right one stays as it is."""
-    wrong = written(tmp_path / "wrong" / "shelf_of_a_test" / "__init__.py", "").parent
-    right = written(tmp_path / "right" / "shelf_of_a_test" / "__init__.py", "").parent
-    package_at(wrong)
-    sys.modules["shelf_of_a_test.part"] = sys
-    found = package_at(right)
-
-    assert found.__file__ == str(right / "__init__.py")
-    assert "shelf_of_a_test.part" not in sys.modules
-    assert package_at(right) is found is sys.modules["shelf_of_a_test"]
 
 
 def test_a_module_is_made_of_what_it_imports_nearby(tmp_path: Path) -> None:

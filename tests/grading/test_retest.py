@@ -194,7 +194,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk: OpenAIServer) -> None:
     """Every turn got a 2 and a 4: none is red, the mean is that of the first, and its error allows for it."""
-    done = command(*EVALUATE, "--retest", "1", "--to", "xlsx")
+    done = command(*EVALUATE, "--retest", "1", "--to", "xlsx", "--verbose")
     folder, found = Path("runs", done.run.run.id), done.json
     first = [score.value or 0.0 for score in done.run.scores.of_judge("turn")]
     book = openpyxl.load_workbook(folder / "report.xlsx")
@@ -266,7 +266,7 @@ def test_a_second_grading_that_fails_changes_nothing_and_is_counted(
 ) -> None:
     """The verdict of the one that succeeded stands; where the first one fails, there is none."""
     desk.reply = Judge(2, None, None)
-    done = command(*EVALUATE, "--retest", "1", "--max-failed", "1")
+    done = command(*EVALUATE, "--retest", "1", "--max-failed", "1", "--verbose")
     judge = done.json["judges"]["turn"]
     lost = [score for score in done.run.scores.of_judge("turn", "scored") if score.second is None]
 

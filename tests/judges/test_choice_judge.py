@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.shelves.judges.choice import choice
 
-from judges.choice import choice
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
 from tests.paths import FIXTURES

@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from simulator.shelves.judges.cosine import cosine
+from simulator.shelves.judges.cosine_similarity import cosine_similarity
 
-from judges.cosine import cosine
-from judges.cosine_similarity import cosine_similarity
 from simulator.core.types import Answer, Case, GradingContext, Turn
 
 

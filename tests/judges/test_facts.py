@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from simulator.shelves.judges.facts import facts
 
-from judges.facts import facts
 from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Turn
 
 
@@ -44,7 +44,7 @@ def test_the_contact_list_bears_out_what_no_passage_has() -> None:
     )
 
     assert (score.raw, score.severity) == (1, None)
-    assert [fact["where"] for fact in score.detail["facts"]] == ["contacts", "contacts"]  # type: ignore[index,union-attr,call-overload]
+    assert [fact["where"] for fact in score.detail["facts"]] == ["contacts", "contacts"]
     assert score.reason == "確認した記載（2件）はすべて資料にあります"
 
 
@@ -60,7 +60,7 @@ def test_the_customers_own_words_are_no_invention(case: dict[str, Any]) -> None:
     """Of this turn, of an earlier one, or of the dialogue before."""
     score = facts(an_exhibit("AB-1029384（5,500円）ですね。", "配送について", **case))
 
-    assert [fact["where"] for fact in score.detail["facts"]] == ["customer", "customer"]  # type: ignore[index,union-attr,call-overload]
+    assert [fact["where"] for fact in score.detail["facts"]] == ["customer", "customer"]
 
 
 def test_what_the_bot_said_before_bears_nothing_out() -> None:
@@ -98,4 +98,4 @@ def test_the_address_of_a_passage_may_be_cited_but_its_number_proves_nothing() -
     told = Answer(text="9,800円です。https://example.jp/faq/", passages=(passage,))
     context = an_exhibit("x").model_copy(update={"turn": Turn(index=1, user="q", answer=told)})
 
-    assert [fact["found"] for fact in facts(context).detail["facts"]] == [False, True]  # type: ignore[index,union-attr,call-overload]
+    assert [fact["found"] for fact in facts(context).detail["facts"]] == [False, True]

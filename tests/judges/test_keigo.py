@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.shelves.judges.keigo import findings, keigo
 
-from judges.keigo import findings, keigo
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 
 

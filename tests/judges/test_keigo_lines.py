@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.judges.keigo import findings
 
-from judges.keigo import findings
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from tests.paths import ROOT
 

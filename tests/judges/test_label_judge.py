@@ -1,8 +1,8 @@
 """The judge `label`: which label an answer gives, and what becomes of answers that give none."""
 
 import pytest
+from simulator.shelves.judges.label import Reader, label
 
-from judges.label import Reader, label
 from simulator import Answer, Case, GradingContext, Score, Turn
 from simulator.data.datasets import case_label_problem, label_forms, label_set_problem, labels_in, labels_of
 from simulator.grading.judge import FunctionJudge
@@ -23,7 +23,8 @@ def context(
 def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) -> Score:
     """The verdict where 0 is said 適切, and 1 不適切."""
     forms = label_forms(("0", "1"), [{"0": "適切", "1": "不適切"}])
-    return label(context(answer, expected, **more), forms)
+    score: Score = label(context(answer, expected, **more), forms)
+    return score
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.shelves.judges.language_match import language_match, languages_of
 
-from judges.language_match import language_match, languages_of
 from simulator.core.types import Answer, Case, GradingContext, Score
 from tests.paths import FIXTURES
 
@@ -20,9 +20,9 @@ ROWS = [
 def judged(row: dict[str, Any]) -> Score:
     case = Case(id="c", question="q", language=row["language"])
     turn = {"index": 1, "user": row["user"], "answer": Answer(text=row["answer"])}
-    return language_match(
-        GradingContext.model_validate({"conversation": "c", "case": case, "persona": "p", "turn": turn})
-    )
+    given = {"conversation": "c", "case": case, "persona": "p", "turn": turn}
+    score: Score = language_match(GradingContext.model_validate(given))
+    return score
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["answer"][:30])

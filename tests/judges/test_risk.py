@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from simulator.shelves.judges.risk import risk
 
-from judges.risk import risk
 from simulator.core.errors import PromptError
 from simulator.core.types import GradingContext, Rule, Score
 from simulator.grading.rubric import load_form, read_rules
@@ -27,7 +27,8 @@ async def judged(*verdicts: dict[str, str], answer: str = ANSWER) -> Score:
         return load_form(name).form.model_validate({"verdicts": verdicts, "reason": "why"})
 
     context = an_exhibit(turn=a_turn(1, "ja", text=answer))
-    return await risk(context, {"ja": RULES}, fill)
+    score: Score = await risk(context, {"ja": RULES}, fill)
+    return score
 
 
 def verdicts_of(score: Score) -> dict[str, str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._limits import Limits, within
 from tenacity import wait_fixed
 
-from rag_adapters._limits import Limits, within
 from simulator import Answer, Query, Transient
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience

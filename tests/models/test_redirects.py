@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import Query
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters import demo
 
-from rag_adapters import demo
 from simulator import Answer, Bot, InputError, Message, Query, Usage
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
@@ -22,7 +22,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Bot:
     """The bot over the bundled texts."""
     patch = pytest.MonkeyPatch()
     patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    bot = demo.connect()
+    bot: Bot = demo.connect()
     patch.undo()
     return bot
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from simulator.shelves.rag_adapters import function
 
-from rag_adapters import function
 from simulator import Query
 from simulator.core import shelves
 

@@ -1,8 +1,8 @@
 """Answers in the passages' own sentences."""
 
 import pytest
+from simulator.shelves.rag_adapters.demo import Extract, build, extract, sentences
 
-from rag_adapters.demo import Extract, build, extract, sentences
 from simulator import Passage
 
 TEXT = """# 解約の手続き

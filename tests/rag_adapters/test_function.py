@@ -9,8 +9,8 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.function import connect
 
-from rag_adapters.function import connect
 from simulator import Answer, BotFailure, InputError, Message, Passage, Query
 from simulator.core import shelves
 

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion

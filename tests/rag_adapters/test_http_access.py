@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Query
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Passage, Query
 from tests.servers.faults import Reply
 from tests.servers.jobs import COURSE, JobServer

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Passage, Query
 from tests.servers.streaming import StreamServer, event
 

@@ -1,8 +1,8 @@
 """The FAISS index of the demo bot."""
 
 import pytest
+from simulator.shelves.rag_adapters.demo import build
 
-from rag_adapters.demo import build
 from simulator import Passage
 
 PASSAGES = (

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._json import Condition, JsonPath, filled, parsed, variables_in
 
-from rag_adapters._json import Condition, JsonPath, filled, parsed, variables_in
 from simulator import BotFailure, InputError
 
 REPLY = {

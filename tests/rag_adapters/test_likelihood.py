@@ -5,9 +5,9 @@ from math import exp
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._likelihood import Place, Token, scores_of, tokens_of
+from simulator.shelves.rag_adapters.openai_chat import connect
 
-from rag_adapters._likelihood import Place, Token, scores_of, tokens_of
-from rag_adapters.openai_chat import connect
 from simulator import Answer, BotFailure, InputError, Message, Query
 from tests.servers.faults import Reply, error
 from tests.servers.logprobs import text_of_tokens

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._limits import LimitedBot, Limits, within
 
-from rag_adapters._limits import LimitedBot, Limits, within
 from simulator import Answer, BotFailure, Case, InputError, Query, Transient
 from simulator.core import shelves
 from simulator.runner.conversation import ask

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from rag_adapters.demo import grams
+from simulator.shelves.rag_adapters.demo import grams
 
 
 def shared(one: str, other: str) -> float:

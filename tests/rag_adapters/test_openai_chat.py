@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.openai_chat import connect
 
-from rag_adapters.openai_chat import connect
 from simulator import Answer, BotFailure, InputError, Message, Passage, Query, Usage
 from tests.servers.faults import FAULTS, Reply
 from tests.servers.openai import OpenAIServer
@@ -215,4 +215,4 @@ async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None
 def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -> None:
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said):
-        connect(model="m", **settings)  # type: ignore[arg-type]
+        connect(model="m", **settings)

@@ -1,8 +1,8 @@
 """The adapter of recorded answers."""
 
 import pytest
+from simulator.shelves.rag_adapters.recorded import connect
 
-from rag_adapters.recorded import connect
 from simulator import Answer, BotFailure, Case, Message, Passage, Query
 from simulator.core.types import Failure
 

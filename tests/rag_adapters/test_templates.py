@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters.http import connect
 
-from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer

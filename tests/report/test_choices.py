@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from simulator.shelves.judges.choice import choice
 
-from judges.choice import choice
 from simulator.cli.app import main
 from simulator.core.types import (
     Answer,

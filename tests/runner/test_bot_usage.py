@@ -38,7 +38,7 @@ def evaluated(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[str, str]
     usage = {"prompt_tokens": 1000, "completion_tokens": 20}
     with serve(lambda _: Reply("42", usage=usage)) as server:
         bot = ("--adapter", "openai_chat", "--set", "model=gpt-4.1-mini", "--set", f"url={server.url}")
-        assert main(["evaluate", "rows.jsonl", "--judges", "em", *bot, *more]) == 0
+        assert main(["evaluate", "rows.jsonl", "--judges", "em", "--verbose", *bot, *more]) == 0
     return capsys.readouterr()
 
 

@@ -161,7 +161,7 @@ def test_tokens_from_the_endpoints_cache_are_priced_and_shown(
 
     server.reply = half_cached
     assert rehearse("--limit", "2", "--budget", "0.02") == 3
-    assert rehearse("--resume", "latest", "--budget", "5") == 0
+    assert rehearse("--resume", "latest", "--budget", "5", "--verbose") == 0
     out, err = capsys.readouterr()
     shown = json.loads(out.splitlines()[-1])
     calls, tokens = shown["calls"]["judge"], shown["tokens"]["judge"]

@@ -75,7 +75,9 @@ def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
     language: Language, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last line, or one in between: skipped by every judge with a reason, not red, no failure."""
-    results = graded("simulate", log(ended(language), unanswered(language)), "--offline", "--json")
+    results = graded(
+        "simulate", log(ended(language), unanswered(language)), "--offline", "--json", "--verbose"
+    )
     out, err = capsys.readouterr()
     shown, (one, other) = json.loads(out), results.conversations
     lacking = {(one.id, 2), (other.id, 1)}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator.shelves.rag_adapters._limits import LimitedBot, Limits
 
-from rag_adapters._limits import LimitedBot, Limits
 from simulator.core.types import Case, Query
 from simulator.runner.conversation import ask
 from simulator.runner.masking import MaskedBot

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulator.shelves.judges.meteor import compared as meteor
 
-from judges.meteor import compared as meteor
 from simulator import metrics
 from simulator.text.normalise import ascii_words
 from simulator.text.overlap import Measured, chrf, contains, exact_match, lcs_overlap, rouge_l, token_f1

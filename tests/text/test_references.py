@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
+from simulator.shelves.judges.meteor import compared, synonyms
 
-from judges.meteor import compared, synonyms
 from simulator.text.normalise import squad_form, tokenizer
 from simulator.text.overlap import Overlap, exact_match, f_measure, lcs_overlap, ngram_overlap
 from tests.metric_references import COLLECTION, Row, collected, committed

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.shelves.judges.keigo import findings
+from simulator.shelves.judges.language_match import languages_of
 
-from judges.keigo import findings
-from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts

@@ -48,6 +48,7 @@ from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
 from simulator.runner.prompts import applied_prompt
 from simulator.runner.run import Runner
+from simulator.shelves import FOLDER
 
 # Seconds between two looks whether the driver still waits for a batch.
 LOOK = 0.5
@@ -56,14 +57,19 @@ _PATIENCE = 5.0
 # Longer values of --set are texts, not names of files.
 _LONGEST_NAME = 500
 # Files that two copies of the program must have in common.
-_PROGRAM, _SUFFIXES = ("simulator", "judges", "personas", "prompts", "rag_adapters", "demo"), (".py", ".toml")
+_SHELVES, _SUFFIXES = ("judges", "personas", "prompts", "rag_adapters", "demo"), (".py", ".toml")
 
 
 def _program_hash() -> str:
+    engine = Path(__file__).resolve().parents[2]
+    files = {path.relative_to(FOLDER): path for name in _SHELVES for path in (FOLDER / name).rglob("*")}
+    # Once installed, the shelves stand below the engine, too.
+    modules = {path.relative_to(engine.parent): path for path in engine.rglob("*")}
+    files |= {place: path for place, path in modules.items() if place.parts[1] != "shelves"}
     digest = hashlib.sha256()
-    for path in sorted(path for folder in _PROGRAM for path in (shelves.ROOT / folder).rglob("*")):
+    for place, path in sorted(files.items()):
         if path.suffix in _SUFFIXES and path.is_file():
-            digest.update(path.relative_to(shelves.ROOT).as_posix().encode())
+            digest.update(place.as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -306,7 +312,7 @@ def _forget_modules(known: set[str], path: list[str]) -> None:
     sys.path[:] = path
     for name in sys.modules.keys() - known:
         file = Path(getattr(sys.modules[name], "__file__", None) or "/")
-        is_ours = name.partition(".")[0] in _PROGRAM or "site-packages" in file.parts
+        is_ours = name.partition(".")[0] == "simulator" or "site-packages" in file.parts
         if file.is_relative_to(Path.cwd()) and not is_ours:
             del sys.modules[name]
 

@@ -29,7 +29,7 @@ from simulator.addons.lm_eval.tasks import (
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, encodable, sentences, shown
 from simulator.core.settings import RowSettings, Settings
-from simulator.core.shelves import ROOT, describe_error
+from simulator.core.shelves import describe_error
 from simulator.core.types import (
     MAIN_METRIC,
     Conversation,
@@ -271,7 +271,7 @@ def _error_text(error: BaseException) -> Message:
 
 def _is_ours(file: str) -> bool:
     """Whether it is a file of this program: an error raised there is a bug."""
-    return Path(file).is_relative_to(ROOT / "simulator")
+    return Path(file).is_relative_to(Path(__file__).resolve().parents[2])
 
 
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:

@@ -181,7 +181,7 @@ def _is_of_lm_eval(session: Session, task: str) -> bool:
 def check_installed() -> None:
     """Raises InputError if the extra is missing."""
     if find_spec("lm_eval") is None:
-        raise InputError(_("harness needs the extra 'harness': pip install '{needed}'.", needed=NEEDED))
+        raise InputError(_("harness needs the extra 'lm-eval': pip install '{needed}'.", needed=NEEDED))
 
 
 def evaluation(*, online: bool) -> Any:

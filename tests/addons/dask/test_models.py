@@ -16,9 +16,7 @@ from simulator.core.settings import Settings
 from tests.clusters import offline, rehearsed, resumed
 from tests.servers.openai import OpenAIServer
 
-needs_dask = pytest.mark.skipif(
-    find_spec("distributed") is None, reason="the extra 'cluster' is not installed"
-)
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'dask' is not installed")
 BUDGET = 0.12
 KEY = "sk-never-to-be-seen-1234567890"
 
@@ -105,14 +103,14 @@ def test_a_missing_extra_is_named(
     monkeypatch.setattr(preflight, "find_spec", lambda _: None)
 
     assert main(["--engine", "dask", "--workers", "2"]) == 2
-    assert "extra 'cluster'" in capsys.readouterr().err
+    assert "extra 'dask'" in capsys.readouterr().err
 
 
 def test_a_scheduler_that_is_not_there(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line with its address, exit code 2, and no run."""
-    pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+    pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     monkeypatch.setattr("simulator.addons.dask.driver.PATIENCE", 0.2)
 
     assert main(["--offline", "--limit", "1", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2

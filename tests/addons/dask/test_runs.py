@@ -22,7 +22,7 @@ from tests.paths import ROOT
 from tests.runner.test_run import played
 
 pytestmark = [
-    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'cluster' is not installed"),
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'dask' is not installed"),
     pytest.mark.timeout(120),
 ]
 JUDGE = """

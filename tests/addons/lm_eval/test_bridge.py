@@ -23,7 +23,7 @@ from tests.servers.openai import OpenAIServer, Reply, serve
 from tests.servers.replies import ChatRequest
 
 pytestmark = [
-    pytest.mark.skipif(find_spec("lm_eval") is None, reason="the extra 'harness' is not installed"),
+    pytest.mark.skipif(find_spec("lm_eval") is None, reason="the extra 'lm-eval' is not installed"),
     pytest.mark.timeout(180),
 ]
 FAQ = [

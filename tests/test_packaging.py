@@ -1,0 +1,98 @@
+"""What is installed with pip: one package, with all that a rehearsal needs, in whatever folder it runs."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+
+def run(*words: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A Python of its own, in a folder."""
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env={**os.environ, **environment}, capture_output=True,
+        text=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of libraries that has the wheel made of the source distribution, as pip unpacks it."""
+    made = tmp_path_factory.mktemp("dist")
+    checkout = Path(__file__).resolve().parent.parent
+    built = run("-m", "hatchling", "build", "-t", "sdist", "-d", made, folder=checkout)
+    assert built.returncode == 0, built.stderr
+    [archive] = made.glob("rag_rehearsal-*.tar.gz")
+    run("-m", "tarfile", "-e", archive, folder=made)
+    built = run(
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        made,
+        folder=made / archive.name.removesuffix(".tar.gz"),
+    )
+    assert built.returncode == 0, built.stderr
+    [wheel] = made.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(made / "site")
+    return made / "site"
+
+
+def rehearsal(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, as its entry point starts it."""
+    start = site.parent / "rehearsal"
+    start.write_text("import sys\nfrom simulator.cli.app import main\nsys.exit(main())\n", encoding="utf-8")
+    return run(start, *arguments, folder=folder, PYTHONPATH=str(site))
+
+
+def test_one_package_is_installed(installed: Path) -> None:
+    """Beside its metadata; no tests, benchmarks, caches or runs are in it."""
+    tops = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    parts = {part for path in installed.rglob("*") for part in path.relative_to(installed).parts}
+
+    assert tops == {"simulator"}
+    assert not parts & {"tests", "benchmarks", "scripts", "runs", ".venv", "__pycache__", ".env"}
+    [names] = installed.glob("*.dist-info/entry_points.txt")
+    assert "rehearsal = simulator.cli.app:main" in names.read_text(encoding="utf-8")
+
+
+def test_it_rehearses_in_any_folder(installed: Path, tmp_path: Path) -> None:
+    """The samples of init with their bot, a user's judges.py included; hints name the command."""
+    assert rehearsal(installed, tmp_path, "init").returncode == 0
+    (tmp_path / "judges.py").write_text(
+        "from bot import answer\n\ndef calm(context):\n    return 4\n", "utf-8"
+    )
+    options = (
+        "--offline",
+        "--persona",
+        "calm",
+        "--adapter",
+        "judges:answer",
+        "--judges",
+        "turn,judges:calm,rouge_l",
+    )
+    done = rehearsal(installed, tmp_path, *options)
+    page = rehearsal(installed, tmp_path, "--help")
+
+    assert done.returncode in {0, 1}, done.stderr
+    assert "rehearsal diff 2" in done.stdout.replace("\n", " ")
+    assert next(tmp_path.glob("runs/*/report.html")).stat().st_size > 10_000
+    for shown in (done.stdout, page.stdout, (tmp_path / "rehearsal.toml").read_text(encoding="utf-8")):
+        assert "run.py" not in shown
+    assert page.stdout.startswith("Usage: rehearsal ")
+
+
+def test_a_bot_called_like_the_program_is_named_by_its_file(installed: Path, tmp_path: Path) -> None:
+    """simulator.py of the user's own, one line and exit code 2 for the name, and a run for the file."""
+    (tmp_path / "simulator.py").write_text("def answer(question):\n    return '550円です'\n", "utf-8")
+    options = ("--offline", "--persona", "calm", "--limit", "1", "--turns", "1", "--adapter")
+    refused = rehearsal(installed, tmp_path, *options, "simulator:answer")
+
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "./simulator.py:answer" in refused.stderr
+    assert rehearsal(installed, tmp_path, *options, "./simulator.py:answer").returncode == 0
