@@ -32,12 +32,20 @@ from simulator.data.values import (
 FEATURES = {
     "choices": "simulator.data.choices",
     "dialogues": "simulator.data.dialogues",
+    "logs": "simulator.data.logs",
     "structured": "simulator.data.structured",
     "workbooks": "simulator.data.workbooks",
 }
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
+# Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
+_OF_LOGS = frozenset({
+    "sessionId", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
+    "conversation_id", "run_type", "inputs", "post", "events", "role", "author_role", "sender_role",
+    "speaker", "sender", "direction", "payload", "webhookEventId",
+    "話者", "発話者", "発言者", "送信者", "役割",
+})  # fmt: skip
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
@@ -62,6 +70,8 @@ def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
     are those of `--columns`. Raises UnknownName when no row has a column that is named there.
     """
+    if columns and "role" in columns:  # one message a row
+        return feature("logs").rows_of_file(path, columns)  # type: ignore[no-any-return]
     return rows_by_field(path, partial(_rows, path), fits, columns)
 
 
@@ -123,13 +133,35 @@ def _rows(path: Path, fits: Fits) -> Rows:
         rows = feature("workbooks").workbook_rows(file, sheet, fits)
     elif suffix in (".jsonl", ".ndjson"):
         rows = feature("structured").jsonl_rows(path, open_lines(path)())
-    elif suffix == ".json":
+    elif suffix in (".json", ".transcript"):
         rows = feature("structured").json_rows(path, read_text(path))
     elif suffix in (".yaml", ".yml"):
         rows = feature("structured").yaml_rows(path, read_text(path))
     else:
         raise _unknown_kind(path, suffix)
-    return rows
+    is_yaml = suffix in (".yaml", ".yml")
+    return _or_log(path, rows, fits) if fits(["turns"]) and not is_yaml else rows
+
+
+def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:
+    """The rows of a file, or its conversations where it is a log of a known format."""
+    first: Row | RowFault | None = None
+    unread: CaseFileError | None = None
+    try:
+        first = next(rows, None)
+    except CaseFileError as error:  # such as two columns of one name
+        unread = error
+    names = list(first.values) if isinstance(first, Row) else []
+    if not names or not fits(names) or not _OF_LOGS.isdisjoint(names):
+        log: Iterator[Row] | None = feature("logs").rows_of_file(path)
+        if log is not None:
+            yield from log
+            return
+    if unread:
+        raise unread
+    if first is not None:
+        yield first
+    yield from rows
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:

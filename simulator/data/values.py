@@ -32,7 +32,7 @@ id          番号 質問番号 項番 通番 識別子
 question    question 質問 質問文 質問内容 問い 問題 問題文 設問
 question    問い合わせ 問合せ 問い合わせ内容 問合せ内容 お問い合わせ お問い合わせ内容 お問合せ お問合せ内容
 question    ご質問 ご質問内容 ご相談内容 相談内容 お客様の質問 お客様からの質問
-question    発話 user_input query input prompt text
+question    ユーザー入力文 ユーザー発話 発話 user_input query input prompt text
 turns       turns ターン
 history     history chat_history 履歴 会話履歴 対話履歴 これまでの会話
 language    language lang locale 言語
@@ -52,7 +52,7 @@ label       label ラベル 正解ラベル
 answer      answer 回答 回答文 応答 ボットの回答 response actual_output bot_answer prediction
 error       error エラー エラー内容
 contexts    contexts context 根拠 根拠文 根拠文書 文脈 コンテキスト 検索結果 参照文
-contexts    retrieved_contexts retrieval_context
+contexts    retrieved_contexts retrieval_context 引用リソース
 script      script 台本 followups follow_ups 以後の発言 続きの発言
 recorded    recorded recorded_answers 記録回答 記録した回答
 tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 category categories subject topic 科目 教科

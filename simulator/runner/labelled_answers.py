@@ -18,9 +18,9 @@ from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
-from simulator.data.cases import read_cases
+from simulator.data.cases import QUESTIONS, case_of, read_cases
 from simulator.data.files import printable, quote, read_bytes
-from simulator.data.rows import read_rows, split_sheet
+from simulator.data.rows import feature, read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
 from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
 from simulator.grading.model_judge import ModelJudge
@@ -102,8 +102,12 @@ def read_labels(path: str | Path) -> LabelFile:
     line, for an invalid row.
     """
     path = Path(path)
-    cases = read_cases(path)
+    cases: Sequence[Case] = read_cases(path)
     rows = list(read_rows(path, has_question))
+    # Of a log of conversations, each rated answer counts.
+    if any("turns" in row.values for row in rows) and (rated := feature("logs").rated_rows(path)):
+        rows = rated
+        cases = [case_of(path, row, str(row.line), QUESTIONS) for row in rows]
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))
     if not any(answer.labels for answer in answers):
         msg = _('{path}: it has no labels; add "labels": {{"NAME": number}} or a column.', path=path)

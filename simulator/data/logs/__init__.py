@@ -1,0 +1,214 @@
+"""Conversations in the files that other programs write: one module a format, found by what a file holds.
+
+A format is a module of this folder with `NAME`, `matches(record)`, which looks at the first record, and
+`read(records, skipped)`, which yields conversations. A new one is one file. Records are JSON objects: the
+items of a list, the lines of JSONL, the rows of a table with texts, or the one object that a file is.
+"""
+
+import csv
+import itertools
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import JsonValue
+
+from simulator.core.errors import CaseFileError
+from simulator.core.messages import Message, _, say, sentences
+from simulator.data.files import open_lines, plain_suffix, read_text
+from simulator.data.logs import table
+from simulator.data.logs.talks import Skipped, Talk, Turn
+from simulator.data.rows import DELIMITERS, WORKBOOKS, split_sheet
+from simulator.data.structured import json_rows, jsonl_rows
+from simulator.data.values import Row, RowFault
+from simulator.data.workbooks import workbook_rows
+
+# Not formats; and what is tried last, because others are special cases of it.
+_SHARED, _LAST = ("talks", "spans"), ("messages", "table")
+
+
+@cache
+def formats() -> tuple[ModuleType, ...]:
+    """The formats, in the order in which a file is held against them."""
+    names = sorted(each.name for each in pkgutil.iter_modules(__path__) if each.name not in _SHARED)
+    names.sort(key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
+    return tuple(import_module(f"{__name__}.{name}") for name in names)
+
+
+def format_of(record: Any) -> ModuleType | None:
+    """The format of a file whose first record this is; None where it is of none."""
+    if not isinstance(record, Mapping):
+        return None
+    return next((each for each in formats() if each.matches(record)), None)
+
+
+def opened(path: Path, columns: Mapping[str, str] | None = None) -> tuple[ModuleType, Iterator[Any]] | None:
+    """The format of a file and its records; None for a file of no known format.
+
+    `columns` are those of `--columns` for a table with one message a row.
+    """
+    records = _records(path)
+    if columns:
+        return table, (table.renamed(record, columns) for record in records)
+    try:
+        first = next(records, None)
+    except CaseFileError:
+        return None
+    format_ = format_of(first)
+    return None if format_ is None else (format_, itertools.chain([first], records))
+
+
+def _records(path: Path) -> Iterator[Any]:
+    """The records of a file; those that cannot be read are left out."""
+    file, sheet = split_sheet(path)
+    suffix = plain_suffix(file)
+    if suffix in DELIMITERS:
+        yield from _table(path, DELIMITERS[suffix])
+        return
+    if suffix in WORKBOOKS:
+        rows = workbook_rows(file, sheet, lambda names: len([name for name in names if name]) > 1)
+    elif suffix in (".jsonl", ".ndjson"):
+        rows = jsonl_rows(path, open_lines(path)())
+    else:
+        rows = json_rows(path, read_text(path))
+    yield from (row.values for row in rows if not isinstance(row, RowFault))
+
+
+def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
+    """The rows of a table; of two columns with one name the first counts: pandas writes its index twice."""
+    csv.field_size_limit(2**31 - 1)
+    lines = open_lines(path)
+    head = next((line for line in lines() if line.strip()), "")
+    delimiter = max((usual, ",", "\t", ";"), key=head.count)
+    header: list[str] = []
+    try:
+        for cells in csv.reader(lines(), delimiter=delimiter):
+            if not header:
+                header = cells
+            elif any(map(str.strip, cells)):
+                yield {name: cell for name, cell in reversed([*zip(header, cells, strict=False)]) if name}
+    except csv.Error as error:
+        raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
+
+
+def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
+    """A row for each conversation of a file, as in a file of dialogues; None for an unknown format."""
+    found = opened(path, columns)
+    return None if found is None else _rows(path, *found)
+
+
+def _rows(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[Row]:
+    """Says what was read, and what was not and why; raises CaseFileError where no customer says anything."""
+    ids: Counter[str] = Counter()
+    for number, talk in enumerate(_talks(path, format_, records), 1):
+        ids[talk.id] += 1
+        row = row_of(talk)
+        yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
+
+
+def rated_rows(path: Path) -> list[Row] | None:
+    """A row for each rated answer of a log, with its ratings as labels; None for an unknown format."""
+    found = opened(path)
+    if found is None:
+        return None
+    rows: list[Row] = []
+    for talk in _talks(path, *found):
+        said = [{"role": role, "content": text} for role, text in talk.history]
+        for at, turn in enumerate(talk.turns, 1):
+            if turn.ratings and turn.answer:
+                row: dict[str, Any] = {
+                    "id": f"{talk.id}-{at}",
+                    "question": turn.question,
+                    "answer": turn.answer,
+                }
+                row |= {"history": list(said)} if said else {}
+                row |= (
+                    {
+                        "contexts": [text for _id, text in turn.passages],
+                        "context_ids": [id_ for id_, _text in turn.passages],
+                    }
+                    if turn.passages
+                    else {}
+                )
+                rows.append(Row(len(rows) + 1, row | {"labels": dict(turn.ratings), "group": talk.id}))
+            said += [
+                {"role": "user", "content": turn.question},
+                {"role": "assistant", "content": turn.answer},
+            ]
+    if not rows:
+        raise CaseFileError(
+            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0].NAME)
+        )
+    return rows
+
+
+def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[Talk]:
+    skipped, talks, turns, answers = Skipped(), 0, 0, 0
+    objects = (record for record in records if isinstance(record, dict))
+    for talk in format_.read(objects, skipped):
+        if not talk.turns:
+            skipped.note(_("conversations without a line of a customer"))
+            continue
+        talks, turns = talks + 1, turns + len(talk.turns)
+        answers += sum(bool(turn.answer) for turn in talk.turns)
+        yield talk
+    reasons = tuple(_("{reason}: {n}", reason=reason, n=n) for reason, n in skipped.items())
+    if not talks:
+        why = reasons or (_("no customer says anything"),)
+        msg = _(
+            "{path}: read as {name}, but there is no conversation in it ({why}).",
+            path=path,
+            name=format_.NAME,
+            why=why,
+        )
+        raise CaseFileError(msg)
+    read = _(
+        "{path}: read as {name}; conversations {talks}, turns {turns}, answers {answers}.",
+        path=path, name=format_.NAME, talks=talks, turns=turns, answers=answers,
+    )  # fmt: skip
+    _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
+
+
+@cache
+def _tell(told: Message) -> None:
+    """Says it once, however often a file is read."""
+    say(told)
+
+
+def row_of(talk: Talk) -> dict[str, JsonValue]:
+    """A conversation as a row of a file of dialogues; ratings are tags."""
+    row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
+    if not talk.turns[0].question:  # an answer whose question the log does not have
+        row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}
+    tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]
+    if any(turn.handed_over for turn in talk.turns):
+        tags.append("handed-over")
+    if talk.history:
+        row["history"] = [{"role": role, "content": text} for role, text in talk.history]
+    language = str(talk.language or "").lower().replace("_", "-").partition("-")[0]
+    if language in ("ja", "en"):
+        row["language"] = language
+    if tags:
+        row["tags"] = list(dict.fromkeys(tags))
+    return row
+
+
+def _turn(turn: Turn) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {"question": turn.question}
+    if turn.answer or turn.error:
+        found["answer"] = turn.answer
+    if turn.error:
+        found["error"] = turn.error
+    if turn.reference:
+        found["reference"] = turn.reference
+    if turn.passages:
+        found |= {
+            "passages": [id_ for id_, _text in turn.passages],
+            "contexts": [text for _id, text in turn.passages],
+        }
+    return found

@@ -1,0 +1,414 @@
+"""What readers of all log formats share: conversations, and the pieces that the formats write them in."""
+
+import ast
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from simulator.core.messages import Message
+
+# JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
+_LAYERS, _LONGEST_LITERAL = 3, 2_000_000
+# Lists and objects within each other deeper than this hold no text of a conversation.
+_DEEPEST = 12
+# Who speaks, by every name that a format has for it; a person at the desk is an agent. Others say nothing.
+_SPEAKERS = """
+user       user human customer visitor end-user end_user enduser lead contact client requester incoming
+user       inbound お客様 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 客
+assistant  assistant ai gpt model bot chatbot automated outgoing outbound chatgpt ボット ai応答 自動応答
+agent      agent admin operator staff person 担当者 オペレーター オペレータ 有人 窓口
+"""
+_ROLES = {name: role for role, *names in map(str.split, _SPEAKERS.strip().splitlines()) for name in names}
+# Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
+_TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
+_ASKED = (
+    "question",
+    "query",
+    "user_input",
+    "user_message",
+    "input",
+    "prompt",
+    "message",
+    "text",
+    "content",
+    "inputs",
+    "messages",
+    "contents",
+    "human_input",
+    "chat_input",
+)
+_ANSWERED = (
+    "answer",
+    "output",
+    "response",
+    "output_text",
+    "text",
+    "content",
+    "result",
+    "completion",
+    "reply",
+    "message",
+    "messages",
+    "outputs",
+    "generations",
+    "choices",
+    "candidates",
+)
+_TAG = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>|<!--.{0,2000}?-->", re.DOTALL)
+
+
+class Line(NamedTuple):
+    """One line of a conversation: `role` is user, assistant, or agent for a person at the desk."""
+
+    role: str
+    text: str
+    time: float | None = None
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: Mapping[str, Any] = {}
+    error: str = ""
+
+
+@dataclass
+class Turn:
+    """A question and its answer, empty where the log has none; passages are ids and texts.
+
+    `reference` is a right answer that the log holds, never what the bot said.
+    """
+
+    question: str
+    answer: str = ""
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: dict[str, Any] = field(default_factory=dict)
+    reference: str = ""
+    error: str = ""
+    handed_over: bool = False
+
+
+@dataclass
+class Talk:
+    """A conversation; `history` are roles and texts before the first question."""
+
+    id: str
+    turns: list[Turn]
+    history: list[tuple[str, str]] = field(default_factory=list)
+    language: str | None = None
+    tags: list[str] = field(default_factory=list)
+
+
+class Skipped(Counter[Message]):
+    """What of a file was not read, by the reason, and how often."""
+
+    def note(self, reason: Message, n: int = 1) -> None:
+        """Counts something that was not read."""
+        self[reason] += n
+
+
+@dataclass
+class Trace:
+    """One turn as tracing tools keep it: what went into the outermost call, and what came out of it."""
+
+    id: str
+    session: str
+    time: float
+    asked: Any
+    answered: Any
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: dict[str, Any] = field(default_factory=dict)
+    reference: str = ""
+    language: str | None = None
+    error: str = ""
+
+
+def decoded(value: Any) -> Any:
+    """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
+
+    A table made by pandas holds Python literals, which are read as safely.
+    """
+    for _layer in range(_LAYERS):
+        if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
+            break
+        text = value.strip()
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
+                break
+            try:
+                value = ast.literal_eval(text)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                break
+    return value
+
+
+def plain(text: str) -> str:
+    """HTML as text: its tags go, lines and entities become what they stand for."""
+    if "<" in text and _ANY_TAG.search(text):
+        text = html.unescape(_ANY_TAG.sub("", _TAG.sub("\n", text)))
+        text = "\n".join(line.strip() for line in text.split("\n"))
+    return re.sub(r"\n{2,}", "\n", text).strip()
+
+
+def text_of(content: Any, depth: int = 0) -> str:
+    """The text of a message, which may be a string, an object, or a list of parts; "" where it holds none."""
+    if depth > _DEEPEST or content is None or isinstance(content, bool):
+        return ""
+    if isinstance(content, (str, int, float)):
+        return str(content).strip()
+    if isinstance(content, list):
+        return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
+    if not isinstance(content, dict):
+        return ""
+    if str(content.get("type", "")).startswith(("tool", "function", "reasoning", "image", "file")):
+        return ""
+    return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
+
+
+def role_of(name: Any) -> str:
+    """user, assistant or agent; "" for everybody else: system, tools, events, notes."""
+    word = str(name or "").strip().casefold()
+    return _ROLES.get(word) or _ROLES.get(word.removesuffix("message").removesuffix("messagechunk"), "")
+
+
+def seconds(value: Any) -> float | None:
+    """A time in seconds since 1970, of ISO texts and of numbers in s, ms, µs or ns; else None."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{9,20}(?:\.\d+)?", value.strip()):
+        text = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", value.strip().replace("/", "-"))
+        try:
+            return datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    for unit in (1e17, 1e14, 1e11):
+        if abs(number) >= unit:
+            return number / (unit / 1e8)
+    return number
+
+
+def get(value: Any, path: str) -> Any:
+    """What stands in nested objects under a dotted path; None where nothing does."""
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def inner(value: Any, key: str) -> dict[str, Any]:
+    """The object under a key; an empty one where there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def words(value: Any) -> list[str]:
+    """The texts of a list; none of anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none of anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def lines_of(messages: Any) -> list[Line]:
+    """The lines of a list of messages in any of the chat formats; tools and the system have none."""
+    found = []
+    for message in objects(decoded(messages)):
+        said = inner(message, "message") or message
+        kwargs = inner(said, "kwargs") or said
+        kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
+        roles = map(role_of, (kwargs.get("role"), kwargs.get("from"), kind, kwargs.get("type")))
+        role = next(filter(None, roles), "")
+        texts = (kwargs.get(key) for key in ("content", "parts", "value", "text", "contents"))
+        if role and (text := next(filter(None, map(text_of, texts)), "")):
+            found.append(Line(role, text, seconds(kwargs.get("created_at"))))
+    return found
+
+
+def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
+    """The question in what went into a call, and the lines before it where they are all there."""
+    value = decoded(value)
+    if isinstance(value, str) or depth > _DEEPEST:
+        return [], value.strip() if isinstance(value, str) else ""
+    if isinstance(value, list):
+        while len(value) == 1 and isinstance(value[0], list):  # batches of messages
+            value = value[0]
+        lines = lines_of(value)
+        asked = next((at for at in reversed(range(len(lines))) if lines[at].role == "user"), None)
+        if asked is not None:
+            return lines[:asked], lines[asked].text
+        return ([], value[0].strip()) if len(value) == 1 and isinstance(value[0], str) else ([], "")
+    if isinstance(value, dict):
+        if role_of(value.get("role") or value.get("type")) == "user":
+            return [], text_of(value)
+        for key in _ASKED:
+            if key in value:
+                earlier, question = asked_in(value[key], depth + 1)
+                if question:
+                    return earlier or lines_of(value.get("history") or value.get("chat_history")), question
+        others = [each for each in value.values() if isinstance(each, (dict, list))]
+        return asked_in(others[0], depth + 1) if len(others) == 1 else ([], "")
+    return [], ""
+
+
+def answered_in(value: Any, depth: int = 0) -> str:
+    """The answer in what came out of a call."""
+    value = decoded(value)
+    if isinstance(value, str) or depth > _DEEPEST:
+        return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, list):
+        lines = lines_of(value)
+        if lines:
+            text = next((line.text for line in reversed(lines) if line.role != "user"), "")
+            return answered_in(text, depth + 1) if text.startswith("{") and '"generations"' in text else text
+        return next(filter(None, (answered_in(each, depth + 1) for each in value)), "")
+    if isinstance(value, dict):
+        if role_of(value.get("role") or value.get("type")) == "user":
+            return ""
+        if isinstance(value.get("kwargs"), dict):
+            value = value["kwargs"]
+        found = (answered_in(value[key], depth + 1) for key in _ANSWERED if key in value)
+        return next(filter(None, found), "")
+    return ""
+
+
+def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
+    """Ids and texts of the documents that a search gave; those without a text do not count."""
+    value = decoded(value)
+    if isinstance(value, dict):
+        keys = (
+            "documents",
+            "results",
+            "nodes",
+            "source_documents",
+            "retriever_resources",
+            "chunks",
+            "matches",
+            "output",
+        )
+        value = next((decoded(value[key]) for key in keys if key in value), [])
+    found = []
+    for number, each in enumerate(objects(value), 1):
+        document = each["document"] if isinstance(each.get("document"), dict) else each
+        metadata = decoded(document.get("metadata"))
+        metadata = metadata if isinstance(metadata, dict) else {}
+        text = next(
+            filter(
+                None, (text_of(document.get(key)) for key in ("page_content", "content", "text", "chunk"))
+            ),
+            "",
+        )
+        places = (
+            document.get("segment_id"),
+            document.get("id"),
+            document.get("document_id"),
+            *(metadata.get(key) for key in ("id", "source", "doc_uri", "document_id")),
+        )
+        name = next(
+            (str(place) for place in places if place not in (None, "") and isinstance(place, (str, int))),
+            str(number),
+        )
+        if text:
+            found.append((name, text))
+    return tuple(found)
+
+
+def unflattened(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes with dotted names as objects, and lists where the names are numbers: a.0.b is {a: [{b}]}."""
+    whole: dict[str, Any] = {}
+    for name, value in attributes.items():
+        place, *deeper = str(name).split(".")[:_DEEPEST]
+        here = whole
+        for key in deeper:
+            here = here.setdefault(place, {})
+            if not isinstance(here, dict):
+                break
+            place = key
+        if isinstance(here, dict):
+            here[place] = value
+    return {key: _listed(value) for key, value in whole.items()}
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    parts = {key: _listed(part) for key, part in value.items()}
+    if parts and all(key.isdecimal() and len(key) < 7 for key in parts):
+        return [parts[key] for key in sorted(parts, key=int)]
+    return parts
+
+
+def talk_of(id_: str, lines: Iterable[Line], **more: Any) -> Talk:
+    """The conversation of these lines in their order; lines of one side that follow each other are one.
+
+    What is said before the first question is history.
+    """
+    talk = Talk(id_, [], **more)
+    for line in lines:
+        if not line.text and not line.error:
+            continue
+        turns = talk.turns
+        if line.role == "user":
+            if turns and not turns[-1].answer and not turns[-1].error:
+                turns[-1].question += f"\n{line.text}"
+            else:
+                turns.append(Turn(line.text))
+            turns[-1].ratings |= line.ratings
+        elif not turns:
+            talk.history.append(("assistant", line.text))
+        else:
+            last = turns[-1]
+            last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
+            last.error, last.passages = last.error or line.error, (*last.passages, *line.passages)
+            last.ratings |= line.ratings
+            last.handed_over |= line.role == "agent"
+    return talk
+
+
+def in_time(lines: Sequence[Line]) -> list[Line]:
+    """The lines by their time; those of the same time, or without one, stay in their order."""
+    placed, now = [], 0.0
+    for line in lines:
+        now = now if line.time is None else line.time
+        placed.append((now, line))
+    return [line for _time, line in sorted(placed, key=lambda pair: pair[0])]
+
+
+def talks_of_traces(traces: Iterable[Trace], skipped: Skipped, nothing: Message) -> Iterator[Talk]:
+    """The traces of a session, in time order, are one conversation; what a trace repeats is not doubled.
+
+    `nothing` is the reason for leaving out a trace without a question.
+    """
+    sessions: dict[str, list[Trace]] = {}
+    for trace in traces:
+        sessions.setdefault(trace.session or trace.id, []).append(trace)
+    for session, its in sessions.items():
+        talk = Talk(session, [])
+        for trace in sorted(its, key=lambda each: each.time):
+            earlier, question = asked_in(trace.asked)
+            if not question:
+                skipped.note(nothing)
+                continue
+            if not talk.turns:
+                talk.history = [
+                    ("user" if line.role == "user" else "assistant", line.text) for line in earlier
+                ]
+            talk.language = talk.language or trace.language
+            talk.turns.append(
+                Turn(
+                    question,
+                    answered_in(trace.answered),
+                    trace.passages,
+                    trace.ratings,
+                    trace.reference,
+                    trace.error,
+                )
+            )
+        if talk.turns:
+            yield talk

@@ -1,0 +1,231 @@
+"""Conversations in the files that other programs write, read as they are."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.types import Case
+from simulator.data.cases import read_cases
+from simulator.data.logs import format_of, row_of
+from simulator.data.logs.talks import Skipped, asked_in, decoded, role_of, seconds
+from simulator.runner.labelled_answers import read_labels
+
+LOGS = Path(__file__).parent.parent / "fixtures" / "logs"
+FIRST, SECOND = "光回線の料金は？", "戸建ては？"
+ANSWERS = ["月額4,180円です。", "月額5,280円です。"]
+# What a file has besides: tags, ids of passages by turn, history, how many further conversations.
+BESIDES: dict[str, dict[str, Any]] = {
+    "langfuse.jsonl": {"tags": ["user-feedback=1", "user-feedback=0"]},
+    "phoenix.json": {"passages": [["plans#1"], []]},
+    "otlp.json": {"tags": ["relevance=good"]},
+    "langsmith.jsonl": {"tags": ["user_score=1.0"], "passages": [["plans#1"], []]},
+    "mlflow.jsonl": {
+        "tags": ["helpful=False"], "passages": [["plans#1"], ["plans#1"]], "right": "月額5,500円です。",
+    },
+    "messages.jsonl": {"id": "1", "history": ["いらっしゃいませ"]},
+    "thread.json": {},
+    "sharegpt.json": {},
+    "zendesk.ndjson": {"tags": ["satisfaction_rating=good", "handed-over"]},
+    "intercom.json": {"tags": ["conversation_rating=4", "handed-over"]},
+    "freshdesk.json": {"tags": ["handed-over"]},
+    "salesforce.csv": {"tags": ["handed-over"], "history": ["いらっしゃいませ"]},
+    "dify.json": {
+        "tags": ["feedback=like"], "passages": [["plans#1"], []], "third": ("工事費は？", "provider timeout"),
+    },
+    "rasa.json": {},
+    "botpress.json": {},
+    "botframework.transcript": {"history": ["いらっしゃいませ"]},
+    "connect.json": {"tags": ["handed-over"]},
+    "lex.jsonl": {},
+    "line.jsonl": {"answers": []},
+    "table.csv": {"tags": ["満足度=5", "handed-over"], "more": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDES)
+def test_a_log_is_read_as_it_is(name: str) -> None:
+    """Two turns in time order with answers; what was rated, found and said before; no system, no notes."""
+    besides = BESIDES[name]
+    case, *more = read_cases(LOGS / name)
+    question, error = besides.get("third", (None, None))
+
+    assert (case.id, case.language, len(more)) == (besides.get("id", "s-1"), "ja", besides.get("more", 0))
+    assert [case.question, *case.script] == [FIRST, SECOND, *([question] if question else [])]
+    assert [answer.text for answer in case.recorded][:2] == besides.get("answers", ANSWERS)
+    assert [str(answer.error.message) for answer in case.recorded if answer.error] == (
+        [error] if error else []
+    )
+    assert list(case.tags) == besides.get("tags", [])
+    assert [message.content for message in case.history] == besides.get("history", [])
+    found = [[passage.id for passage in answer.passages] for answer in case.recorded][:2]
+    assert found == besides.get("passages", [[]] * len(besides.get("answers", ANSWERS)))
+    assert case.references_at(2) == ((besides["right"],) if "right" in besides else ())
+
+
+def test_every_format_has_a_sample() -> None:
+    """A new reader comes with a file that it reads."""
+    formats = {format_of(record) for name in BESIDES for record in records(LOGS / name)[:1]}
+    readers = {path.stem for path in (Path("simulator") / "data" / "logs").glob("*.py")} - {"__init__"}
+
+    assert None not in formats
+    assert readers <= {"talks", "spans", *(each.__name__.rpartition(".")[2] for each in formats if each)}
+
+
+def records(path: Path) -> list[Any]:
+    """The JSON values of a file; none of a table."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".csv":
+        names, *rows = (line.split(",") for line in text.splitlines())
+        return [dict(zip(names, row, strict=False)) for row in rows]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines()]
+    return value if isinstance(value, list) else [value]
+
+
+SAMPLES = [records(LOGS / name) for name in BESIDES]
+junk = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.just([]), st.just({}),
+    st.sampled_from(["{", "[[", '"q"', "\ud800", [["a"]], {"role": 5}, [{"role": None, "content": 3}]]),
+)  # fmt: skip
+
+
+@given(st.data())
+def test_no_value_breaks_a_reader(data: st.DataObject) -> None:
+    """Whatever stands in the place of a value, conversations come out, or nothing does."""
+    sample = copy.deepcopy(data.draw(st.sampled_from(SAMPLES)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        inside: Any = sample
+        while True:
+            keys = list(inside) if isinstance(inside, dict) else range(len(inside))
+            if not keys:
+                break
+            key = data.draw(st.sampled_from(keys))
+            if isinstance(inside[key], (dict, list)) and inside[key] and data.draw(st.booleans()):
+                inside = inside[key]
+            else:
+                inside[key] = data.draw(junk)
+                break
+    format_ = format_of(sample[0])
+    talks = format_.read((each for each in sample if isinstance(each, dict)), Skipped()) if format_ else ()
+    for talk in talks:
+        assert all(isinstance(turn.question, str) for turn in talk.turns)
+        assert talk.turns == [] or row_of(talk)["id"] == talk.id
+
+
+def said(path: Path, read: Callable[[Path], object] = read_cases) -> str:
+    """The one line of a refusal."""
+    with pytest.raises(InputError) as refused:
+        read(path)
+    return str(refused.value)
+
+
+def test_what_holds_no_conversation_is_refused_with_its_format(tmp_path: Path) -> None:
+    """Scores alone, a log without a customer, a log without ratings, and what is no log at all."""
+    scores = tmp_path / "scores.json"
+    scores.write_text(
+        '[{"traceId": "t", "dataType": "NUMERIC", "source": "API", "value": 1}]', encoding="utf-8"
+    )
+    silent = tmp_path / "silent.jsonl"
+    silent.write_text('{"messages": [{"role": "system", "content": "s"}]}\n', encoding="utf-8")
+    other = tmp_path / "other.json"
+    other.write_text('[{"colour": "red"}]', encoding="utf-8")
+
+    assert "read as Langfuse, but there is no conversation in it (scores without their traces" in said(scores)
+    assert "read as OpenAI messages / ShareGPT" in said(silent)
+    assert "no answer in it was rated" in said(LOGS / "rasa.json", read_labels)
+    assert "no question column. Found: 'colour'" in said(other)
+
+
+def test_what_was_read_is_said_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The format, what is in the file, and what was left out and why."""
+    log = tmp_path / "log.jsonl"
+    log.write_bytes((LOGS / "langfuse.jsonl").read_bytes())
+    read_cases(log)
+    read_cases(log)
+    told = capsys.readouterr().err
+
+    assert told.count("\n") == 1
+    assert told.endswith(
+        "read as Langfuse; conversations 1, turns 2, answers 2. Not read: traces without a question: 1.\n"
+    )
+
+
+def test_ratings_are_labels() -> None:
+    """Each rated answer is a row with what was said before it, and its ratings by name."""
+    first, second = read_labels(LOGS / "langfuse.jsonl").rows
+
+    assert [dict(row.labels) for row in (first, second)] == [{"user-feedback": (1,)}, {"user-feedback": (0,)}]
+    assert (first.case.answer, second.case.answer) == tuple(ANSWERS)
+    assert [message.content for message in second.case.history] == [FIRST, ANSWERS[0]]
+    assert first.group == second.group == "s-1"
+
+
+def test_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
+    """--columns says which column holds what; what there is not is named."""
+    table = tmp_path / "t.csv"
+    table.write_text("k,w,x\n1,お客様,送料は？\n1,窓口,550円です。\n", encoding="utf-8")
+
+    def read(**columns: str) -> tuple[Case, ...]:
+        return tuple(read_cases(table, columns=columns))
+
+    [case] = read(id="k", role="w", text="x")
+    assert (case.question, case.recorded[0].text) == ("送料は？", "550円です。")
+    with pytest.raises(InputError, match="'y'"):
+        read(role="y", text="x")
+    with pytest.raises(InputError, match="field of a message in --columns 'rolle'"):
+        read(role="w", rolle="x")
+
+
+def test_a_question_file_stays_one(tmp_path: Path) -> None:
+    """Columns that logs have as well make no log of rows with a question and an answer."""
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "question,answer,role,created_at\n送料は？,550円です。,user,2026-11-20\n", encoding="utf-8"
+    )
+
+    assert [(case.question, case.answer) for case in read_cases(table)] == [("送料は？", "550円です。")]
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [("2025-11-20T10:00:00+09:00", 1763600400),
+     ("2025/11/20 01:00:00+0000", 1763600400), (1763600400, 1763600400),
+     (1763600400123, 1763600400.123), ("1763600400000000000", 1763600400), (1763600400.5, 1763600400.5),
+     ("soon", None), (None, None), ([], None)],
+)  # fmt: skip
+def test_times_of_every_unit(value: Any, moment: float | None) -> None:
+    """ISO, seconds, milliseconds and nanoseconds, as numbers and as texts."""
+    assert seconds(value) == (pytest.approx(moment) if moment else None)
+
+
+def test_what_stands_in_texts() -> None:
+    """JSON in JSON is decoded, and a plain 42 or "yes" stays text; roles have many names."""
+    assert decoded(json.dumps(json.dumps({"a": 1}))) == {"a": 1}
+    assert (decoded("42"), decoded("yes"), decoded("[1, 'a']"), decoded("{oops")) == (
+        "42",
+        "yes",
+        [1, "a"],
+        "{oops",
+    )
+    assert [*map(role_of, ("AIMessage", "Human", "お客様", "オペレーター", "system", None))] == [
+        "assistant", "user", "user", "agent", "", "",
+    ]  # fmt: skip
+    assert asked_in({"messages": [{"role": "assistant", "content": "hello"}]}) == ([], "")
+
+
+def test_a_log_cut_off_is_an_error(tmp_path: Path) -> None:
+    """One line with the file, as for every broken file."""
+    cut = tmp_path / "cut.json"
+    cut.write_text((LOGS / "sharegpt.json").read_text(encoding="utf-8")[:60], encoding="utf-8")
+
+    with pytest.raises(CaseFileError, match=r"cut\.json, line 1"):
+        read_cases(cut)
