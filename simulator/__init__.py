@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from simulator.api import (
+        RunResults,
+        acompare,
+        aevaluate,
+        agrade,
+        arehearse,
+        compare,
+        evaluate,
+        grade,
+        rehearse,
+    )
     from simulator.core import answers as returned
     from simulator.core.answers import passages_of
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
@@ -54,6 +65,7 @@ if TYPE_CHECKING:
 _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 # The public names of each module.
 _NAMES = {
+    "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
     "core.answers": "passages_of returned",
     "core.bodies": "ACCEPTED BodyError PIECE unpacked",
     "core.concurrency": "is_async on_a_thread",
@@ -96,6 +108,7 @@ __all__ = [
     "Passage",
     "Query",
     "Rule",
+    "RunResults",
     "Score",
     "Sentence",
     "Specific",
@@ -106,9 +119,16 @@ __all__ = [
     "Usage",
     "_",
     "__version__",
+    "acompare",
+    "aevaluate",
+    "agrade",
+    "arehearse",
     "changed",
     "client_words",
     "close_to_others",
+    "compare",
+    "evaluate",
+    "grade",
     "http_client",
     "is_async",
     "is_handover",
@@ -125,6 +145,7 @@ __all__ = [
     "private_file",
     "private_folder",
     "read_knowledge",
+    "rehearse",
     "returned",
     "say",
     "sentences",

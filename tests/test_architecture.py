@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # From the top down. A package imports those on lower floors, and none on its own; nor does an add-on import
 # another. Within a package imports go one way, too. What each package is for: docs/architecture.md.
 FLOORS = (
-    ("__main__",),
+    ("__main__", "api", "pytest_plugin"),
     ("cli",),
     ("addons",),
     ("report",),

@@ -63,7 +63,7 @@ def say_stopped(path: Path, reason: Message | str, resume: Message | str = "--re
 def _publish(path: Path, settings: Settings) -> int:
     """Writes report files, summary and JSON; returns the exit code."""
     context = report_context(path, without_superseded(read_run(path)), settings)
-    results, summary, shown = context.results, context.summary, _json_object(context, path)
+    results, summary, shown = context.results, context.summary, json_object(context, path)
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
@@ -138,7 +138,7 @@ def _write_reports(output: ReportOutput) -> None:
         raise failures[0]
 
 
-def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
+def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     """The object of --json: the summary, how far its judges agree with people, and parts of the report."""
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
     for name, judge in shown["judges"].items():

@@ -1,0 +1,60 @@
+"""pytest: the fixture `rehearse`, and the reddest turns in the report of a test that failed.
+
+The package registers it; a project that does not use the fixture pays for the import of this file alone.
+"""
+
+from collections.abc import Callable, Generator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+# Imported when a test rehearses.
+API, MESSAGES = "simulator.api", "simulator.core.messages"
+# Red turns that a failed test shows.
+SHOWN = 3
+_RESULTS = pytest.StashKey[list[Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --rehearse-offline."""
+    text = "Rehearse with lexical stand-ins for customer and judges, without a key and without cost."
+    parser.getgroup("rehearsal").addoption("--rehearse-offline", action="store_true", help=text)
+
+
+@pytest.fixture
+def rehearse(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`simulator.rehearse`; with --rehearse-offline no model plays, whatever the test says."""
+
+    def call(bot: Any = None, **flags: Any) -> Any:
+        if request.config.getoption("rehearse_offline"):
+            flags["offline"] = True
+        result = import_module(API).rehearse(bot, **flags)
+        request.node.stash.setdefault(_RESULTS, []).append(result)
+        return result
+
+    return call
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the reddest turns of its rehearsals to a failed test."""
+    report = yield
+    if report.when == "call" and report.failed:
+        report.sections += [("rehearsal", _told(result)) for result in item.stash.get(_RESULTS, [])]
+    return report
+
+
+def _told(result: Any) -> str:
+    """The score, what is missing, and the reddest turns with their reasons."""
+    score = "-" if result.score is None else f"{100 * result.score:.0f} / 100"
+    lines = [f"score {score}, red turns {len(result.red)}, run {result.path}", *result.reasons]
+    for turn in result.red[:SHOWN]:
+        lines += [f"▲ {turn.case}, turn {turn.turn} ({turn.persona})", f"  {turn.question}"]
+        lines += [f"  -> {turn.answer or turn.failure}", f"  {turn.reason}"]
+    safe_text: Callable[[str], str] = import_module(MESSAGES).safe_text
+    return "\n".join(
+        safe_text(" ".join(line.split()) if not line.startswith("  ") else line) for line in lines
+    )

@@ -1,0 +1,206 @@
+"""The program as Python calls, as a plugin of pytest, and as a step of a workflow."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simulator import acompare, aevaluate, agrade, arehearse, compare, evaluate, grade, rehearse
+from simulator.core.errors import InputError
+from simulator.core.types import Message
+
+CASES = [
+    {"id": "fee", "question": "送料はいくらですか？", "reference": "送料は550円です。"},
+    {"id": "days", "question": "返品は何日以内ですか？", "reference": "30日以内です。"},
+]
+ANSWER = "送料は550円です。"
+OPTIONS: dict[str, Any] = {"cases": CASES, "persona": "calm", "turns": 2, "offline": True}
+pytest_plugins = ("pytester",)
+
+
+def answer(question: str) -> tuple[str, list[str]]:
+    """A bot that knows one thing, and says too much on the terminal."""
+    sys.stdout.write(f"asked: {question}\n")
+    return ANSWER, [ANSWER]
+
+
+def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Score, verdict, red turns, a frame, and reports of every kind; nothing is printed."""
+    result = rehearse(answer, target=90, **OPTIONS)
+
+    assert result.score is not None
+    assert 0 < result.score < 0.9
+    assert (result.passed, result.interval, result.stopped) == (False, None, None)
+    assert {turn.case for turn in result.red} == {"days"}
+    assert result.red[0].answer == ANSWER
+    assert [conversation.case.id for conversation in result.conversations] == ["fee", "days"]
+    assert len(result.to_frame()) == sum(len(each.turns) for each in result.conversations)
+    assert result.as_dict()["score"] == pytest.approx(result.score, abs=1e-4)
+    assert result.reasons == result.as_dict()["reasons"]
+    for suffix in (".html", ".md", ".json", ".csv", ".xlsx", ".xml"):
+        assert result.report(tmp_path / f"r{suffix}").stat().st_size > 500
+    with pytest.raises(InputError, match=r"kind of report '\.pdf'"):
+        result.report("r.pdf")
+    assert capfd.readouterr() == ("", "")
+
+
+class Chain:
+    """An object like those of LangChain."""
+
+    async def ainvoke(self, text: str, config: Any = None, **_: Any) -> str:
+        """One answer to everything."""
+        return ANSWER
+
+    def invoke(self, text: str, config: Any = None, **_: Any) -> str:
+        """The same, blocking."""
+        return ANSWER
+
+
+async def awaited(question: str, history: Sequence[Message]) -> str:
+    """A bot that takes the dialogue."""
+    return ANSWER if len(history) < 9 else ""
+
+
+@pytest.mark.parametrize("bot", [awaited, Chain(), lambda question: ANSWER, "recorded"])
+def test_a_bot_is_whatever_answers(bot: Any) -> None:
+    """An async function with history, an object with invoke, a lambda, the name of an adapter."""
+    cases = [{"question": "送料は？", "answer": ANSWER}]
+    [conversation] = rehearse(bot, cases=cases, persona="calm", turns=1, offline=True).conversations
+
+    assert conversation.turns[0].answer.text == ANSWER
+
+
+def test_it_works_within_an_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook; awaited, it leaves the loop free."""
+
+    async def both() -> tuple[float | None, ...]:
+        steps = [await arehearse(answer, **OPTIONS), rehearse(answer, **OPTIONS)]
+        steps += [await aevaluate(CASES, answer, offline=True), await agrade(GRADED, offline=True)]
+        compared = await acompare(steps[0], steps[1], offline=True)
+        assert compared["pairs"] >= 2 if "pairs" in compared else compared
+        return tuple(step.score for step in steps)
+
+    first, second, rows, graded = asyncio.run(both())
+    assert first == second
+    assert (rows, graded) == (evaluate(CASES, answer, offline=True).score, 1.0)
+
+
+GRADED = [{"question": "q", "answer": ANSWER, "reference": ANSWER}]
+
+
+def test_answers_are_graded_and_runs_compared() -> None:
+    """What a file would hold comes as rows; a run is named by itself or by its path."""
+    one, other = grade(GRADED, offline=True), grade([{**GRADED[0], "answer": "わかりません。"}], offline=True)
+
+    assert (one.score, other.score) == (1.0, 0.0)
+    assert compare(one, other.path, offline=True) == compare(one.path, other, offline=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"turn": 1}, "unknown keyword 'turn'. Did you mean turns"),
+        ({"dry_run": True}, "unknown keyword 'dry_run'"),
+        ({"persona": "angy"}, "unknown persona 'angy'"),
+        ({"cases": [{"fee": "x"}]}, "line 1: no question column"),
+        ({"cases": []}, "the file is empty"),
+        ({"offline": False, "target": 80}, "without a key or an endpoint"),
+        ({"bot": 3}, "bot is int, not a function"),
+    ],
+)
+def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:
+    """The line that the command would print."""
+    with pytest.raises(InputError, match=said):
+        rehearse(**({"bot": answer} | OPTIONS | flags))
+
+
+def test_the_example_runs(root: Path, tmp_path: Path) -> None:
+    """In an empty folder: a score, and a page."""
+    ended = subprocess.run(
+        [sys.executable, root / "demo" / "python" / "rehearse_bot.py"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (ended.returncode, ended.stderr, ended.stdout.strip()) == (0, "", "1.0 []")
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_a_failed_test_shows_the_reddest_turns(
+    pytester: pytest.Pytester, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most three with their reasons; a test that passes shows nothing; offline is the option's word."""
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    example = (root / "demo" / "python" / "test_bot.py").read_text(encoding="utf-8")
+    bot = (root / "demo" / "python" / "rehearse_bot.py").read_text(encoding="utf-8")
+    pytester.makepyfile(test_good=example, rehearse_bot=bot.partition("result =")[0])
+    pytester.makepyfile(
+        test_bad="""
+        from rehearse_bot import answer
+
+        def test_all_is_well(rehearse):
+            cases = [{"question": f"返品{n}は？", "reference": f"{n}日以内です。"} for n in range(3, 8)]
+            assert rehearse(answer, cases=cases, persona="calm", turns=1, target=90).passed
+        """
+    )
+    ran = pytester.runpytest_subprocess("-p", "simulator.pytest_plugin", "--rehearse-offline")
+
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(["*- rehearsal -*", "score * / 100, red turns 5, run *run.sqlite"])
+    assert str(ran.stdout).count("▲") == 3
+    assert "-> 送料は全国一律550円です。" in str(ran.stdout)
+
+
+async def test_the_action_says_its_verdict(root: Path, tmp_path: Path) -> None:
+    """Its steps in bash: options reach the command as they are, the report the summary, the code the end."""
+    steps = {
+        step["name"]: step
+        for step in yaml.safe_load((root / "action.yml").read_text("utf-8"))["runs"]["steps"]
+    }
+    command = tmp_path / "bin" / "rehearsal"
+    command.parent.mkdir()
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -m simulator "$@"\n', encoding="utf-8"
+    )
+    command.chmod(0o755)
+    (tmp_path / "bot.py").write_text("def answer(question):\n    return '550円です。'\n", encoding="utf-8")
+    (tmp_path / "q; touch owned.csv").write_text(
+        "question,reference\n返品は？,30日以内です。\n", encoding="utf-8"
+    )
+    said = {name: tmp_path / name for name in ("output", "summary")}
+    given = {
+        "BOT": "bot.py:answer", "CASES": "q; touch owned.csv", "TARGET": "90",
+        "ARGUMENTS": "--offline --persona calm --turns 1",
+    }  # fmt: skip
+    assert given.keys() == steps["Rehearse"]["env"].keys()
+    world = {
+        **os.environ, **given, "PATH": f"{command.parent}:{os.environ['PATH']}",
+        "RUNNER_TEMP": str(tmp_path / "t"),
+        "GITHUB_OUTPUT": str(said["output"]), "GITHUB_STEP_SUMMARY": str(said["summary"]),
+    }  # fmt: skip
+    (tmp_path / "t").mkdir()
+
+    def run(name: str, **more: str) -> int:
+        script = ["bash", "-eo", "pipefail", "-c", steps[name]["run"]]
+        return subprocess.run(script, cwd=tmp_path, env={**world, **more}, check=False).returncode
+
+    assert run("Rehearse") == 0
+    assert "code=1\n" in said["output"].read_text(encoding="utf-8")
+    assert "返品は？" in said["summary"].read_text(encoding="utf-8")
+    assert (tmp_path / "t" / "verdict.md").is_file()
+    assert not (tmp_path / "owned.csv").exists()
+    assert run("Verdict", CODE="1") == 1
+    assert "inputs." not in "".join(step.get("run", "") for step in steps.values())
+
+
+@pytest.mark.parametrize("page", ["python.md", "python.ja.md"])
+def test_the_page_shows_the_examples_that_run(page: str, root: Path) -> None:
+    """Word for word."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    for example in (root / "demo" / "python").glob("*.py"):
+        assert f"```python\n{example.read_text(encoding='utf-8')}```" in text
