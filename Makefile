@@ -132,6 +132,7 @@ bench-text: $(DEV)
 
 bench-simulator: $(DEV)
 	$(BIN)/python -m benchmarks.customers
+	$(BIN)/python -m benchmarks.likeness
 
 # One process against two workers on this machine; wants both cores to itself.
 bench-cluster: $(DEV)

@@ -25,7 +25,17 @@ from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import persona, persona_names
-from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
+from simulator.core.types import (
+    Answer,
+    Conversation,
+    Ended,
+    GradingContext,
+    Language,
+    Persona,
+    Results,
+    Score,
+    Turn,
+)
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
@@ -88,22 +98,21 @@ def played(corpus: Corpus, settings: Settings) -> Path:
     )
     chosen = {"adapter": corpus.adapter, "set": corpus.settings}
     own = settings.model_copy(update=chosen)
-    context = RunContext(own, endpoints(own), people, Ledger.of(own))
-    path, stopped = asyncio.run(
-        perform(context, plan, lambda: create_run(own, context, plan, tuple(people)), Silent())
-    )
-    if stopped:
-        raise RehearsalError(stopped)
-    return path
+    return performed(own, plan, people)
 
 
 def bundled(settings: Settings, language: Language) -> Path:
     """The run file of every persona on the bundled questions, with the demo bot."""
     own = settings.model_copy(update={"persona": ("all",), "language": language})
     plan, people, *_ = read_plan(own)
-    context = RunContext(own, endpoints(own), people, Ledger.of(own))
+    return performed(own, plan, people)
+
+
+def performed(settings: Settings, plan: Sequence[Conversation], people: Sequence[Persona]) -> Path:
+    """The run file of these conversations, held and graded."""
+    context = RunContext(settings, endpoints(settings), people, Ledger.of(settings))
     path, stopped = asyncio.run(
-        perform(context, plan, lambda: create_run(own, context, plan, people), Silent())
+        perform(context, plan, lambda: create_run(settings, context, plan, tuple(people)), Silent())
     )
     if stopped:
         raise RehearsalError(stopped)

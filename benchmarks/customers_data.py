@@ -42,7 +42,7 @@ def corpora(limit: int) -> Iterator[Corpus]:
 
 def asdc(limit: int) -> Corpus:
     """Japanese customers who look for a hotel; the desk says what the real one said, line by line."""
-    rows = _rows(DATA / "asdc" / "user_goals_asdc_ja_dev.jsonl.gz")
+    rows = rows_of(DATA / "asdc" / "user_goals_asdc_ja_dev.jsonl.gz")
     rows = _spread([row for row in rows if len(_alternating(row["turns"])) >= TURNS], limit)
     conversations = {row["id"]: _alternating(row["turns"]) for row in rows}
     cases = tuple(
@@ -62,7 +62,7 @@ def asdc(limit: int) -> Corpus:
 
 def mtrag(limit: int) -> Corpus:
     """English users of a retrieval chat; the bot answers what it answered then, line by line."""
-    rows = _rows(DATA / "mtrag_un" / "rag_conversations_mtrag_un_dev.jsonl.gz")
+    rows = rows_of(DATA / "mtrag_un" / "rag_conversations_mtrag_un_dev.jsonl.gz")
     longest: dict[str, Row] = {}
     for row in rows:
         if len(row["history"]) > len(longest.get(row["group"], {"history": ()})["history"]):
@@ -94,7 +94,7 @@ def mtrag(limit: int) -> Corpus:
 def tau2(limit: int) -> Corpus:
     """English bank customers whose scenario says how they begin; the demo bot has the bank's texts."""
     folder = DATA / "tau2_banking"
-    rows = [row for row in _rows(folder / "user_goals_tau2_banking_en_dev.jsonl") if _scenario(row)]
+    rows = [row for row in rows_of(folder / "user_goals_tau2_banking_en_dev.jsonl") if _scenario(row)]
     cases = tuple(
         Case(id=row["id"], question=begins, language="en", goal=situation, facts=Facts(knows=tuple(knows)))
         for row in _spread(rows, limit)
@@ -146,7 +146,8 @@ def _spread(rows: Sequence[Row], limit: int) -> list[Row]:
     return [rows[int(at * step)] for at in range(min(limit, len(rows)))]
 
 
-def _rows(path: Path) -> list[Row]:
+def rows_of(path: Path) -> list[Row]:
+    """The rows of a JSONL file, packed or not."""
     packed = path.read_bytes()
     text = gzip.decompress(packed) if path.suffix == ".gz" else packed
     return [json.loads(line) for line in text.decode("utf-8").splitlines()]

@@ -1,0 +1,230 @@
+"""How like people the customers are: offline ones, or those of a run, and people beside other people.
+
+    python -m benchmarks.likeness [--run RUN ...]     also the last part of `make bench-simulator`
+    python -m benchmarks.likeness --write             makes simulator/stats/likeness.json again
+
+What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part, answers, or declines.
+With the public sets beside the checkout all of them are the reference, without them what is shipped.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from benchmarks.customers import performed
+from benchmarks.customers_data import rows_of
+from benchmarks.lexical_validity import DATA
+from simulator.core.errors import RehearsalError
+from simulator.core.settings import Settings, load_settings
+from simulator.core.shelves import DEMO, persona
+from simulator.core.types import Case, Conversation, Language
+from simulator.data.cases import read_cases
+from simulator.stats.likeness import (
+    FILE,
+    SEED,
+    Likeness,
+    People,
+    Reference,
+    ceilings,
+    customer_lines,
+    drawn,
+    likeness,
+    mean_like,
+    people_of,
+    reference_of,
+    shipped_reference,
+)
+from simulator.storage.run_file import find_run, read_run
+from simulator.text.evidence import all_references
+
+# How many of twenty customers each ordinary persona is.
+MIX = {"calm": 5, "regular": 5, "beginner": 4, "hurried": 2, "verbose": 1, "sceptical": 1, "elderly": 2}
+TURNS, REPEATS, SHIPPED = 6, 6, 600
+ASKED = {
+    "ja": ("恐れ入りますが、ご契約のプランはお分かりになりますか？", "いつ頃のご利用でしょうか？"),
+    "en": ("Could you tell me which plan you are on?", "When did this start, please?"),
+}
+DECLINED = {
+    "ja": "申し訳ございませんが、こちらでは分かりかねます。",
+    "en": "I am sorry, I do not have any information about that.",
+}
+
+
+class Source(NamedTuple):
+    """A set of real customers: file below the data folder, what stands beside its figures, what it lacks."""
+
+    name: str
+    language: Language
+    file: str
+    domain: str
+    licence: str
+    source: str
+    is_shipped: bool = True
+    lacks: tuple[str, ...] = ()
+
+
+SOURCES = (
+    Source("ASDC", "ja", "asdc/user_goals_asdc_ja_dev.jsonl.gz", "hotel search", "CC BY 4.0",
+           "Accommodation Search Dialog Corpus, Megagon Labs, github.com/megagonlabs/asdc"),
+    Source("JMultiWOZ", "ja", "humans/jmultiwoz_ja_dev.jsonl.gz", "travel desk", "CC BY-SA 4.0",
+           "Ohashi, Hirai, Iizuka, Higashinaka 2024, github.com/nu-dialogue/jmultiwoz", is_shipped=False),
+    Source("STAR", "en", "humans/star_en_dev.jsonl.gz", "bank, hotel, doctor, rides", "MIT",
+           "Mosig, Mehri, Kober 2020, github.com/RasaHQ/STAR, (c) 2020 Rasa Technologies GmbH"),
+    Source("MultiDoGO", "en", "humans/multidogo_en_dev.jsonl.gz",
+           "airline, finance, insurance, media, software", "CDLA-Permissive-1.0",
+           "Peskov et al. 2019, github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset",
+           lacks=("question_mark", "exclaims", "commas", "sentences", "digits", "softens")),
+)  # fmt: skip
+
+
+def talks_of(source: Source) -> list[list[str]]:
+    """What each customer of a set said, line by line."""
+    return [
+        [turn.get("text") or turn["content"] for turn in row["turns"] if turn["role"] in ("customer", "user")]
+        for row in rows_of(DATA / source.file)
+    ]
+
+
+@cache
+def references(language: Language) -> tuple[Reference, dict[str, People]]:
+    """All sets of a language that are there, together and by name; what is shipped where not all are."""
+    sources = [each for each in SOURCES if each.language == language]
+    if not all((DATA / each.file).is_file() for each in sources):
+        return shipped_reference(language), {}
+    people = {each.name: people_of(talks_of(each), language, each.lacks) for each in sources}
+    return reference_of(", ".join(people), tuple(people.values())), people
+
+
+def write() -> None:
+    """Features of whole conversations of every set that may be passed on, and figures of all."""
+    random, languages = np.random.default_rng(SEED), {}
+    for language in ("ja", "en"):
+        whole, people = references(language)
+        sets = []
+        for source in (each for each in SOURCES if each.language == language and each.is_shipped):
+            chosen = drawn(people[source.name], SHIPPED, random)
+            numbers = np.unique(chosen.talks, return_inverse=True)[1]
+            rows = [
+                [
+                    int(number),
+                    *(int(value) if value == int(value) else round(float(value), 2) for value in row),
+                ]
+                for number, row in zip(numbers, chosen.rows, strict=True)
+            ]
+            told = {name: getattr(source, name) for name in ("name", "domain", "licence", "source", "lacks")}
+            figures = {name: round(value, 4) for name, value in chosen.figures.items()}
+            sets.append(told | {"figures": figures, "rows": rows})
+        known = {n: round(value, 2) for n, value in whole.ceilings.items()}
+        languages[language] = {"ceilings": known, "sets": sets}
+    FILE.write_text(json.dumps(languages, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+@cache
+def _cases(language: Language) -> dict[str, Case]:
+    return {case.id: case for case in read_cases(DEMO / "cases" / f"{language}.csv")}
+
+
+def desk(question: str, history: list[dict[str, str]], case: str, language: str) -> str:
+    """What the bot says: by the case and the turn it answers, in whole or in part, asks back, or declines."""
+    at = len(history) // 2
+    kind = (crc32(case.encode()) // 7 + 3 * at) % 10
+    known = all_references(_cases("ja" if language == "ja" else "en")[case])
+    if kind == 9 or not known:
+        return DECLINED[language]
+    if kind in (0, 3, 6) and at < 3:
+        return ASKED[language][at % 2]
+    text = known[0]
+    return text if kind in (1, 4, 7, 8) else text[: max(12, len(text) // 2)].rsplit(" ", 1)[0]
+
+
+def offline(settings: Settings, language: Language) -> Path:
+    """The run of ordinary customers on the bundled questions with `desk`."""
+    names = [name for name, n in MIX.items() for _each in range(n)]
+    people = {name: persona(name) for name in MIX}
+    cases = [case for _repeat in range(REPEATS) for case in _cases(language).values()]
+    plan = [
+        Conversation(
+            id=f"{who}/{case.id}#{at}", case=case, persona=who, repeat=1 + at // len(_cases(language))
+        )
+        for at, case in enumerate(cases)
+        for who in [names[(7 * at) % len(names)]]
+    ]
+    own = settings.model_copy(update={"adapter": "benchmarks.likeness:desk", "set": {}, "turns": TURNS})
+    return performed(own, plan, list(people.values()))
+
+
+def measured(lines: Iterable[Sequence[str]], language: Language) -> Likeness:
+    """The customers who said these lines, beside the reference of their language."""
+    return likeness(people_of(lines, language), references(language)[0], language)
+
+
+def table(title: str, found: Likeness) -> str:
+    """The figure, and every share beside the reference's."""
+    number = "too few lines" if found.composite is None else f"{found.composite:.1f}"
+    ends = "" if found.interval is None else f" ({found.interval[0]:.1f} to {found.interval[1]:.1f})"
+    head = f"\n{title}, {found.language}: likeness {number}{ends}, n {found.n} of {found.lines} lines"
+    shares = [
+        f"  {name:20}{a:8.2f}{'-' if b is None else f'{b:.2f}':>10}" for name, (a, b) in found.shares.items()
+    ]
+    return "\n".join([head, f"  {'':20}{'ours':>8}{'people':>10}   {found.reference}", *shares])
+
+
+def among_people(language: Language) -> str:
+    """LIKE of each set with the others and of its halves, and the ceilings that follow."""
+    reference, people = references(language)
+    parts = [
+        f"{name} with the others {mean_like(each, [b for b in reference.sets if b is not each], 250):.1f},"
+        f" in halves {ceilings([each])[min(ceilings([each]))]:.1f}"
+        for name, each in people.items()
+    ]
+    tops = ", ".join(f"{n}: {value:.1f}" for n, value in reference.ceilings.items())
+    return f"\npeople, {language}: {'; '.join(parts) or 'as shipped'}; mean LIKE by lines a side {tops}"
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """One table for each language."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.likeness")
+    parser.add_argument("--run", action="append", default=[], help="a run that was played before")
+    parser.add_argument("--write", action="store_true", help="make the shipped reference again")
+    parser.add_argument("--keep", help="a folder in which the runs stay")
+    options, started = (
+        parser.parse_args(arguments if arguments is None else list(arguments)),
+        time.perf_counter(),
+    )
+    if options.write:
+        write()
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            flags = {"runs": options.keep or ("runs" if options.run else folder), "judges": ("turn",)}
+            more = {"offline": True, "cache": "off", "concurrency": 64, "calls": 64}
+            settings = load_settings(flags | more)
+            languages: tuple[Language, ...] = ("ja", "en")
+            for language in languages:
+                print(among_people(language))
+                runs = [find_run(name, Path(settings.runs)) for name in options.run]
+                for path in runs or [offline(settings, language)]:
+                    lines = customer_lines(read_run(path).conversations, language)
+                    if lines:
+                        print(
+                            table("offline" if not runs else path.parent.name, measured(lines, language)),
+                            flush=True,
+                        )
+        except RehearsalError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    print(f"\n{time.perf_counter() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

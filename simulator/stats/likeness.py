@@ -1,0 +1,319 @@
+"""How like people's lines the simulated customers' are: shares beside a reference, and one figure of 0..100.
+
+    LIKE(a, b) = 100 x (1 - max(0, 2 AUC - 1))     100: nobody could tell one line of a from one of b
+    likeness   = 100 x mean LIKE(simulated, people) / mean LIKE(people, other people), at most 100
+
+The AUC is that of a linear discriminant over the `FEATURES` of a line after the first, cross-validated in
+parts that share no conversation, on as many lines of one side as of the other. All are features of the
+surface: they say nothing of what a customer wants, and different desks have different customers.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.core.templates import read_toml
+from simulator.core.types import Conversation, Language, Value
+from simulator.stats.agreement import auroc
+from simulator.text.segments import normalise
+
+FILE = Path(__file__).with_name("likeness.json")
+PATTERNS = FILE.with_suffix(".toml")
+# So many lines a side are compared: the largest that both have. With fewer there is no figure.
+SIZES = (250, 150, 100, 60)
+FOLDS, RESAMPLES, SEED = 5, 40, 20261122
+# Within-class variance that is assumed besides what was seen, of standardised features.
+_RIDGE = 0.05
+Matrix = npt.NDArray[np.float64]
+
+# What is counted of a line, beside those words.
+FEATURES = (
+    "length", "short", "long", "asks", "thanks", "polite", "requests", "greets", "reacts", "agrees", "glad",
+    "upset", "hesitates", "refers", "self", "softens", "exclaims", "question_mark", "commas", "sentences",
+    "digits", "own_words", "repeats",
+)  # fmt: skip
+# What the table has beside the shares of lines: of conversations, or in characters (ja) and words (en).
+_SHORT: Mapping[Language, int] = {"ja": 8, "en": 3}
+_LONG: Mapping[Language, int] = {"ja": 40, "en": 20}
+# From this share of pairs of characters on, a line quotes the first one, or says an earlier one again.
+_QUOTES, _REPEATS = 0.5, 0.8
+_SHARES = (
+    "short", "asks", "polite", "thanks", "reacts", "glad", "upset", "quotes_itself", "repeats_itself",
+)  # fmt: skip
+
+
+class People(NamedTuple):
+    """Lines of one set of customers: features of each after a first one, and the conversation it is of.
+
+    `lacks` are features that its texts cannot have, such as marks where these were removed.
+    """
+
+    rows: Matrix
+    talks: npt.NDArray[np.int64]
+    figures: dict[str, float]
+    lacks: tuple[str, ...] = ()
+
+
+class Reference(NamedTuple):
+    """Whom customers are held against; `ceilings` are what people reach among themselves, by lines a side."""
+
+    name: str
+    sets: tuple[People, ...]
+    ceilings: Mapping[int, float]
+    figures: Mapping[str, float]
+
+
+class Likeness(Value):
+    """How like people the customers of one language are; `composite` (0..100) and `interval` None if too few.
+
+    `shares` are ours and the reference's by name: 0..1, but `length` and `turns` are medians. `n` lines were
+    compared on each side, of `lines` that were there.
+    """
+
+    language: Language
+    reference: str
+    composite: float | None
+    interval: tuple[float, float] | None
+    n: int
+    lines: int
+    shares: dict[str, tuple[float, float | None]]
+
+    @property
+    def largest(self) -> tuple[str, ...]:
+        """The three shares that differ most from the reference."""
+        apart = {name: abs(a - b) for name, (a, b) in self.shares.items() if b is not None and a <= 1 >= b}
+        return tuple(sorted(apart, key=lambda name: -apart[name]))[:3]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        ends = self.interval and [round(end, 1) for end in self.interval]
+        return {
+            "composite": None if self.composite is None else round(self.composite, 1),
+            "interval": ends,
+            "language": self.language,
+            "reference": self.reference,
+            "n": self.n,
+            "lines": self.lines,
+            "shares": {
+                name: {"ours": round(a, 4), "reference": None if b is None else round(b, 4)}
+                for name, (a, b) in self.shares.items()
+            },
+        }
+
+
+@cache
+def _patterns(language: Language) -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(pattern) for name, pattern in read_toml(PATTERNS)[language].items()}
+
+
+def _pairs(text: str) -> set[str]:
+    plain = re.sub(r"\W", "", text)
+    return {plain[at : at + 2] for at in range(len(plain) - 1)}
+
+
+def _within(line: set[str], other: set[str]) -> float:
+    """The share (0..1) of a line's pairs of characters that another has as well."""
+    return len(line & other) / len(line) if line else 0.0
+
+
+def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[float, ...]:
+    """The `FEATURES` of line `at` of what one customer said: 0 or 1 but for length, counts and overlaps.
+
+    `own_words` is how much of it the first line has, `repeats` how much any one line before it has.
+    """
+    line = normalise(lines[at]).strip()[:2000]
+    size = len(line) if language == "ja" else len(line.split())
+    found = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
+    pairs = _pairs(line)
+    earlier = [_pairs(normalise(each)[:2000]) for each in lines[max(0, at - 20) : at]]
+    first = _pairs(normalise(lines[0])[:2000])
+    return (
+        float(np.log1p(size)),
+        float(size <= _SHORT[language]),
+        float(size >= _LONG[language]),
+        *found,
+        float("!" in line),
+        float("?" in line),
+        float(min(4, len(re.findall("[、,]", line)))),
+        float(min(5, len(re.findall(r"[^。.!?\n]+(?:[。.!?\n]|$)", line)))),
+        float(bool(re.search(r"\d", line))),
+        _within(pairs, first),
+        max((_within(pairs, each) for each in earlier), default=0.0),
+    )
+
+
+def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequence[str] = ()) -> People:
+    """The customers of these conversations, each the lines of one in order; empty lines do not count."""
+    known = [lines for each in talks if (lines := [line for line in each if line.strip()])]
+    found = [
+        (number, line_features(lines, at, language))
+        for number, lines in enumerate(known)
+        for at in range(1, len(lines))
+    ]
+    rows = np.array([row for _number, row in found], dtype=np.float64).reshape(-1, len(FEATURES))
+    named = dict(zip(FEATURES, rows.T, strict=True))
+    named["quotes_itself"] = (named["own_words"] >= _QUOTES).astype(float)
+    named["repeats_itself"] = (named["repeats"] >= _REPEATS).astype(float)
+    figures: dict[str, float] = {}
+    if found:
+        figures = {"length": round(float(np.expm1(np.median(named["length"]))), 2)}
+        figures |= {name: float(named[name].mean()) for name in _SHARES}
+    if known:
+        greets, closing = _patterns(language)["greets"], [normalise(lines[-1]) for lines in known]
+        figures |= {
+            "opens_greeting": float(np.mean([bool(greets.search(normalise(k[0]))) for k in known])),
+            "turns": median(len(lines) for lines in known),
+        }
+        for name, word in (("leaves_thanking", "thanks"), ("leaves_upset", "upset")):
+            figures[name] = float(np.mean([bool(_patterns(language)[word].search(x)) for x in closing]))
+    return People(rows, np.array([number for number, _row in found], dtype=np.int64), figures, tuple(lacks))
+
+
+def drawn(people: People, n: int, random: np.random.Generator) -> People:
+    """So many of the lines, of conversations in random order; whole ones, but for the last."""
+    order = random.permutation(np.unique(people.talks))
+    place = {int(talk): at for at, talk in enumerate(order)}
+    keys = np.array([place[int(talk)] for talk in people.talks])
+    chosen = np.argsort(keys, kind="stable")[:n]
+    return people._replace(rows=people.rows[chosen], talks=people.talks[chosen])
+
+
+def like(a: People, b: People) -> float:
+    """LIKE(a, b), 0..100: how little a linear discriminant tells lines of `a` and of `b` apart.
+
+    Both have as many lines; each line is scored by a discriminant that saw none of its conversation.
+    """
+    kept = [at for at, name in enumerate(FEATURES) if name not in {*a.lacks, *b.lacks}]
+    rows = np.vstack([a.rows, b.rows])[:, kept]
+    mine = np.arange(len(rows)) < len(a.rows)
+    folds = np.concatenate([_folds(each.talks) for each in (a, b)])
+    scores = np.zeros(len(rows))
+    for fold in range(FOLDS):
+        held = folds == fold
+        scores[held] = _discriminant(rows[~held], mine[~held], rows[held])
+    found = auroc(scores, mine)
+    return 100 * (1 - max(0.0, 2 * (0.5 if found is None else found) - 1))
+
+
+def _folds(talks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    random = np.random.default_rng(SEED)  # of each side alone: whichever comes first, they are the same
+    known, places = np.unique(talks, return_inverse=True)
+    return (random.permutation(len(known)) % FOLDS)[places]
+
+
+def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Matrix:
+    """Scores of the held rows, higher for ours: Fisher's linear discriminant of standardised features."""
+    if mine.all() or not mine.any():
+        return np.zeros(len(held))
+    middle, spread = rows.mean(axis=0), rows.std(axis=0)
+    spread[spread < 1e-9] = 1.0
+    rows, held = (rows - middle) / spread, (held - middle) / spread
+    means = [rows[side].mean(axis=0) for side in (mine, ~mine)]
+    centred = rows - np.where(mine[:, None], *means)
+    within = centred.T @ centred / len(rows) + _RIDGE * np.eye(rows.shape[1])
+    scored: Matrix = held @ np.linalg.solve(within, means[0] - means[1])
+    return scored
+
+
+def mean_like(ours: People, sets: Sequence[People], n: int, seed: int = SEED, draws: int = 5) -> float:
+    """Mean LIKE with each of the sets on `n` lines a side, over so many random draws."""
+    random = np.random.default_rng(seed)
+    return float(
+        np.mean(
+            [like(drawn(ours, n, random), drawn(each, n, random)) for each in sets for _draw in range(draws)]
+        )
+    )
+
+
+def ceilings(sets: Sequence[People]) -> dict[int, float]:
+    """What people reach against other people, by lines a side; of one set alone, between its two halves."""
+    if len(sets) == 1:
+        half = np.unique(sets[0].talks, return_inverse=True)[1] % 2 == 0
+        sets = [sets[0]._replace(rows=sets[0].rows[s], talks=sets[0].talks[s]) for s in (half, ~half)]
+    return {
+        n: max(
+            1.0, float(np.mean([mean_like(a, [b for b in sets if b is not a], n, draws=20) for a in sets]))
+        )
+        for n in SIZES
+        if min(len(each.rows) for each in sets) >= n
+    }
+
+
+def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] | None = None) -> Reference:
+    """A reference of these sets, with their ceilings measured unless they are known."""
+    names = list(dict.fromkeys(key for each in sets for key in each.figures))
+    figures = {
+        key: float(np.mean([each.figures[key] for each in sets if key in each.figures])) for key in names
+    }
+    return Reference(name, tuple(sets), ceilings(sets) if known is None else known, figures)
+
+
+def likeness(ours: People, reference: Reference, language: Language) -> Likeness:
+    """The customers held against a reference; the interval is of 95 %, by resampling conversations."""
+    lines, composite, interval = len(ours.rows), None, None
+    n = next((size for size in SIZES if lines >= size and size in reference.ceilings), 0)
+    if n:
+        top = reference.ceilings[n]
+        whole = 100 * mean_like(ours, reference.sets, n) / top
+        random = np.random.default_rng(SEED)
+        spread = []
+        for _resample in range(RESAMPLES):
+            again = _resampled(ours, n, random)
+            found = [like(again, drawn(each, n, random)) for each in reference.sets]
+            spread.append(100 * float(np.mean(found)) / top)
+        composite, width = min(100.0, whole), 1.96 * float(np.std(spread, ddof=1))
+        interval = (max(0.0, whole - width), min(100.0, whole + width))
+    shares = {name: (ours.figures[name], reference.figures.get(name)) for name in ours.figures}
+    return Likeness(
+        language=language,
+        reference=reference.name,
+        composite=composite,
+        interval=interval,
+        n=n,
+        lines=lines,
+        shares=shares,
+    )
+
+
+def _resampled(people: People, n: int, random: np.random.Generator) -> People:
+    """So many lines of conversations drawn with replacement; one that is drawn twice stays in one part."""
+    known = np.unique(people.talks)
+    at, size = [], 0
+    while size < n:
+        at.append(np.flatnonzero(people.talks == random.choice(known)))
+        size += len(at[-1])
+    chosen = np.concatenate(at)[:n]
+    return people._replace(rows=people.rows[chosen], talks=people.talks[chosen])
+
+
+@cache
+def shipped_reference(language: Language) -> Reference:
+    """Features and figures of real customers that stand beside this module, with their sources."""
+    table = json.loads(FILE.read_text(encoding="utf-8"))[language]
+    sets = [
+        People(
+            np.array([row[1:] for row in each["rows"]], dtype=np.float64),
+            np.array([row[0] for row in each["rows"]], dtype=np.int64),
+            each["figures"],
+            tuple(each["lacks"]),
+        )
+        for each in table["sets"]
+    ]
+    name = "; ".join(f"{each['name']} ({each['domain']}; {each['licence']})" for each in table["sets"])
+    return reference_of(name, sets, {int(n): value for n, value in table["ceilings"].items()})
+
+
+def customer_lines(conversations: Iterable[Conversation], language: Language) -> list[list[str]]:
+    """What the customers of a language said, conversation by conversation, the closing line included."""
+    return [
+        [*(turn.meant for turn in each.turns), *filter(None, [each.closing])]
+        for each in conversations
+        if each.case.language == language and each.turns
+    ]

@@ -1,0 +1,107 @@
+"""How like people customers are: the figure between nothing and what people reach among themselves."""
+
+import numpy as np
+import pytest
+
+from simulator.core.types import Language
+from simulator.stats.likeness import (
+    FEATURES,
+    SEED,
+    People,
+    Reference,
+    drawn,
+    like,
+    likeness,
+    line_features,
+    people_of,
+    reference_of,
+    shipped_reference,
+)
+
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+TEMPLATE = {
+    "ja": "料金の件ですが、詳しく教えていただけますか？",
+    "en": "Could you tell me more about the fee?",
+}
+
+
+def half(people: People, at: int) -> People:
+    """Every other conversation of a set."""
+    chosen = people.talks % 2 == at
+    return people._replace(rows=people.rows[chosen], talks=people.talks[chosen])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_people_are_like_people_and_one_template_is_not(language: Language) -> None:
+    """Half of a set beside its other half is near 100, customers who all say one thing are near 0."""
+    shipped = shipped_reference(language)
+    own = reference_of("own", [half(shipped.sets[0], 0)])
+    assert max(own.ceilings) >= 100
+    found = likeness(half(shipped.sets[0], 1), own, language)
+    assert found.composite is not None
+    assert found.composite > 85
+    alike = people_of([[TEMPLATE[language], *[TEMPLATE[language]] * 3]] * 100, language)
+    found = likeness(alike, shipped, language)
+    assert (found.n, found.lines) == (250, 300)
+    assert found.composite is not None
+    assert found.composite < 10
+    assert found.interval is not None
+    assert found.interval[0] <= found.composite <= found.interval[1]
+    assert found == likeness(alike, shipped, language)
+
+
+def test_both_sides_count_the_same() -> None:
+    """Nothing changes when the sets are swapped; as many lines of each are compared."""
+    one, other = (drawn(each, 150, np.random.default_rng(SEED)) for each in shipped_reference("en").sets)
+    assert len(one.rows) == len(other.rows) == 150
+    assert like(one, other) == pytest.approx(like(other, one), abs=1e-6)
+    assert like(one, one) > 85
+    sizes = np.unique(one.talks, return_counts=True)[1]
+    every = dict(zip(*np.unique(shipped_reference("en").sets[0].talks, return_counts=True), strict=True))
+    cut = [t for t, n in zip(np.unique(one.talks), sizes, strict=True) if n != every[t]]
+    assert len(cut) <= 1
+
+
+def test_few_lines_have_shares_but_no_figure() -> None:
+    """Under 60 lines after the first there is only the table; without any line there is not even that."""
+    few = people_of([["a", "b"]] * 59, "en")
+    found = likeness(few, shipped_reference("en"), "en")
+    assert (found.composite, found.interval, found.n, found.lines) == (None, None, 0, 59)
+    assert found.shares["short"] == (1.0, shipped_reference("en").figures["short"])
+    assert likeness(people_of([["a", "b"]] * 60, "en"), shipped_reference("en"), "en").n == 60
+    none = likeness(people_of([], "en"), Reference("r", (), {}, {}), "en")
+    assert (none.shares, none.largest) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("lines", "language", "expected"),
+    [
+        (["How much is it?", "ok thanks!"], "en", {"short", "thanks", "reacts", "agrees", "exclaims"}),
+        (["How much is it?", "how much is it"], "en", {"asks", "refers", "own_words", "repeats"}),
+        (["Hi", "I'm upset, maybe 2"], "en", {"upset", "hesitates", "self", "softens", "digits", "commas"}),
+        (["料金は？", "はい、ありがとう。"], "ja", {"thanks", "reacts", "agrees", "commas"}),
+        (["料金は？", "それは困る…"], "ja", {"short", "reacts", "upset", "hesitates", "refers"}),
+        (["料金は？", "ok"], "ja", {"short", "agrees"}),
+        (["料金は？", "なに" * 20], "ja", {"long"}),
+        (["x y", "what " * 20], "en", {"long", "asks"}),
+    ],
+)  # fmt: skip
+def test_features_of_a_line(lines: list[str], language: Language, expected: set[str]) -> None:
+    """What a line has besides length and sentences, by name; overlaps are with lines before it alone."""
+    found = dict(zip(FEATURES, line_features(lines, 1, language), strict=True))
+    assert {
+        name for name, value in found.items() if value and name not in ("length", "sentences")
+    } == expected
+
+
+def test_the_table_is_of_conversations_and_lines() -> None:
+    """Shares are of later lines, openings and leavings of conversations; empty lines are none."""
+    talks = [["Hello", "ok", "", "thanks"], ["How much is it?", "how much is it?"], ["", " "]]
+    figures = people_of(talks, "en").figures
+    assert figures["turns"] == 2.5
+    assert figures["opens_greeting"] == figures["leaves_thanking"] == 0.5
+    assert figures["quotes_itself"] == figures["repeats_itself"] == figures["thanks"] == pytest.approx(1 / 3)
+    assert figures["length"] == 1
+    compared = likeness(people_of(talks, "en"), Reference("r", (), {}, {"asks": 1.0, "short": 0.6}), "en")
+    assert compared.largest == ("asks", "short")
+    assert compared.as_json()["shares"]["asks"] == {"ours": 0.3333, "reference": 1.0}
