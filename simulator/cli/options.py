@@ -16,7 +16,7 @@ PANELS = {
         "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
         "redact", "redact_patterns",
     ),
-    "The customer": ("voice_opening", "script", "replay"),
+    "The customer": ("voice_opening", "script", "replay", "likeness"),
     "Grading": (
         "judges", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules",
         "tokenizer", "check", "target", "max_major", "confidence", "sequential", "max_failed",
@@ -44,7 +44,7 @@ OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
 }  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
 _SHAPES = {
-    "FILE": "cases guidelines contacts ng_words rules check prices script outputs",
+    "FILE": "cases guidelines contacts ng_words rules check prices script outputs likeness",
     "KEY=VALUE": "set",
     "CASE=FILE,...": "columns",
     "REGEX": "redact_patterns",

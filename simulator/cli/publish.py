@@ -28,10 +28,13 @@ from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
+    from simulator.stats.likeness import Likeness
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
 ATTEMPTS = 4
+# With fewer lines after the first, customers are not held against people.
+LITTLE_SAID = 20
 
 
 def publish(
@@ -93,7 +96,15 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         trusts=judge_trusts_of(results, summary, language),
         page=str(path.with_name("report.html")),
         check=settings.check_format,
+        likeness=likeness_found(results, summary, settings),
     )
+
+
+def likeness_found(results: Results, summary: Summary, settings: Settings) -> "Likeness | None":
+    """How like people the customers are; None where they said little, unless logs were named."""
+    if results.run.asks_once or (summary.turns - summary.finished < LITTLE_SAID and not settings.likeness):
+        return None
+    return feature("likeness").measured(results, settings.likeness)  # type: ignore[no-any-return]
 
 
 def page_html(context: ReportContext, report: Report | None = None) -> bytes:
@@ -147,6 +158,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
         judge["calibration"] = context.text(agreement) if agreement else None
         judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
     redacts = stored_settings(results.run.settings).redacts
+    shown["simulator"]["likeness"] = context.likeness and context.likeness.as_json()
     shown["redacted"] = feature("masks").masks_of(results) if redacts else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)

@@ -41,6 +41,7 @@ FEATURES = {
     "customers": "simulator.addons.load.pace",
     "dry_run": "simulator.cli.forecast",
     "engine": "simulator.addons.dask.driver",
+    "likeness": "simulator.stats.likeness",
     "outputs": "simulator.grading.metric_file",
     "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
@@ -132,6 +133,9 @@ def _with_whole_paths(settings: Settings) -> Settings:
             msg = _("--knowledge {knowledge}: no such file or folder.", knowledge=settings.knowledge)
             raise InputError(msg)
         changes["knowledge"] = str(knowledge.resolve())
+    if settings.likeness:
+        feature("likeness").logged_reference(settings.likeness)
+        changes["likeness"] = str(Path(settings.likeness).resolve())
     return settings.model_copy(update=changes)
 
 

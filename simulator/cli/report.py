@@ -7,6 +7,7 @@ from simulator.cli.destinations import check_destinations
 from simulator.cli.options import RUN, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings
+from simulator.report.sections import feature
 from simulator.stats.gate import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
@@ -16,7 +17,7 @@ REPORTING = (
 )  # fmt: skip
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge")
+@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge", "likeness")
 def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.
 
@@ -27,6 +28,8 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
     check_destinations(today)
     path = find_run(run, Path(today.runs))
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
+    if settings.likeness and flags["likeness"]:
+        feature("likeness").logged_reference(settings.likeness)
     if flags["confidence"] is not None:
         check_certainty(settings)
         # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.

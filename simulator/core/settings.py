@@ -36,6 +36,8 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 Measure = Literal["share", "count", "seconds", "cost"]
 
 # Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
+# How like people's lines the customers' are; a figure of the customers, not of the bot.
+LIKENESS = "likeness"
 FIGURES: dict[str, Measure] = {
     "score": "share",
     "answered_correctly": "share",
@@ -50,6 +52,7 @@ FIGURES: dict[str, Measure] = {
     "p95_seconds": "seconds",
     "latency_p95": "seconds",
     "cost_usd": "cost",
+    LIKENESS: "share",
 }
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
 LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
@@ -462,7 +465,7 @@ PREFIX = "REHEARSAL_"
 # The judges of `--judging small`.
 SMALL_JUDGES = ("turn", "groundedness", "similarity")
 # The settings that name a file of the user's own.
-FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge")
+FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge", "likeness")
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
@@ -639,6 +642,11 @@ class Settings(RowSettings):
         "keep",
         description="Turns that the simulated customer spoilt: counted like any other (keep), "
         "left out (exclude), or their conversations held once more (replay).",
+    )
+    likeness: str | None = Field(
+        None,
+        description="Your desk's logs: how like these customers the simulated ones are. "
+        "Default: beside public dialogues.",
     )
     knowledge: str | None = Field(
         None,

@@ -25,6 +25,7 @@ from simulator.stats.summary import excerpt
 if TYPE_CHECKING:
     from simulator.diagnosis.evidence import RootCause
     from simulator.diagnosis.recommendations import Improvements
+    from simulator.stats.likeness import Likeness
 
 STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
@@ -289,7 +290,8 @@ def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
-    `improvements` are None where no turn is red. `page` is where its page is written.
+    `improvements` are None where no turn is red, `likeness` where customers said too little. `page` is where
+    its page is written.
     """
 
     results: Results
@@ -300,6 +302,7 @@ class ReportContext:
     trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
+    likeness: "Likeness | None" = None
 
     @property
     def wording(self) -> str:

@@ -99,6 +99,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         spoilt = {key for key, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]}
         anchors = tables.anchors_of(results, spoilt)
         yield customers_section(summary.simulator, anchors)
+        if context.likeness:
+            yield feature("likeness").section(context.likeness)
     yield from context.answerable
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)

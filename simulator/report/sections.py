@@ -43,6 +43,7 @@ FEATURES = {
     "contest": "simulator.stats.contest",
     "fixes": "simulator.report.fixes",
     "harness": "simulator.addons.lm_eval.report",
+    "likeness": "simulator.report.likeness",
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",
     "people": "simulator.report.corrected",

@@ -19,8 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.templates import read_toml
-from simulator.core.types import Conversation, Language, Value
+from simulator.core.types import Conversation, Language, Results, Value
+from simulator.data.cases import read_cases
 from simulator.stats.agreement import auroc
 from simulator.text.segments import normalise
 
@@ -44,6 +47,7 @@ _SHORT: Mapping[Language, int] = {"ja": 8, "en": 3}
 _LONG: Mapping[Language, int] = {"ja": 40, "en": 20}
 # From this share of pairs of characters on, a line quotes the first one, or says an earlier one again.
 _QUOTES, _REPEATS = 0.5, 0.8
+MEDIANS = ("length", "turns")
 _SHARES = (
     "short", "asks", "polite", "thanks", "reacts", "glad", "upset", "quotes_itself", "repeats_itself",
 )  # fmt: skip
@@ -68,6 +72,7 @@ class Reference(NamedTuple):
     sets: tuple[People, ...]
     ceilings: Mapping[int, float]
     figures: Mapping[str, float]
+    sources: tuple[str, ...] = ()
 
 
 class Likeness(Value):
@@ -84,11 +89,15 @@ class Likeness(Value):
     n: int
     lines: int
     shares: dict[str, tuple[float, float | None]]
+    stderr: float | None = None
+    sources: tuple[str, ...] = ()
 
     @property
     def largest(self) -> tuple[str, ...]:
         """The three shares that differ most from the reference."""
-        apart = {name: abs(a - b) for name, (a, b) in self.shares.items() if b is not None and a <= 1 >= b}
+        apart = {
+            name: abs(a - b) for name, (a, b) in self.shares.items() if b is not None and name not in MEDIANS
+        }
         return tuple(sorted(apart, key=lambda name: -apart[name]))[:3]
 
     def as_json(self) -> dict[str, Any]:
@@ -234,6 +243,8 @@ def mean_like(ours: People, sets: Sequence[People], n: int, seed: int = SEED, dr
 
 def ceilings(sets: Sequence[People]) -> dict[int, float]:
     """What people reach against other people, by lines a side; of one set alone, between its two halves."""
+    if not sets:
+        return {}
     if len(sets) == 1:
         half = np.unique(sets[0].talks, return_inverse=True)[1] % 2 == 0
         sets = [sets[0]._replace(rows=sets[0].rows[s], talks=sets[0].talks[s]) for s in (half, ~half)]
@@ -257,7 +268,7 @@ def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] |
 
 def likeness(ours: People, reference: Reference, language: Language) -> Likeness:
     """The customers held against a reference; the interval is of 95 %, by resampling conversations."""
-    lines, composite, interval = len(ours.rows), None, None
+    lines, composite, interval, stderr = len(ours.rows), None, None, None
     n = next((size for size in SIZES if lines >= size and size in reference.ceilings), 0)
     if n:
         top = reference.ceilings[n]
@@ -268,8 +279,8 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
             again = _resampled(ours, n, random)
             found = [like(again, drawn(each, n, random)) for each in reference.sets]
             spread.append(100 * float(np.mean(found)) / top)
-        composite, width = min(100.0, whole), 1.96 * float(np.std(spread, ddof=1))
-        interval = (max(0.0, whole - width), min(100.0, whole + width))
+        composite, stderr = min(100.0, whole), float(np.std(spread, ddof=1))
+        interval = (max(0.0, composite - 1.96 * stderr), min(100.0, composite + 1.96 * stderr))
     shares = {name: (ours.figures[name], reference.figures.get(name)) for name in ours.figures}
     return Likeness(
         language=language,
@@ -279,6 +290,8 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         n=n,
         lines=lines,
         shares=shares,
+        stderr=stderr,
+        sources=reference.sources,
     )
 
 
@@ -306,8 +319,44 @@ def shipped_reference(language: Language) -> Reference:
         )
         for each in table["sets"]
     ]
-    name = "; ".join(f"{each['name']} ({each['domain']}; {each['licence']})" for each in table["sets"])
-    return reference_of(name, sets, {int(n): value for n, value in table["ceilings"].items()})
+    known = {int(n): value for n, value in table["ceilings"].items()}
+    reference = reference_of(", ".join(each["name"] for each in table["sets"]), sets, known)
+    shown = ("name", "domain", "licence", "source")
+    return reference._replace(sources=tuple("; ".join(each[key] for key in shown) for each in table["sets"]))
+
+
+@cache
+def logged_reference(path: str, language: Language | None = None) -> Reference:
+    """The customers of the desk's own logs or dialogues, of one language where it is given.
+
+    Raises CaseFileError for what is no such file, InputError where no customer says a second thing.
+    """
+    cases = read_cases(path)
+    talks = [
+        [*(line.content for line in case.history if line.role == "user"), case.question, *case.script]
+        for case in cases
+        if language in (None, case.language)
+    ]
+    if not any(len(lines) > 1 for lines in talks) and language is None:
+        msg = _(
+            "--likeness {path}: no customer says more than one line. Name logs of conversations"
+            " (docs/personas.md, Likeness).",
+            path=path,
+        )
+        raise InputError(msg)
+    return reference_of(Path(path).name, [people_of(talks, language)] if language else [])
+
+
+def measured(results: Results, logs: str | None = None) -> Likeness:
+    """The customers of a run, those of the language with more lines, beside logs or the shipped reference."""
+    languages: tuple[Language, ...] = ("ja", "en")
+    ours = {each: people_of(customer_lines(results.conversations, each), each) for each in languages}
+    language = max(languages, key=lambda each: len(ours[each].rows))
+    reference = logged_reference(logs, language) if logs else shipped_reference(language)
+    found = likeness(ours[language], reference, language)
+    ended = [each.ended.value for each in results.conversations if each.ended]
+    leaving = {f"ended_{how}": (ended.count(how) / len(ended), None) for how in dict.fromkeys(ended)}
+    return found.model_copy(update={"shares": found.shares | leaving})
 
 
 def customer_lines(conversations: Iterable[Conversation], language: Language) -> list[list[str]]:
