@@ -1,5 +1,8 @@
 """How like people customers are: the figure between nothing and what people reach among themselves."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -17,6 +20,7 @@ from simulator.stats.likeness import (
     reference_of,
     shipped_reference,
 )
+from tests.commands import Command
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 TEMPLATE = {
@@ -105,3 +109,53 @@ def test_the_table_is_of_conversations_and_lines() -> None:
     compared = likeness(people_of(talks, "en"), Reference("r", (), {}, {"asks": 1.0, "short": 0.6}), "en")
     assert compared.largest == ("asks", "short")
     assert compared.as_json()["shares"]["asks"] == {"ours": 0.3333, "reference": 1.0}
+
+
+def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None:
+    """The page has the table and JSON the figures, beside the desk's own customers where logs are named."""
+    few = command("--offline", "--language", "en", "--limit", "2", "--persona", "calm", "--json")
+    assert few.json["simulator"]["likeness"] is None
+    assert "How like people" not in Path("runs", few.json["run"], "report.html").read_text()
+    asked = ("How much", "And when", "Is it", "Why")
+    roles = ("user", "assistant")
+    rows = [
+        {"turns": [{"role": role, "content": f"{text} {n}?"} for text in asked for role in roles]}
+        for n in range(50)
+    ]
+    Path("logs.jsonl").write_text("".join(map("{}\n".format, map(json.dumps, rows))))
+    ran = ("--offline", "--language", "en", "--persona", "regular", "--turns", "5", "--json")
+    done = command(*ran, "--target", "likeness >= 85")
+    found = done.json["simulator"]["likeness"]
+    assert (found["language"], found["reference"], found["n"]) == ("en", "STAR, MultiDoGO", 100)
+    assert found["interval"][0] <= found["composite"] <= found["interval"][1]
+    assert found["shares"]["asks"]["reference"] == pytest.approx(0.12, abs=0.02)
+    assert sum(each["ours"] for name, each in found["shares"].items() if name.startswith("ended_")) == 1
+    assert done.json["conditions"][0]["value"] == pytest.approx(found["composite"] / 100, abs=0.001)
+    page = Path("runs", done.json["run"], "report.html").read_text()
+    for text in (
+        "How like people",
+        "Furthest from people: ",
+        "(c) 2020 Rasa Technologies GmbH",
+        "%, people ",
+    ):
+        assert text in page
+    logged = command("report", "latest", "--likeness", "logs.jsonl", "--json").json["simulator"]["likeness"]
+    assert (logged["reference"], logged["n"]) == ("logs.jsonl", 60)
+    assert logged["shares"]["asks"]["reference"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the file is empty"),
+        ('{"a": 1}', "no question column"),
+        ('{"question": "one line?", "answer": "yes"}', "no customer says more than one line"),
+    ],
+)
+def test_logs_without_customers_are_refused(command: Command, text: str, reason: str) -> None:
+    """One line and exit code 2, before anything is run."""
+    Path("logs.jsonl").write_text(text)
+    done = command("--offline", "--limit", "1", "--likeness", "logs.jsonl")
+    assert done.code == 2
+    assert reason in done.error
+    assert not list(Path().rglob("run.sqlite"))
