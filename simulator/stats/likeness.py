@@ -325,7 +325,6 @@ def shipped_reference(language: Language) -> Reference:
     return reference._replace(sources=tuple("; ".join(each[key] for key in shown) for each in table["sets"]))
 
 
-@cache
 def logged_reference(path: str, language: Language | None = None) -> Reference:
     """The customers of the desk's own logs or dialogues, of one language where it is given.
 
