@@ -91,6 +91,13 @@ TITLES: dict[str, dict[str, Message]] = {
         "budget": _("Budget spent"),
         "interrupted": _("Interrupted"),
     },
+    "got": {
+        "nothing": pgettext("what the customer got", "got nothing"),
+        "part": _("got a part"),
+        "all": _("got everything"),
+        "asked_back": _("was asked back"),
+        "handed_over": _("was handed over"),
+    },
     "failure": {
         "timeout": _("timeout"),
         "error": _("error"),

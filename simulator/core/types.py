@@ -269,6 +269,11 @@ class Conversation(Value):
     closing: str = ""
     reaction: Reaction | None = None
 
+    @property
+    def reactions(self) -> tuple[Reaction | None, ...]:
+        """What the customer made of each answer, as far as they were asked."""
+        return (*(turn.reaction for turn in self.turns[1:]), self.reaction)
+
 
 class GradingContext(Value):
     """All that is put before a judge: one turn, and what came before it.

@@ -256,6 +256,8 @@ def _remarks(summary: Summary) -> Iterator[Message]:
             turns=summary.turns,
             kinds=counts_text(summary.simulator.rules, "rule"),
         )
+    if n := summary.simulator.overruled:
+        yield _("Where the persona's rules, not its model, decided whether the customer stays: {n}.", n=n)
 
 
 def _is_torn(votes: VoteAgreement) -> bool:

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from simulator.core.document import Chart, Report, Series, Text, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
-from simulator.core.types import RETEST, Conversation, Passage, Results, Score, Turn, TurnScores
+from simulator.core.types import RETEST, Conversation, Passage, Reaction, Results, Score, Turn, TurnScores
 from simulator.report import tables
 from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
 from simulator.report.painters.html import render
@@ -287,6 +287,7 @@ class _Views:
             "conversation": c,
             "anchor": tables.anchor(number),
             "ending": tables.ending(c) if c.reason or not rows else "",
+            "reaction": self._reaction(c.reaction),
             "wholes": [self._whole(score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(c.case) if rows else "",
             "greeting": said if isinstance(said, str) and not rows else "",
@@ -330,6 +331,7 @@ class _Views:
             "feeling": None if felt is None else (signed(felt), _FEELINGS[max(-2, min(2, round(felt)))]),
             "answer": spans,
             "rest": _left_out(said) if said else answer,
+            "reaction": self._reaction(turn.reaction),
             "rewritten": tuple(titles("rule", rule) for rule in turn.broken_rules),
             "flaws": [self._flaw(flaw, spans, turn) for flaw in listed],
             "grades": [self._grade(score, red, deciding) for score in graded if score.state != "skipped"],
@@ -338,6 +340,18 @@ class _Views:
             "incorrect": scores["turn"].detail["correctness"] if incorrect else None,
             "passages": [self._passage(passage) for passage in turn.answer.passages],
         }
+
+    def _reaction(self, reaction: Reaction | None) -> tuple[Text, ...]:
+        """What the customer made of the answer before, where anybody said it."""
+        if reaction is None or reaction.got is None:
+            return ()
+        return (
+            *((_("asked: {asked}", asked=cut(reaction.asked)),) if reaction.asked else ()),
+            self._context.titles("got", reaction.got),
+            _("feeling {n}", n=signed(reaction.feeling)),
+            *((cut(reaction.why),) if reaction.why else ()),
+            *((_("by the persona's rules, against the model"),) if reaction.overruled else ()),
+        )
 
     def _whole(self, score: Score) -> dict[str, Any]:
         """What a judge says of the whole conversation: its requests, and what went wrong between turns."""

@@ -184,12 +184,15 @@ class CustomerSummary(Value):
 class SimulatorSummary(Value):
     """How well the customers were played: messages rewritten by the guard, conversations lost, faults.
 
+    `overruled` counts where a persona's rules decided otherwise than the model about staying or leaving.
+
     `with_spoilt` and `without_spoilt` are the run's score with and without the turns that a customer spoilt,
     whichever of them counts; None where no turn was spoilt.
     """
 
     guarded: int
     failed: int
+    overruled: int = 0
     rules: dict[str, int]
     customers: CustomerSummary = CustomerSummary()
     with_spoilt: float | None = None

@@ -412,6 +412,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "simulator": {
             "guarded": played.guarded,
             "failed": played.failed,
+            "overruled": played.overruled,
             "faults": customers.faults,
             "spoilt": len(customers.spoilt),
             "handling": customers.handling,

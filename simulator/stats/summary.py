@@ -115,7 +115,10 @@ class Course(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
-    """One conversation that began, without its turns; `broken` are the guard's rules, message by message."""
+    """One conversation that began, without its turns; `broken` are the guard's rules, message by message.
+
+    `overruled` counts where the persona's rules decided otherwise than the model.
+    """
 
     id: str
     case: str
@@ -123,6 +126,7 @@ class ConversationRow:
     persona: str
     ended: Ended | None
     broken: tuple[tuple[str, ...], ...]
+    overruled: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +300,7 @@ def summarise(
         simulator=SimulatorSummary(
             guarded=len(guarded),
             failed=sum(c.ended is Ended.USER_FAILED for c in started),
+            overruled=sum(c.overruled for c in started),
             rules=dict(Counter(rule for broken in guarded for rule in broken)),
             customers=customers,
             with_spoilt=_mean(_conversation_means(every.turns).values()) if customers.spoilt else None,
@@ -361,6 +366,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 conversation.persona,
                 conversation.ended,
                 tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
+                sum(bool(each and each.overruled) for each in conversation.reactions),
             )
         )
     return run
