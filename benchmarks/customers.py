@@ -2,7 +2,9 @@
 
     python -m benchmarks.customers [--limit N] [--turns N] [--user-model MODEL] [--keep FOLDER] [--only NAME]
     python -m benchmarks.customers --run RUN [--run RUN ...]
+    python -m benchmarks.customers --prompts
 
+--prompts prints how long the prompts of all personas are at turn 2, and what the guard catches and accuses.
 Without a model the offline stand-ins play. Customers get the matters of real ones: hotel guests (ASDC, ja)
 and chat users (MTRAG-UN, en) hear what the real desk said; bank customers (tau2, en) and the bundled
 questions get the demo bot. With --run, conversations that were played before are measured instead.
@@ -10,21 +12,24 @@ questions get the demo bot. With --run, conversations that were played before ar
 
 import argparse
 import asyncio
+import random
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 from zlib import crc32
 
-from benchmarks.customers_data import TURNS, Corpus, corpora
+from benchmarks.customers_data import TURNS, Corpus, corpora, rows_of
 from benchmarks.lexical_validity import DATA
+from benchmarks.measured import ROOT
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import persona, persona_names
+from simulator.core.shelves import DEMO, PERSONAS, persona, persona_names
 from simulator.core.types import (
     Answer,
     Conversation,
@@ -36,6 +41,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
+from simulator.data.cases import read_cases
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
@@ -45,9 +51,15 @@ from simulator.stats.customers import NaiveBayes, length_quartiles, line_length,
 from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
+from simulator.users.base import UserPrompts
 from simulator.users.faults import customer_faults, fault_patterns
+from simulator.users.guard import Guard
+from simulator.users.persona import PersonaUser
 
 FOLDS = 5
+# Real customers' lines of a language that the guard looks at, drawn by this seed.
+REAL, SEED = 1000, 20
+FIXTURES = ROOT / "tests" / "fixtures"
 SIZES = (3,)
 # A reader of characters should hardly tell real and simulated lines apart.
 TELLS_APART = 0.8
@@ -285,6 +297,39 @@ def table(column: Column) -> str:
     return "\n".join([f"{head}, customers played by {who}", f"{'figure':44}{'measured':34}goal", *lines])
 
 
+def prompt_lengths(prompts: UserPrompts, language: Language) -> str:
+    """Characters of the system text at turn 2, by persona: with case and form, without the dialogue."""
+    case = read_cases(DEMO / "cases" / f"{language}.csv")[0]
+    turns = (Turn(index=1, user=case.question, answer=Answer(text="...")),)
+    users = (
+        PersonaUser(persona(name), prompts, None, seed=1, turns=5, greeting="")  # type: ignore[arg-type]
+        for name in persona_names()
+    )
+    sizes = sorted(len(user.messages(case, turns)[0]["content"]) for user in users)
+    return f"{sizes[0]} to {sizes[-1]} characters, median {median(sizes):g}"
+
+
+def guard_figures(guard: Guard) -> Iterator[str]:
+    """What the guard catches of planted lines, and how many of real customers' lines it accuses."""
+    rows = rows_of(FIXTURES / f"guard_lines_{guard.language}.jsonl")
+    for split in ("planted", "unseen"):
+        found = [guard.broken_rule(row["text"], ()) for row in rows if row["split"] == split]
+        yield f"{split}: {sum(map(bool, found))} of {len(found)} caught"
+    files = sorted((DATA / "humans").glob(f"*_{guard.language}_dev.jsonl.gz"))
+    files += sorted((DATA / "asdc").glob(f"*_asdc_{guard.language}_dev.jsonl.gz"))
+    spoken = [
+        turn.get("text", turn.get("content"))
+        for file in files
+        for row in rows_of(file)
+        for turn in row["turns"]
+        if turn["role"] in {"customer", "user"}
+    ]
+    drawn = random.Random(SEED).sample(spoken, min(REAL, len(spoken)))
+    accused = [f"{rule}: {line!r}" for line in drawn if (rule := guard.broken_rule(line, ()))]
+    yield f"real customers: {len(accused)} of {len(drawn)} lines accused"
+    yield from accused
+
+
 def options_of(arguments: Iterable[str] | None = None) -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.customers")
@@ -297,6 +342,7 @@ def options_of(arguments: Iterable[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--user-model", dest="user_model")
     parser.add_argument("--offline", action="store_true")
     parser.add_argument("--timeout", type=float)
+    parser.add_argument("--prompts", action="store_true", help="prompts and guard alone")
     parser.add_argument("--keep", help="a folder in which the runs stay")
     return parser.parse_args(list(arguments) if arguments is not None else None)
 
@@ -304,6 +350,13 @@ def options_of(arguments: Iterable[str] | None = None) -> argparse.Namespace:
 def main(arguments: Iterable[str] | None = None) -> int:
     """One table per set of conversations."""
     options, started = options_of(arguments), time.perf_counter()
+    if not options.run:
+        prompts = UserPrompts(PERSONAS / "_user.toml")
+        for language, guard in prompts.guards.items():
+            print(f"prompt {language} {prompt_lengths(prompts, language)}")
+            print(*(f"guard {language}  {line}" for line in guard_figures(guard)), sep="\n")
+    if options.prompts:
+        return 0
     if not options.run and not DATA.is_dir():
         print(f"simulator           skipped: no corpora in {DATA.name}/ (set REHEARSAL_BENCH_DATA)")
         return 0

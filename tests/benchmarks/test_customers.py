@@ -76,6 +76,16 @@ def test_every_corpus_is_played_and_measured_offline(
     assert "4 conversations" in capsys.readouterr().out
 
 
+def test_prompts_and_guard_are_measured(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How long the prompts are, what of the planted lines is caught, whom of the real ones it accuses."""
+    assert main(["--prompts"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "prompt en " in shown
+    assert "guard ja  planted: 36 of 36 caught" in shown
+    assert "guard ja  real customers: 0 of 24 lines accused" in shown
+
+
 def test_the_desk_of_the_likeness_benchmark_varies(capsys: pytest.CaptureFixture[str]) -> None:
     """It answers in whole or part, asks back and declines, the same every time; an unknown run is told."""
     languages: tuple[Language, ...] = ("ja", "en")

@@ -65,6 +65,13 @@ def test_what_nobody_had_thought_of_is_caught_by_half(language: Language) -> Non
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_who_ends_narrates_or_answers_for_the_desk_is_caught(language: Language) -> None:
+    """Those that the patterns were made with, and most of those written afterwards."""
+    assert [row["text"] for row in lines(language, "planted") if not row["found"]] == []
+    assert precision_and_recall(lines(language, "unseen"))[1] >= 0.7
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", shelves.persona_names())
 def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
     """Every phrase with questions of the demo, after all phrases before it, the right answer given.
