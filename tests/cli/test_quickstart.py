@@ -180,10 +180,10 @@ def test_the_page_shows_what_its_reader_sees(walk: Walk) -> None:
 
 
 def test_the_wrong_fact_is_red_until_it_is_mended(walk: Walk) -> None:
-    """Only the question about returns is red, at 8 turns, and the target missed; afterwards nothing is."""
+    """Only the question about returns is red, at 9 turns, and the target missed; afterwards nothing is."""
     found, mended, without_http = walk.rehearsals
 
-    assert (found.bot, found.code, found.red) == ("http", 1, {"001": 0, "002": 8, "003": 0, "004": 0})
+    assert (found.bot, found.code, found.red) == ("http", 1, {"001": 0, "002": 9, "003": 0, "004": 0})
     assert (mended.bot, mended.code, set(mended.red.values())) == ("http", 0, {0})
     assert found.score < 90 <= mended.score
     assert without_http == mended._replace(bot="bot.py:answer")
