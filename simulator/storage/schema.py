@@ -116,7 +116,8 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     Raises RunFileError for what is no run file, and for one that turns out to be damaged while it is read.
     """
     check(path)
-    file = sqlite3.connect(path, isolation_level=None, timeout=10)
+    # Whoever looks at it last closes it, on whatever thread.
+    file = sqlite3.connect(path, isolation_level=None, timeout=10, check_same_thread=False)
     try:
         file.execute("BEGIN")
         yield file

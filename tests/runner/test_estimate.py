@@ -111,7 +111,8 @@ def leaves(request: dict[str, Any]) -> str:
     text = play(request)
     if request["model"] == "gpt-4.1-mini":
         chance = sum(map(ord, request["messages"][-1]["content"])) + int(request["seed"])
-        return text.replace('"stay"', '"gave_up"') if chance % 3 == 0 else text
+        left = text.replace('"stay"', '"satisfied"').replace('"nothing"', '"all"').replace('"part"', '"all"')
+        return left if chance % 3 == 0 else text
     return text.replace("。", "。とても長い説明がここに続きます。" * 8)
 
 
