@@ -30,7 +30,8 @@ OPTIONS = (
     "--limit 10 --persona angry,calm,beginner,demands_person,off_topic --turns 3 --adapter demo"
     " --cache off --to json"
 )
-LEAVING = ("satisfied", "gave_up", "handed_over")
+# What a customer who leaves got, and how they leave.
+LEAVING = (("all", "satisfied"), ("nothing", "gave_up"), ("handed_over", "handed_over"))
 SHOWN = 3
 
 
@@ -115,7 +116,8 @@ def _played(body: ChatRequest) -> str:
     reply = json.loads(said) if said.startswith("{") else {}
     drawn = int(_key(body), 16)
     if "next" in reply and drawn % 6 == 0:
-        return json.dumps(reply | {"next": LEAVING[drawn // 6 % 3]}, ensure_ascii=False)
+        got, leaves = LEAVING[drawn // 6 % 3]
+        return json.dumps(reply | {"got": got, "next": leaves}, ensure_ascii=False)
     return said
 
 
