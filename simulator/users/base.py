@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from simulator.core import replies
 from simulator.core.errors import PromptError
@@ -48,7 +48,7 @@ class UserPrompts:
                 ("fields", NextLine.model_fields),
                 ("matter", _MATTER),
                 ("cues", CUES),
-                ("patterns", ("apology", "goodbye")),
+                ("patterns", ("goodbye",)),
             ):
                 _check_keys(path, language, name, table, keys)
             compiled(tuple(table["patterns"].values()), path.name)
@@ -90,9 +90,9 @@ class UserPrompts:
         lines += [self.text(language, "mood", feeling=f"{feeling:+d}")] if feeling else []
         return "\n".join(f"- {line}" for line in lines)
 
-    def matches(self, language: Language, key: Literal["apology", "goodbye"], text: str) -> bool:
-        """Whether a text apologises, or says goodbye."""
-        return bool(compiled((self._tables[language]["patterns"][key],))[0].search(straight(text.strip())))
+    def says_goodbye(self, language: Language, line: str) -> bool:
+        """Whether a line says goodbye."""
+        return bool(compiled((self._tables[language]["patterns"]["goodbye"],))[0].search(straight(line)))
 
     def problem(self, language: Language, rule: str) -> str:
         """The problem of a draft that broke this rule, as the model is shown it."""

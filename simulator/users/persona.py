@@ -10,7 +10,7 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
-from simulator.text.acts import ends_with_question, is_refusal
+from simulator.text.acts import apologises, ends_with_question, is_refusal
 from simulator.text.evidence import expected_response
 from simulator.users.base import UserPrompts
 from simulator.users.rules import cues_of, reactions_to, ruled
@@ -64,7 +64,7 @@ class PersonaUser:
             is_heard = reaction.next == "stay" and len(turns) < self.turns
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
             if is_heard and line.next != "stay" and not attempt:
-                says_goodbye = self.prompts.matches(language, "goodbye", line.message)
+                says_goodbye = self.prompts.says_goodbye(language, line.message.strip())
                 rule = "leaving" if says_goodbye or rule == "empty" else rule
             if rule is None:
                 return utterance
@@ -93,8 +93,7 @@ class PersonaUser:
             self.persona,
             [*reactions_to(turns), said],
             repeated=answer.text in {turn.answer.text for turn in turns[:-1]},
-            apologised=self.prompts.matches(language, "apology", answer.text)
-            and not is_refusal(answer.text, language),
+            apologised=apologises(answer.text, language) and not is_refusal(answer.text, language),
         )
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
