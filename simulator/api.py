@@ -12,7 +12,6 @@ What is wrong is raised as a RehearsalError, whose text is the line that the com
 
 import asyncio
 import contextlib
-import io
 import itertools
 import json
 import sys
@@ -30,6 +29,7 @@ from simulator.cli.forecast import spent_json
 from simulator.cli.preflight import run_settings
 from simulator.cli.publish import json_object, page_html, report_context
 from simulator.cli.rehearsal import FinishedRun, resume, start
+from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, shown
 from simulator.core.settings import Protocol, Settings, load_settings
@@ -271,7 +271,7 @@ def _quietly(work: Callable[[], Returned]) -> Returned:
     """What the work returns, without what it prints; on a thread of its own where an event loop runs here."""
 
     def silent() -> Returned:
-        with contextlib.redirect_stderr(io.StringIO()):
+        with only_the_verdict(quiet=True):
             return work()
 
     if not _has_loop():

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, run_words, say
+from simulator.cli.terminal import (
+    DONE,
+    INCOMPLETE,
+    MISSED,
+    TO_FIX,
+    only_the_verdict,
+    print_json,
+    run_words,
+    say,
+)
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
@@ -47,11 +56,12 @@ def publish(
 
     `stopped` says why it ended early, None where it did not; `resume` are the words that finish it.
     """
-    if stopped is None:
-        return _publish(path, settings)
-    # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
-    with contextlib.suppress(RehearsalError):
-        _publish(path, settings)
+    with only_the_verdict(settings.quiet):
+        if stopped is None:
+            return _publish(path, settings)
+        # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
+        with contextlib.suppress(RehearsalError):
+            _publish(path, settings)
     say_stopped(path, stopped, resume)
     return INCOMPLETE
 
@@ -141,8 +151,7 @@ def _write_reports(output: ReportOutput) -> None:
     failures: list[RehearsalError] = []
     for name in output.settings.to:
         try:
-            told = write_report(name, output)
-            sys.stderr.write("" if output.settings.quiet else f"{told}\n")
+            sys.stderr.write(f"{write_report(name, output)}\n")
         except RehearsalError as error:
             failures.append(error)
     if failures:

@@ -18,7 +18,15 @@ from simulator.cli.destinations import check_destinations
 from simulator.cli.preflight import announce, check_engine, check_folder, check_retest, check_target
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish, say_stopped
-from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, print_json, say, stdout_to_stderr
+from simulator.cli.terminal import (
+    DONE,
+    INCOMPLETE,
+    is_closed_output,
+    only_the_verdict,
+    print_json,
+    say,
+    stdout_to_stderr,
+)
 from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
@@ -57,7 +65,8 @@ def run_or_resume(settings: Settings) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
     check_engine(settings)
     check_destinations(settings)
-    finished = start(settings) if settings.resume is None else resume(settings)
+    with only_the_verdict(settings.quiet):
+        finished = start(settings) if settings.resume is None else resume(settings)
     return finished if isinstance(finished, int) else finished.publish()
 
 
@@ -216,8 +225,9 @@ def _perform(
     check_folder(Path(settings.runs))
     if not plan:
         return _finish_empty(open_file(), settings)
-    if not settings.quiet:
-        _announce(context, unfinished)
+    announce(settings, context, unfinished)
+    if context.models() and not context.offline:
+        feature("dry_run").announce_cost(settings, context, unfinished)
     opened: list[RunFile] = []
 
     def opening() -> RunFile:
@@ -241,13 +251,6 @@ def _perform(
             raise
         raise Unforeseen(opened[0].path) from error
     return FinishedRun(path, settings, stopped)
-
-
-def _announce(context: RunContext, unfinished: Sequence[Conversation]) -> None:
-    """Says what will run, and what it will cost."""
-    announce(context.settings, context, unfinished)
-    if context.models() and not context.offline:
-        feature("dry_run").announce_cost(context.settings, context, unfinished)
 
 
 def _finish_empty(file: RunFile, settings: Settings) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import shlex
@@ -41,6 +42,13 @@ def padded(text: str, width: int) -> str:
 def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
     """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object."""
     return contextlib.redirect_stdout(sys.stderr)
+
+
+@contextlib.contextmanager
+def only_the_verdict(quiet: bool) -> Iterator[None]:
+    """While a run is made and its reports are written: with --quiet nothing goes to stderr but errors."""
+    with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext():
+        yield
 
 
 def run_words(folder: Path) -> str:

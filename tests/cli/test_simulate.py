@@ -51,6 +51,28 @@ def test_offline_it_works_at_once(command: Any, tmp_path: Path) -> None:
     assert {c.persona for c in done.run.conversations} == {"angry"}
 
 
+def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
+    """Two lines, though a log was read and reports were written; a mistake is still said."""
+    log = str(root / "tests" / "fixtures" / "logs" / "langfuse.jsonl")
+    options = (
+        "--cases",
+        log,
+        "--adapter",
+        "recorded",
+        "--persona",
+        "calm",
+        "--offline",
+        "--to",
+        "csv",
+        "--quiet",
+    )
+    done, wrong = command(*options), command(*options, "--judges", "turm")
+
+    assert (done.code, done.out.count("\n"), done.err) == (0, 2, "")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("error: unknown judge 'turm'")
+
+
 def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Path) -> None:
     """Customer, bot, judges and embeddings each make their calls; the books agree with the endpoint."""
     done = command("--limit", "3", "--json", "--to", "json", "--cache", "off")
