@@ -76,6 +76,12 @@ class InputError(RehearsalError):
     """Something the user can fix."""
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> Message | None:
+    """Offers the known names that are like this one; None where none is."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return _("Did you mean {names}?", names=", ".join(near)) if near else None
+
+
 class UnknownName(InputError):
     """A name that is not on the shelf; near names are offered."""
 
@@ -83,11 +89,10 @@ class UnknownName(InputError):
         self, kind: Message | str, name: str, names: Iterable[str], hint: Message | str = ""
     ) -> None:
         known = sorted(names)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         super().__init__(
             sentences(
                 _("unknown {kind} '{name}'.", kind=kind, name=name),
-                _("Did you mean {names}?", names=", ".join(near)) if near else None,
+                did_you_mean(name, known),
                 _("There are: {names}.", names=", ".join(known)) if known else None,
                 hint,
             )

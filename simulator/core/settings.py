@@ -35,9 +35,9 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
 
-# Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
-# How like people's lines the customers' are; a figure of the customers, not of the bot.
+# How closely the customers resemble real ones: a figure of the customers, not of the bot.
 LIKENESS = "likeness"
+# Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
 FIGURES: dict[str, Measure] = {
     "score": "share",
     "answered_correctly": "share",

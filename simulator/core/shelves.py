@@ -5,7 +5,6 @@ user's, looked up from the working directory.
 """
 
 import ast
-import difflib
 import functools
 import hashlib
 import importlib
@@ -23,24 +22,29 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
+from simulator.core.errors import (
+    InputError,
+    PromptError,
+    RehearsalError,
+    UnknownName,
+    did_you_mean,
+    value_problem,
+)
 from simulator.core.messages import SHELF, Message, _, sentences, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 from simulator.shelves import FOLDER
 
 ROOT = FOLDER
-PERSONAS = FOLDER / "personas"
-JUDGES = FOLDER / "judges"
-ADAPTERS = FOLDER / "rag_adapters"
-PROMPTS = FOLDER / "prompts"
-DEMO = FOLDER / "demo"
+PERSONAS = ROOT / "personas"
+JUDGES = ROOT / "judges"
+ADAPTERS = ROOT / "rag_adapters"
+PROMPTS = ROOT / "prompts"
+DEMO = ROOT / "demo"
 # The situations that a persona has phrases for.
 SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _SHELVES = "simulator.shelves"
-
-Model = TypeVar("Model", bound=BaseModel)
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 # What articles call judges, and their names here; both are known wherever judges are named: --judges,
@@ -64,6 +68,9 @@ CONTEST_NAMES: Mapping[str, str] = {
 }
 
 
+Model = TypeVar("Model", bound=BaseModel)
+
+
 def canonical_judge(name: str) -> str:
     """The judge that an article's name stands for; every other name stands for itself."""
     return ARTICLE_NAMES.get(name, name)
@@ -80,8 +87,7 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         *tables, key = map(str, first["loc"])
         form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
-        near = difflib.get_close_matches(key, getattr(form, "model_fields", ()), n=1, cutoff=0.5)
-        hint = _("Did you mean {names}?", names=near[0]) if near else None
+        hint = did_you_mean(key, getattr(form, "model_fields", ()))
         msg = _(
             "{path}: {place}: {problem}. {guide}",
             path=path,

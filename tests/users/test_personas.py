@@ -34,7 +34,11 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("patience = 3", "patiense = 3", "patiense: Extra inputs are not permitted. Did you mean patience?"),
+        (
+            "patience = 3",
+            "patiense = 3",
+            "patiense: Extra inputs are not permitted. Did you mean patience, politeness?",
+        ),
         ("voice = ", "voise = ", "ja.voise: Extra inputs are not permitted. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: Input should be less than or equal to 1."),
         (
