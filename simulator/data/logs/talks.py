@@ -1,7 +1,6 @@
 """What readers of all log formats share: conversations, and the pieces that the formats write them in."""
 
 import ast
-import html
 import json
 import re
 from collections import Counter
@@ -11,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from simulator.core.messages import Message
+from simulator.data.documents import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
@@ -59,8 +59,10 @@ _ANSWERED = (
     "choices",
     "candidates",
 )
-_TAG = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.IGNORECASE)
-_ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>|<!--.{0,2000}?-->", re.DOTALL)
+# What makes a text HTML: a tag of a message or a mail, not any sign between words.
+_HTML = re.compile(
+    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>", re.IGNORECASE
+)
 
 
 class Line(NamedTuple):
@@ -147,11 +149,9 @@ def decoded(value: Any) -> Any:
 
 
 def plain(text: str) -> str:
-    """HTML as text: its tags go, lines and entities become what they stand for."""
-    if "<" in text and _ANY_TAG.search(text):
-        text = html.unescape(_ANY_TAG.sub("", _TAG.sub("\n", text)))
-        text = "\n".join(line.strip() for line in text.split("\n"))
-    return re.sub(r"\n{2,}", "\n", text).strip()
+    """A text as it is, or what an HTML one says, without empty lines."""
+    shown = web_document(text).text if _HTML.search(text) else text
+    return re.sub(r"\n{2,}", "\n", shown).strip()
 
 
 def text_of(content: Any, depth: int = 0) -> str:
