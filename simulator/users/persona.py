@@ -1,6 +1,5 @@
 """The customer as a model plays it: the dialogue with roles swapped, and the guard's retry."""
 
-import re
 from typing import TypeVar
 
 from simulator.core.errors import MalformedReply, ModelFailure
@@ -18,7 +17,6 @@ from simulator.users.rules import cues_of, reactions_to, ruled
 Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads.
 LONGEST_ANSWER = 4000
-_ASKS = re.compile(r"[?？]|か[。．]?$")
 
 
 class PersonaUser:
@@ -58,7 +56,8 @@ class PersonaUser:
                 broken_rules=tuple(broken),
                 reaction=reaction.model_copy(update={"overruled": overruled}),
             )
-            if reaction.next != "stay" and line.next == "stay" and _ASKS.search(utterance.text):
+            is_closing = reaction.next != "stay" and line.next == "stay"
+            if is_closing and ends_with_question(utterance.text, language):
                 utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
             is_heard = reaction.next == "stay" and len(turns) < self.turns
