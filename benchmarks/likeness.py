@@ -1,4 +1,4 @@
-"""How like people the customers are: offline ones, or those of a run, and people beside other people.
+"""How closely customers resemble real ones: offline ones, or those of a run, and people beside other people.
 
     python -m benchmarks.likeness [--run RUN ...]     also the last part of `make bench-simulator`
     python -m benchmarks.likeness --write             makes simulator/stats/likeness.json again

@@ -118,10 +118,10 @@ _METHOD = _(
     " score: it is tested first and alone, its p not corrected. The p of the others is corrected by Holm's"
     " method, and doubled as long as {primary} cannot be said to have changed."
 )
-# So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
 # In brief, on a terminal: turns of a kind, and characters of a question or a reason.
 SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
 _MORE = _("{n} more are on the page.")
+# So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
 SHOWN_PAIRS, SHOWN_LENGTH, SHOWN_UNCHANGED = 40, 600, 200
 
 # Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;

@@ -1,6 +1,5 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -114,16 +113,11 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
     """The best fixes with an example each, and where the others are; None where nothing is to be fixed."""
     if not (found.fixes or found.customer):
         return None
-    left = len(found.fixes) - SHOWN
-    more = (
-        _("{n} more", n=left) if left > 0 else "",
-        spoilt_text(found),
-        _see_all(run),
-    )
-    below = _("{parts:dots}", parts=tuple(filter(None, more)))
     items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
     lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
-    return Section("fix", _("Fix first"), (*lead, Items(items, below, numbered=True)), views=TEXT)
+    return Section(
+        "fix", _("Fix first"), (*lead, Items(items, _below(found, run), numbered=True)), views=TEXT
+    )
 
 
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
@@ -135,13 +129,11 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     questions = Items.first(SHOWN, items, _("Further questions: {n}"), numbered=True)
     yield Section("reddest", _("Reddest questions"), (questions,), views=BRIEF)
     if found.fixes:
-        items = (
-            Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong") for fix in found.fixes
+        best = tuple(
+            Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong")
+            for fix in found.fixes[:SHOWN]
         )
-        left = _("{n} more", n=len(found.fixes) - SHOWN) if len(found.fixes) > SHOWN else ""
-        more = _("{parts:dots}", parts=tuple(filter(None, (left, _see_all(run)))))
-        best = Items(tuple(itertools.islice(items, SHOWN)), more, numbered=True)
-        yield Section("fix", _("Fix first"), (best,), views=BRIEF)
+        yield Section("fix", _("Fix first"), (Items(best, _below(found, run), numbered=True),), views=BRIEF)
 
 
 def _red_question(red: RedTurn, titles: Titles) -> Item:
@@ -154,8 +146,15 @@ def _red_question(red: RedTurn, titles: Titles) -> Item:
     )
 
 
-def _see_all(run: str) -> Message:
-    return _("see all: python run.py fixes {run}", run=run)
+def _below(found: Improvements, run: str) -> Message:
+    """How many fixes there are besides, what the customer spoilt, and the command that shows all."""
+    left = len(found.fixes) - SHOWN
+    more = (
+        _("{n} more", n=left) if left > 0 else "",
+        spoilt_text(found),
+        _("see all: python run.py fixes {run}", run=run),
+    )
+    return _("{parts:dots}", parts=tuple(filter(None, more)))
 
 
 def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:

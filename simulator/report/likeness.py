@@ -1,14 +1,10 @@
-"""How like people's lines the customers' are: the figure, what differs most, and every share beside people's.
-
-Imported where customers said enough to be held against people.
-"""
+"""How closely the customers resemble real ones: the figure, what differs most, and every share."""
 
 from simulator.core.document import PAGE, Block, Cell, Line, Section, Table, Text
 from simulator.core.messages import Message, _, sentences
 from simulator.core.titles import title
-from simulator.stats.likeness import MEDIANS, SIZES, Likeness, logged_reference, measured
+from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
-__all__ = ["logged_reference", "measured", "section"]
 _SHARES: dict[str, Message] = {
     "length": _("Length of a line (median)"),
     "short": _("Short replies"),
@@ -20,14 +16,14 @@ _SHARES: dict[str, Message] = {
     "upset": _("Upset words"),
     "quotes_itself": _("Says the first line again"),
     "repeats_itself": _("Says an earlier line again"),
-    "opens_greeting": _("First line greets"),
+    "opens_greeting": _("Greets in the first line"),
     "turns": _("Lines until leaving (median)"),
     "leaves_thanking": _("Leaves with thanks"),
     "leaves_upset": _("Leaves upset"),
 }
 _DEFINITION = _(
-    "100 when nobody could tell one of these customers' lines from one of people's any better than people's"
-    " from other people's: 100 × mean LIKE (customers, people) ÷ mean LIKE (people, other people), where LIKE"
+    "100 when these customers' lines can be told from people's no better than people's lines from other"
+    " people's: 100 × mean LIKE (customers, people) ÷ mean LIKE (people, other people), where LIKE"
     " is 100 × (1 − max(0, 2 × AUC − 1)) and AUC that of a linear discriminant over features of the wording"
     " of lines after the first, cross-validated, with as many lines on either side ({n})."
 )
@@ -37,7 +33,7 @@ def section(found: Likeness) -> Section:
     """The figure or why there is none, the three largest differences, the table, definition and sources."""
     if found.composite is None or found.interval is None:
         head = _(
-            "No figure of likeness: it takes {least} lines after the first, of these customers and of the"
+            "No likeness figure: it takes {least} lines after the first from these customers and from the"
             " reference; these have {n}.",
             least=SIZES[-1],
             n=found.lines,
@@ -45,7 +41,7 @@ def section(found: Likeness) -> Section:
     else:
         low, high = (f"{end:.0f}" for end in found.interval)
         head = _(
-            "Likeness {value} of 100 (95 % interval {low}–{high}); people beside other people: 100.",
+            "Likeness {value} of 100 (95 % interval {low}–{high}); real people among themselves reach 100.",
             value=f"{found.composite:.0f}",
             low=low,
             high=high,
@@ -65,7 +61,7 @@ def section(found: Likeness) -> Section:
         (_name(key), _cell(key, ours), _cell(key, people)) for key, (ours, people) in found.shares.items()
     ]
     notes: list[Text] = [
-        _("Beside {reference}.", reference=found.reference),
+        _("Compared with {reference}.", reference=found.reference),
         _("Shares are of lines after the first; lengths are in characters (Japanese) or words (English)."),
         _("Other desks have other customers: features of wording say nothing of what somebody wants."),
     ]
@@ -73,11 +69,11 @@ def section(found: Likeness) -> Section:
         notes.insert(0, _DEFINITION.format(n=found.n))
     blocks: list[Block] = [Line(head)]
     if apart:
-        blocks.append(Line(_("Furthest from people: {parts:clauses}.", parts=tuple(apart))))
+        blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=tuple(apart))))
     blocks.append(Table.of("likeness", columns, rows))
     remarks: tuple[Text, ...] = (sentences(*notes), *found.sources)
     blocks += [Line(note, "soft") for note in remarks]
-    return Section("likeness", _("How like people the customers are"), tuple(blocks), views=PAGE, folded=True)
+    return Section("likeness", _("Likeness to real customers"), tuple(blocks), views=PAGE, folded=True)
 
 
 def _name(key: str) -> Text:

@@ -22,6 +22,7 @@ from simulator.core.document import (
     Text,
     Tone,
     local_time,
+    points,
     target_points,
 )
 from simulator.core.messages import Message, _, ngettext, sentences
@@ -100,7 +101,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         anchors = tables.anchors_of(results, spoilt)
         yield customers_section(summary.simulator, anchors)
         if context.likeness:
-            yield feature("likeness").section(context.likeness)
+            yield feature("likeness_section").section(context.likeness)
     yield from context.answerable
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
@@ -121,9 +122,9 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     """The means of the judges, how conversations ended, and what only some runs have, in a line each."""
     summary = context.summary
     means = [
-        _("{name} {n}", name=title("judge", name), n=cell.text)
+        _("{name} {n}", name=title("judge", name), n=points(mean))
         for name in summary.active_judges
-        if (cell := tables.mean_cell(summary.judges[name], None)).number is not None
+        if (mean := summary.judges[name].mean) is not None
     ]
     if means:
         yield Fact(_("Judges"), _("{parts}", parts=means))

@@ -1,4 +1,4 @@
-"""How like people's lines the simulated customers' are: shares beside a reference, and one figure of 0..100.
+"""How closely simulated customers resemble real ones: shares beside a reference, and one figure of 0..100.
 
     LIKE(a, b) = 100 x (1 - max(0, 2 AUC - 1))     100: nobody could tell one line of a from one of b
     likeness   = 100 x mean LIKE(simulated, people) / mean LIKE(people, other people), at most 100
@@ -76,7 +76,7 @@ class Reference(NamedTuple):
 
 
 class Likeness(Value):
-    """How like people the customers of one language are; `composite` (0..100) and `interval` None if too few.
+    """How closely the customers of a language resemble real ones; without a `composite` (0..100) if too few.
 
     `shares` are ours and the reference's by name: 0..1, but `length` and `turns` are medians. `n` lines were
     compared on each side, of `lines` that were there.

@@ -1,4 +1,4 @@
-"""How like people customers are: the figure between nothing and what people reach among themselves."""
+"""How closely customers resemble real ones, between nothing and what people reach among themselves."""
 
 import json
 from pathlib import Path
@@ -115,7 +115,7 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     """The page has the table and JSON the figures, beside the desk's own customers where logs are named."""
     few = command("--offline", "--language", "en", "--limit", "2", "--persona", "calm", "--json")
     assert few.json["simulator"]["likeness"] is None
-    assert "How like people" not in Path("runs", few.json["run"], "report.html").read_text()
+    assert "Likeness to real customers" not in Path("runs", few.json["run"], "report.html").read_text()
     asked = ("How much", "And when", "Is it", "Why")
     roles = ("user", "assistant")
     rows = [
@@ -133,8 +133,8 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     assert done.json["conditions"][0]["value"] == pytest.approx(found["composite"] / 100, abs=0.001)
     page = Path("runs", done.json["run"], "report.html").read_text()
     for text in (
-        "How like people",
-        "Furthest from people: ",
+        "Likeness to real customers",
+        "Largest differences from people: ",
         "(c) 2020 Rasa Technologies GmbH",
         "%, people ",
     ):
