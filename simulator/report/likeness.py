@@ -84,5 +84,8 @@ def _name(key: str) -> Text:
 def _cell(key: str, value: float | None) -> Cell:
     if value is None:
         return Cell(text="–")
-    shown = f"{value:g}" if key in MEDIANS else f"{100 * value:.0f} %"
-    return Cell(text=shown, number=round(value if key in MEDIANS else 100 * value, 1))
+    share = _("{n} %", n=f"{100 * value:.0f}")
+    return Cell(
+        text=f"{value:.3g}" if key in MEDIANS else share,
+        number=round(value if key in MEDIANS else 100 * value, 1),
+    )
