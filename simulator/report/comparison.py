@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from simulator.core.document import (
     BRIEF,
-    EVERYWHERE,
     PAGE,
     TERMINAL,
     TEXT,
@@ -34,7 +33,7 @@ from simulator.core.document import (
     page_section,
     points,
 )
-from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences
+from simulator.core.messages import Message, _, listed, ngettext, pgettext, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import STAND_INS
@@ -143,7 +142,10 @@ def comparison_report(
     """
     summary = after.summary
     parts = _Parts(changes, summary, language)
-    sections = [Section("verdict", "", parts.verdict(), views=EVERYWHERE | BRIEF)]
+    sections = [
+        Section("verdict", "", parts.verdict()),
+        Section("verdict", "", parts.in_brief(), views=BRIEF),
+    ]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
@@ -161,8 +163,13 @@ class _Parts:
 
     def verdict(self) -> tuple[Block, ...]:
         """Whether the bot got better, what that rests on, and what makes the two hard to compare."""
-        headline = self._verdict()
-        return headline, Notes.of((*self._below(), *self._guarded(), *self._compared(), *self._cautions()))
+        notes = (*self._below(), *self._guarded(), *self._compared(), *self._changed(), *self._cautions())
+        return self._verdict(), Notes.of(notes)
+
+    def in_brief(self) -> tuple[Block, ...]:
+        """The verdict without how turns were compared, and without the reasons that stand with the turns."""
+        guarded = (line for line in self._guarded() if isinstance(line, Line))
+        return self._verdict(), Notes.of((*self._below(), *guarded, *self._changed(), *self._cautions()))
 
     def _verdict(self) -> Line:
         """The verdict on the scores."""
@@ -214,8 +221,8 @@ class _Parts:
             )
 
     def _compared(self) -> Iterator[Message]:
-        """Which turns were compared, and what else than the customers' lines was changed."""
-        changes, none = self.changes, _("none")
+        """Which turns were compared."""
+        changes = self.changes
         if origin := changes.after.replay_of:
             yield _("This run is a replay of {run} (the customers say the same).", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
@@ -231,7 +238,11 @@ class _Parts:
                 " said the same or first spoke: {turns}.",
                 turns=_compared_turns(changes),
             )
-        pairs = {each.name: (each.before or none, each.after or none) for each in changes.changed}
+
+    def _changed(self) -> Iterator[Message]:
+        """What else than the customers' lines was changed."""
+        none = _("none")
+        pairs = {each.name: (each.before or none, each.after or none) for each in self.changes.changed}
         if pairs:
             what = [_("{name} {before} → {after}", name=n, before=b, after=a) for n, (b, a) in pairs.items()]
             yield _("Changed: {what}", what=what)
@@ -277,15 +288,17 @@ class _Parts:
                 more = Items.first(most, items, _MORE)
                 block = more if items else Line(_("None."), "soft")
                 yield Section(key, title, (block,), views=views, folded=True)
-        for title, turns in ((to_red, self.changes.turned_red), (to_green, self.changes.turned_green)):
-            items = [self._line(each) for each in turns]
-            yield Section("turned", title, (Items.first(SHOWN_BRIEFLY, items, _MORE),), views=BRIEF)
+        reasons = Items.first(SHOWN_BRIEFLY, map(self._reason, self.changes.turned_red), _MORE)
+        yield Section("turned_red", to_red, (reasons,), views=BRIEF)
+        cases = list(dict.fromkeys(each.case for each in self.changes.turned_green))
+        yield Section(
+            "turned_green", to_green, (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else (), views=BRIEF
+        )
 
-    def _line(self, each: TurnChange) -> Item:
-        """One turn in a line, and if it turned red why."""
+    def _reason(self, each: TurnChange) -> Item:
+        """A turn that turned red, in a line, and why."""
         line = _("{where}: {question}", where=self._where(each), question=excerpt(each.question, QUESTION))
-        why = Fact("", excerpt(each.why_after, REASON))
-        return Item(line, (why,) if each in self.changes.turned_red else ())
+        return Item(line, (Fact("", excerpt(each.why_after, REASON)),))
 
     def _where(self, each: TurnChange) -> Message:
         where = turn_text(each.persona, each.case, each.turn, self.titles)
