@@ -26,6 +26,7 @@ from zlib import crc32
 from benchmarks.customers_data import TURNS, Corpus, corpora, rows_of
 from benchmarks.lexical_validity import DATA
 from benchmarks.measured import ROOT
+from benchmarks.voices import NaiveBayes, persona_guesses
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
@@ -47,12 +48,12 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
 from simulator.stats.agreement import auroc
-from simulator.stats.customers import NaiveBayes, length_quartiles, line_length, summarise_customers
+from simulator.stats.customers import length_quartiles, line_length, summarise_customers
 from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
 from simulator.users.base import UserPrompts
-from simulator.users.faults import customer_faults, fault_patterns
+from simulator.users.faults import customer_faults
 from simulator.users.guard import Guard
 from simulator.users.persona import PersonaUser
 
@@ -64,15 +65,12 @@ SIZES = (3,)
 # A reader of characters should hardly tell real and simulated lines apart.
 TELLS_APART = 0.8
 NAMES = {
-    "questions": "lines that ask",
     "goal_coverage": "goal raised by the end",
     "early": "satisfied after a refusal",
     "prompt": "leaves within a turn of a complete answer",
     "invented": "turns with made-up details",
     "thanks": "angry, unanswered, yet thanks",
-    "persona": "persona guessed blind",
     "repeated": "turns that repeat",
-    "openings": "distinct openings",
 }
 
 
@@ -180,11 +178,10 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
         )
     for key, figure in column.played.figures.items():
         yield NAMES[key], _shown(figure), _goal(figure)
-        if key == "questions" and column.real:
-            asked = [fault_patterns(column.language).asks(line) for line in lines]
-            yield "  real customers", f"{sum(asked) / len(asked):.2f}  ({sum(asked)}/{len(asked)})", ""
         if key == "goal_coverage" and (raised := _raised(column)):
             yield "  real customers", f"{sum(raised) / len(raised):.2f}  ({len(raised)})", ""
+    guessed = persona_guesses(column.results.conversations, column.results.personas)
+    yield "persona guessed blind", _shown(guessed), _goal(guessed)
     if column.real:
         n, of, kinds = accused(column)
         yield "real customers accused of a fault", f"{n / of:.3f}  ({n}/{of} lines: {kinds})", ""

@@ -12,22 +12,24 @@ from pydantic import JsonValue
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Passage
-from simulator.data.documents import Document, chunks, text_document, web_document
+from simulator.data.documents import Document, chunks, text_document
 from simulator.data.files import plain_suffix, quote, read_text
 from simulator.data.rows import FEATURES as READERS
 from simulator.data.rows import WORKBOOKS, read_rows
 from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
 
-_DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
-    **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), web_document),
-}
+_TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
 # What only some knowledge bases need: imported when there is such a file.
-FEATURES = {"office": "simulator.data.office"}
-# The functions there.
-_OFFICE = {".docx": "word_document", ".pptx": "presentation_document", ".pdf": "pdf_document"}
+FEATURES = {"office": "simulator.data.office", "web": "simulator.data.web"}
+# The functions there, by suffix.
+_DOCUMENTS = {
+    ".docx": ("office", "word_document"),
+    ".pptx": ("office", "presentation_document"),
+    ".pdf": ("office", "pdf_document"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("web", "web_file")),
+}
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
-_READABLE = frozenset(_DOCUMENTS) | frozenset(_OFFICE) | WORKBOOKS | _ROWS
+_READABLE = _TEXTS | frozenset(_DOCUMENTS) | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
 
 # The columns of a row's text, its title and its id; the first that is not empty counts.
@@ -61,13 +63,16 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
         name = _relative(root, file)
         if not _is_readable(file):
             unread.append(name)
-        elif plain_suffix(file) in _OFFICE and not _office_document(file).text:
+        elif _DOCUMENTS.get(plain_suffix(file), ("",))[0] == "office" and not _document(file).text:
             unread.append(_("{file}: no text in it, perhaps a scan", file=name))
     return tuple(unread)
 
 
-def _office_document(file: Path) -> Document:
-    read: Callable[[Path], Document] = getattr(import_module(FEATURES["office"]), _OFFICE[plain_suffix(file)])
+def _document(file: Path) -> Document:
+    if (suffix := plain_suffix(file)) in _TEXTS:
+        return text_document(read_text(file, may_be_empty=True))
+    module, function = _DOCUMENTS[suffix]
+    read: Callable[[Path], Document] = getattr(import_module(FEATURES[module]), function)
     return read(file)
 
 
@@ -159,10 +164,8 @@ def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
         yield from _from_rows(file, read_rows(file, _has_text), place, name)
     elif suffix in WORKBOOKS:
         yield from _from_workbook(file, place, name)
-    elif suffix in _OFFICE:
-        yield from _from_document(_office_document(file), place, name)
     else:
-        yield from _from_document(_DOCUMENTS[suffix](read_text(file, may_be_empty=True)), place, name)
+        yield from _from_document(_document(file), place, name)
 
 
 def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:

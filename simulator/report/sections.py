@@ -344,15 +344,12 @@ _FAULTS: dict[str, Message] = {
     "impatient": _("gave up too soon"),
 }
 _FIGURES: dict[str, Message] = {
-    "questions": _("Messages that ask"),
     "goal_coverage": _("Goal raised"),
     "early": _("Satisfied after a refusal"),
     "prompt": _("Leaves within a turn of a complete answer"),
     "invented": _("Turns with made-up details"),
     "thanks": _("Angry and unanswered, yet thanks"),
-    "persona": _("Persona recognised from the messages alone"),
     "repeated": _("Turns that repeat"),
-    "openings": _("Variety of first messages"),
 }
 
 

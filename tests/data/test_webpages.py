@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.documents import web_document
+from simulator.data.web import web_document
 
 PAGE = """<!DOCTYPE html><html><head><title>料金 &amp;
 ご案内</title><style>p { color: red }</style><script>var a = "<p>no</p>";</script></head>

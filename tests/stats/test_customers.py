@@ -4,20 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.core.types import Conversation, Ended, Facts, Language
+from simulator.core.types import Ended, Language
 from simulator.stats.customers import (
-    NaiveBayes,
     angry_thanks,
     early_leaving,
     goal_coverage,
-    grams,
     length_quartiles,
     line_length,
     line_lengths,
-    opening_variety,
-    persona_guesses,
     prompt_leaving,
-    question_share,
     summarise_customers,
 )
 from simulator.stats.figures import CustomerFigure
@@ -29,7 +24,6 @@ from tests.customer_conversations import (
     REFUSAL,
     UNRELATED,
     a_case,
-    a_person,
     a_run,
     a_talk,
 )
@@ -64,14 +58,6 @@ def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
 def test_questions_are_told_from_statements(line: str, language: Language, asks: bool) -> None:
     """By how they end."""
     assert fault_patterns(language).asks(line) is asks
-
-
-def test_the_share_of_questions_leaves_the_first_line_out() -> None:
-    """It is the case's."""
-    conversation = a_talk((ASKED, OTHER), ("いつから？", OTHER), ("分かりました。", OTHER))
-
-    assert question_share([conversation]) == CustomerFigure(value=0.5, n=1, of=2)
-    assert question_share([]).value is None
 
 
 def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
@@ -143,61 +129,6 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
     assert (found.n, found.of) == (1, 2)
 
 
-def test_openings_count_where_the_first_line_was_voiced() -> None:
-    """Three customers with two different first lines; a question put as it is says nothing."""
-    voiced = [
-        a_talk((line, OTHER), persona=who)
-        for line, who in (("解約金は！", "angry"), ("解約金は！", "calm"), ("あの、解約金は", "beginner"))
-    ]
-
-    assert opening_variety(voiced).value == pytest.approx(2 / 3)
-    assert opening_variety([a_talk((ASKED, OTHER), persona=who) for who in ("a", "b")]).value is None
-
-
-def voiced_by(who: str, case: str, *lines: str) -> Conversation:
-    exchanges = ((ASKED, OTHER), *((line, OTHER) for line in lines))
-    return a_talk(*exchanges, persona=who, case=a_case(id=case))
-
-
-def test_personas_are_guessed_from_lines_that_others_of_them_said() -> None:
-    """Two ways of speaking are told apart by other lines of theirs."""
-    conversations = [
-        voiced_by("angry", "1", "いい加減にしてください！早く答えろ！"),
-        voiced_by("angry", "2", "いい加減にして！答えろ！早く！"),
-        voiced_by("calm", "1", "恐れ入りますが、もう少し詳しくお聞かせいただけますか。"),
-        voiced_by("calm", "2", "恐れ入ります。もう少しお聞かせいただければと存じます。"),
-    ]
-
-    assert persona_guesses(conversations, ()).value == 1
-
-
-def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
-    """The same line with the question in it is no evidence, however often it is in the phrases."""
-    mine = ("「$question」と聞いているのです。",)
-    people = [a_person("angry", pressing=mine), a_person("calm", pressing=("なるほど、さようですか。",))]
-    line = f"「{ASKED.rstrip('？')}」と聞いているのです。"
-    conversations = [
-        voiced_by("angry", "1", line),
-        voiced_by("calm", "1", "聞いているのです。なぜでしょう。"),
-    ]
-
-    assert persona_guesses(conversations, people).n == 0
-
-
-def test_nobody_is_guessed_where_there_is_one_persona() -> None:
-    """There would be nothing to tell."""
-    assert persona_guesses([voiced_by("angry", "1", "早く！")], ()).value is None
-
-
-def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
-    """By runs of characters, and by none when there are none."""
-    model = NaiveBayes({"a": ["aaaa"], "b": ["bbbb"]})
-
-    assert model.guess("aab a") == "a"
-    assert model.guess("aaaa", without=["aaaa"], own="a") in {"a", "b"}
-    assert grams("Ab", (3,)) == (" ab", "ab ")
-
-
 def test_a_run_has_all_figures_with_their_goals() -> None:
     """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
     conversation = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
@@ -205,8 +136,7 @@ def test_a_run_has_all_figures_with_their_goals() -> None:
     nobody = summarise_customers(a_run(conversation, replay="earlier"))
 
     assert list(found.figures) == [
-        "questions", "goal_coverage", "early", "prompt", "invented", "thanks", "persona", "repeated",
-        "openings",
+        "goal_coverage", "early", "prompt", "invented", "thanks", "repeated",
     ]  # fmt: skip
     assert found.faults == {"invented": 1, "left_early": 1}
     assert found.spoilt == ((conversation.id, 2),)
@@ -228,43 +158,6 @@ def test_lengths_are_never_negative(line: str) -> None:
     """Whatever is said."""
     assert line_length(line, "ja") >= 0
     assert line_length(line, "en") >= 0
-
-
-def test_facts_that_are_taken_up_are_no_style() -> None:
-    """The same fact said by two personas tells nothing of either."""
-    facts = Facts(knows=("人数は4名。うち子ども1名",))
-    conversations = [
-        a_talk(
-            (ASKED, OTHER),
-            (f"{mark}、人数は4名。うち子ども1名", OTHER),
-            persona=who,
-            case=a_case(id=i, facts=facts),
-        )
-        for i, who, mark in (
-            ("1", "angry", "だから"),
-            ("2", "angry", "いいから"),
-            ("1", "calm", "はい"),
-            ("2", "calm", "はい"),
-        )
-    ]
-
-    assert persona_guesses(conversations, ()).of == 4
-
-
-def test_a_question_that_is_taken_up_cut_is_no_style_either() -> None:
-    """As far as the line follows it, wherever in the line it stands: as if it were not there."""
-    question = "引っ越し先の住所で光回線を使い続けるには、どのような手続きが必要ですか"
-    before = "ですから、何度も申し上げているとおり、"
-
-    def guessed(quoted: str) -> CustomerFigure:
-        talks = [
-            a_talk((question, OTHER), (line, OTHER), persona=who, case=a_case(id=rest, question=question))
-            for rest in ("もう一度。", "早く。")
-            for who, line in (("angry", before + quoted + rest), ("calm", before + rest))
-        ]
-        return persona_guesses(talks, ())
-
-    assert guessed(f"{question[:20]}…") == guessed("")
 
 
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from simulator.core.messages import Message
-from simulator.data.documents import web_document
+from simulator.data.web import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000

@@ -1,0 +1,85 @@
+"""Reads HTML as text, without scripts and styles."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from simulator.data.documents import Document
+from simulator.data.files import read_text
+
+_SKIPPED_TAGS = frozenset({"script", "style", "noscript", "template", "svg"})
+_BLOCK_TAGS = frozenset(
+    {"address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure"}
+    | {"footer", "form", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "ul"}
+)
+# What stands in the text before the content of an element, and behind that of a block.
+_OPENINGS = {
+    **{f"h{level}": "\n\n" + "#" * level + " " for level in range(1, 7)},
+    **dict.fromkeys(_BLOCK_TAGS, "\n\n"),
+    **dict.fromkeys(("br", "tr", "option"), "\n"),
+    **{"li": "\n- ", "td": " | ", "th": " | "},
+}
+_WIDE = "[ぁ-ヿ㐀-鿿、。「」（）！？]"
+# A line break in the source is a space in English and nothing in Japanese.
+_BREAK_IN_JAPANESE = re.compile(rf"(?<={_WIDE})[ \t]*\n\s*(?={_WIDE})")
+# Conditional comments of Office and old browsers, on which the standard parser may give up.
+_CONDITIONAL_COMMENT = re.compile(r"<!\[[^>]*(?:>|\Z)")
+
+
+def web_file(path: Path) -> Document:
+    """The text of a file with a page; empty where it shows none."""
+    return web_document(read_text(path, may_be_empty=True))
+
+
+def web_document(html: str) -> Document:
+    """The text of an HTML page without scripts and styles; the title is <title> or the first heading."""
+    page = _Page()
+    page.feed(_CONDITIONAL_COMMENT.sub("", html))
+    page.close()
+    text = "\n".join(re.sub(r"[ \t]+", " ", line).strip(" |") for line in "".join(page.parts).split("\n"))
+    heading = re.search(r"(?m)^#+ (.+)$", text)
+    title = " ".join("".join(page.title).split()) or (heading[1] if heading else "")
+    return Document(title, re.sub(r"\n{3,}", "\n\n", text).strip())
+
+
+class _Page(HTMLParser):
+    """Collects the visible text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self.title: list[str] = []
+        self._skipping = 0
+        self._in_title = False
+        self._in_pre = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begins a heading, a block, a line or skipped content."""
+        if tag in _SKIPPED_TAGS:
+            self._skipping += 1
+        elif tag == "title" and not self._skipping:
+            self._in_title = True
+        else:
+            self._in_pre = self._in_pre or tag == "pre"
+            self.parts.append(_OPENINGS.get(tag, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Ends it; an end tag without a start tag is ignored."""
+        if tag in _SKIPPED_TAGS:
+            self._skipping = max(0, self._skipping - 1)
+        elif tag == "title":
+            self._in_title = False
+        else:
+            self._in_pre = self._in_pre and tag != "pre"
+            self.parts.append("\n\n" if _OPENINGS.get(tag, "").startswith("\n\n") else "")
+
+    def handle_data(self, data: str) -> None:
+        """Collects visible text, without line breaks of the source except in <pre>."""
+        if self._skipping:
+            return
+        if self._in_title:
+            self.title.append(data)
+        elif self._in_pre:
+            self.parts.append(data)
+        else:
+            self.parts.append(re.sub(r"[ \t\n\f]+", " ", _BREAK_IN_JAPANESE.sub("", data)))
