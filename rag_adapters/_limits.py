@@ -6,14 +6,14 @@ import inspect
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 import simulator
-from simulator import Answer, Bot, BotFailure, Query, Traits, Transient, _, is_async, on_a_thread, traits_of
+from simulator import Answer, Bot, BotFailure, Query, Transient, _, is_async, on_a_thread, traits_of
 
 Connect = TypeVar("Connect", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ class LimitedBot:
         # Looked up here because it comes with the limits of models, which a bot without limits does without.
         self._notices = simulator.Notices()
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
-        self.traits = Traits(traits_of(bot).takes, places, traits_of(bot).at_once)
+        self.traits = replace(traits_of(bot), places=places)
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer. Raises BotFailure with the number of attempts in its message."""

@@ -3,9 +3,9 @@
 Nothing here does I/O, and of our modules only errors and the program's own sentences are imported.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -717,7 +717,7 @@ class Traits:
     """
 
     takes: frozenset[str] = frozenset()
-    places: asyncio.Semaphore | None = None
+    places: AbstractAsyncContextManager[Any] | None = None
     at_once: bool = False
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from simulator.core.roles import DIALOGUE, Endpoint
+from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Role
 
@@ -20,34 +20,27 @@ class Models:
     """The models by role; a role without one is played by a lexical stand-in."""
 
     def __init__(
-        self,
-        endpoints: Mapping[Role, Endpoint | None],
-        settings: Settings,
-        ledger: "Ledger",
-        *,
-        cached: bool = True,
+        self, endpoints: Mapping[Role, Endpoint | None], settings: Settings, ledger: "Ledger"
     ) -> None:
-        """Connects to nothing until a model is called; unless `cached`, no reply is kept."""
-        self.endpoints, self.settings, self.ledger, self.cached = endpoints, settings, ledger, cached
+        """Connects to nothing until a model is called."""
+        self.endpoints, self.settings, self.ledger = endpoints, settings, ledger
 
     @cached_property
     def connections(self) -> "Connections":
         """The connections of all these models."""
-        made: Connections = import_module(CLIENT).Connections.of(self.settings, cached=self.cached)
+        made: Connections = import_module(CLIENT).Connections.of(self.settings)
         return made
 
-    def role(
-        self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE
-    ) -> "Model | None":
-        """The model of a role; None where a stand-in plays it."""
+    def role(self, role: Role, **options: Any) -> "Model | None":
+        """The model of a role, with these options of `Model`; None where a stand-in plays it."""
         endpoint = self.endpoints[role]
-        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
+        return self.at(endpoint, **options) if endpoint else None
 
-    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> "Model":
+    def at(self, endpoint: Endpoint, **options: Any) -> "Model":
         """The model at an endpoint; one of another provider (`anthropic:...`) is called through LangChain."""
         module, name = (PROVIDERS, "ProviderModel") if endpoint.of_provider else (CLIENT, "Model")
         kind: type[Model] = getattr(import_module(module), name)
-        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+        return kind(endpoint, self.connections, self.ledger, **options)
 
     def dialogue(self, *, goes_on: bool) -> None:
         """Sets whether conversations still go on; once they are over, grades may use all places."""

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -22,7 +22,16 @@ from simulator.core.types import Usage
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import NoAnswer, http_client, is_transient, json_of, post, reason_of
-from simulator.models.limiter import REQUESTS, TOKENS, Limiter, Rates, RetryAfter, Window, wait_asked_for
+from simulator.models.limiter import (
+    REQUESTS,
+    TOKENS,
+    BotPlaces,
+    Limiter,
+    Rates,
+    RetryAfter,
+    Window,
+    wait_asked_for,
+)
 from simulator.models.patience import Notices, Patience
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
@@ -89,13 +98,13 @@ class Connections:
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
 
     @classmethod
-    def of(cls, settings: Settings, *, cached: bool = True) -> "Connections":
-        """With the limits of these settings, and their cache if replies are `cached`."""
+    def of(cls, settings: Settings) -> "Connections":
+        """With the limits of these settings, and their cache."""
         made = cls(
             calls=settings.calls,
             timeout=settings.timeout,
             patience=settings.patience,
-            cache=ResponseCache(settings.cache if cached else "off"),
+            cache=ResponseCache(settings.cache),
         )
         made.max_tokens = settings.max_tokens
         return made
@@ -149,6 +158,10 @@ class Connections:
             self._rates[where] = Rates(windows)
         return self._rates[where]
 
+    def places_of_bot(self, endpoint: Endpoint, own: AbstractAsyncContextManager[Any] | None) -> BotPlaces:
+        """The places of a bot that is asked at this address, within the limits of the models there."""
+        return BotPlaces(self.limiter(endpoint), Rates(self.rates(endpoint).configured), own)
+
     def batches(self, endpoint: Endpoint, send: Send) -> EmbeddingBatcher:
         """The shared batcher of this embedding model; the first caller's `send` is used."""
         where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
@@ -190,9 +203,11 @@ class Model:
         *,
         temperature: float | None = None,
         priority: int = DIALOGUE,
+        cached: bool = True,
     ) -> None:
-        """Calls with a lower `priority` go first."""
+        """Calls with a lower `priority` go first; unless `cached`, no reply is kept."""
         self.endpoint, self.connections, self.ledger = endpoint, connections, ledger
+        self.cache = connections.cache if cached else ResponseCache("off")
         self.temperature, self.priority = temperature, priority
         self._limiter = connections.limiter(endpoint)
         self._cache_label = f"{endpoint.address} {endpoint.model}"
@@ -231,7 +246,7 @@ class Model:
             return _whole(second, reply_form, read)
         except MalformedReply:
             # A resumed run tries again, and must not get the same replies.
-            self.connections.cache.forget(first.request, second.request)
+            self.cache.forget(first.request, second.request)
             raise
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
@@ -251,7 +266,7 @@ class Model:
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("no embeddings in the reply")) from error
         if not cached:
-            self.connections.cache.put(request, data, self._cache_label)
+            self.cache.put(request, data, self._cache_label)
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
@@ -294,7 +309,7 @@ class Model:
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         if text and not cached:
-            self.connections.cache.put(request, data, self._cache_label)
+            self.cache.put(request, data, self._cache_label)
         usage, cut_off = _usage(data, self.endpoint.model), None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0
@@ -343,11 +358,11 @@ class Model:
 
     def _key(self, path: str, body: Body) -> str:
         """The cache key of the whole body: even if seeds are refused, repeats are different requests."""
-        return "" if self.connections.cache.is_off else request_key(self.endpoint.url + path, body)
+        return "" if self.cache.is_off else request_key(self.endpoint.url + path, body)
 
     def _from_cache(self, request: str) -> dict[str, Any] | None:
         """The reply in the cache, counted in the ledger, or None."""
-        data = self.connections.cache.get(request) if request else None
+        data = self.cache.get(request) if request else None
         if data is not None:
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
         return data

@@ -12,7 +12,7 @@ import math
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -416,3 +416,25 @@ class RetryAfter(wait_base):
         error = retry_state.outcome.exception() if retry_state.outcome else None
         seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", {}))
         return self.otherwise(retry_state) if seconds is None else min(self.longest, seconds)
+
+
+class BotPlaces(AbstractAsyncContextManager[None]):
+    """The places of a bot under test that calls a model's endpoint with a client of its own.
+
+    Every task that enters waits for one of the bot's `own` places, where it has any, then for the endpoint's.
+    """
+
+    def __init__(self, limiter: Limiter, rates: Rates, own: AbstractAsyncContextManager[Any] | None) -> None:
+        self._limiter, self._rates, self._own = limiter, rates, own or nullcontext()
+        self._entered: dict[asyncio.Task[Any] | None, AsyncExitStack] = {}
+
+    async def __aenter__(self) -> None:
+        """Waits for a place."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._own)
+            await stack.enter_async_context(self._limiter.slot(DIALOGUE, self._rates, is_bot=True))
+            self._entered[asyncio.current_task()] = stack.pop_all()
+
+    async def __aexit__(self, *error: object) -> None:
+        """Leaves it."""
+        await self._entered.pop(asyncio.current_task()).aclose()

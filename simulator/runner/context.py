@@ -4,19 +4,22 @@ import asyncio
 import contextlib
 import importlib.metadata
 import inspect
+import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import Endpoint
+from simulator.core.roles import OPENAI, Endpoint
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -31,6 +34,7 @@ from simulator.core.types import (
     Run,
     User,
     Utterance,
+    traits_of,
 )
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
@@ -65,12 +69,6 @@ class RunContext:
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.model_factory = Models(endpoints, settings, ledger)
-        # The demo bot's replies are not kept with --redact, for its answers are not masked yet, nor with
-        # --repeats: from the cache every repeat would be the first one again.
-        is_cached = not settings.redacts and settings.repeats == 1
-        self.bot_models = (
-            self.model_factory if is_cached else Models(endpoints, settings, ledger, cached=False)
-        )
         self.grading = Grading(settings, self.model_factory)
         self.applied_prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
@@ -183,6 +181,10 @@ class RunContext:
         if not self.offline:
             import_module("openai")  # takes half a second, which must not fall into a bot's answer
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        if endpoint := self._endpoint_of_bot():  # --calls is for both together
+            traits = traits_of(bot)
+            places = self.connections.places_of_bot(endpoint, traits.places)
+            vars(bot)["traits"] = replace(traits, places=places)
         secrets, in_errors = self._secrets()
         if self.applied_prompt is not None:
             bot = self.applied_prompt.around(bot, plan)
@@ -192,6 +194,14 @@ class RunContext:
             return bot
         timeout = self.settings.timeout
         return feature("redact").MaskedBot(bot, redactor, timeout, secrets, in_errors)  # type: ignore[no-any-return]
+
+    def _endpoint_of_bot(self) -> Endpoint | None:
+        """The endpoint of a model at whose host the bot is asked as well; None where there is none."""
+        url = self.settings.set.get("url", "")
+        if self.settings.adapter == "openai_chat":
+            url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        hosts = {_host(each.url): each for each in self.endpoints.values() if each}
+        return hosts.get(_host(url)) if url else None
 
     def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
         """The secrets masked in the bot's answers, and those masked in its error messages as well."""
@@ -237,7 +247,10 @@ class RunContext:
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """The arguments that an adapter's `connect` may take by name, beside its settings."""
         chat: Chat | None = None
-        if model := self.bot_models.role("demo"):
+        # The demo bot's replies are not kept with --redact, for its answers are not masked yet, nor with
+        # --repeats: from the cache every repeat would be the first one again.
+        is_cached = not self.settings.redacts and self.settings.repeats == 1
+        if model := self.model_factory.role("demo", cached=is_cached):
             chat = model.say
         settings = {"choosing": self.settings.choosing, "patience": self.settings.patience}
         return {"chat": chat, "cases": cases_of_plan(plan), **settings}
@@ -287,12 +300,16 @@ class RunContext:
                 async with asyncio.timeout(CLOSING):
                     closed = closing()
                     await closed if inspect.isawaitable(closed) else None
-        for models in {self.model_factory, self.bot_models}:
-            await models.close()
+        await self.model_factory.close()
 
     def model(self, role: Role, *, temperature: float | None = None) -> "Model | None":
         """The model of a role; None where a stand-in plays it."""
         return self.model_factory.role(role, temperature=temperature)
+
+
+def _host(url: str) -> str:
+    """Host and port of an address, without what may stand before an @."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def embeds(judge: Rubric | Callable[..., Any]) -> bool:

@@ -174,3 +174,17 @@ def test_tokens_from_the_endpoints_cache_are_priced_and_shown(
     assert used["cost_usd"] == pytest.approx(calls * (Prices().cost_usd(one) or 0), abs=1e-5)
     assert "うちキャッシュ" in page
     assert "（入力の 50% は" in err
+
+
+@pytest.mark.parametrize(
+    "bot",
+    [("--adapter", "openai_chat", "--set", "model=gpt-4.1-mini"), ("--adapter", "demo", "--repeats", "2")],
+    ids=["a model as the bot", "the demo bot, each repeat asked anew"],
+)
+def test_calls_in_flight_are_counted_with_those_of_the_bot(
+    bot: tuple[str, ...], server: OpenAIServer
+) -> None:
+    """At one address no more than `--calls` are under way, whoever makes them; and all of them are used."""
+    assert rehearse("--limit", "8", "--concurrency", "40", "--judging", "separate", "--calls", "6", *bot) == 0
+
+    assert server.max_in_flight == 6
