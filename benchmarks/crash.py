@@ -132,6 +132,7 @@ def _print_kills(tally: Tally, seconds: float) -> None:
         middle, oldest = ages[len(ages) // 2] * 1e3, ages[-1] * 1e3
         print(f"  ... how long before          median {middle:.0f} ms, at most {oldest:.0f} ms")
     print(f"  paid twice beyond in flight  {sum(each.paid_twice(CALLS) for each in again)}")
+    print(f"  in the cache, not counted    {sum(verdict.unpaid for verdict in verdicts)}")
 
 
 def _others(codes: Mapping[int, int]) -> str:

@@ -1,5 +1,6 @@
 """The cache of model replies in the user's cache folder, and files that only their owner can read."""
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -67,7 +68,9 @@ def request_key(url: str, body: dict[str, Any]) -> str:
 class ResponseCache:
     """`on` reads and writes, `read` only reads, `refresh` only writes, `off` does neither.
 
-    A cache that cannot be opened or written is switched off: it must never cost a run.
+    A cache that cannot be opened or written is switched off: it must never cost a run. Replies are written
+    at the end of the event loop's iteration, after the run file's calls of the same iteration: what is paid
+    for is counted before it can come back as a reply that costs nothing.
     """
 
     def __init__(self, mode: Mode, path: Path | None = None) -> None:
@@ -75,6 +78,8 @@ class ResponseCache:
         self.mode, self._path = mode, path
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
+        # Rows that are not written yet, by key.
+        self._pending: dict[str, tuple[str, bytes, str, str]] = {}
 
     @property
     def is_off(self) -> bool:
@@ -108,7 +113,10 @@ class ResponseCache:
         if file is None or self.mode == "refresh":
             return None
         try:
-            row = file.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
+            if key in self._pending:
+                row: Any = self._pending[key][1:]
+            else:
+                row = file.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
             body = json.loads(row[0]) if row else None
         except (sqlite3.Error, ValueError, TypeError):
             return None
@@ -121,23 +129,41 @@ class ResponseCache:
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         kept = datetime.now(tz=UTC).isoformat(timespec="seconds")
-        statement = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
-        self._write(statement, [(key, row, endpoint, kept)])
+        self._pending[key] = (key, row, endpoint, kept)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._flush()
+        else:
+            if len(self._pending) == 1:
+                loop.call_soon(self._flush)
 
     def forget(self, *keys: str) -> None:
         """Deletes replies that turned out to be useless."""
         if self.mode != "read":
+            for key in keys:
+                self._pending.pop(key, None)
             self._write("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
+
+    def _flush(self) -> None:
+        rows = list(self._pending.values())
+        self._pending.clear()
+        if rows:
+            statement = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
+            self._write(statement, rows)
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         try:
             if file := self._opened():
-                file.executemany(statement, rows)
+                with file:
+                    file.execute("BEGIN")
+                    file.executemany(statement, rows)
         except sqlite3.Error:  # disk full, or locked by a stuck process
             self.close()
 
     def close(self) -> None:
-        """Closes the file; the cache is off from then on."""
+        """Writes what is left and closes the file; the cache is off from then on."""
+        self._flush()
         self._is_open = True
         if self._file is not None:
             self._file.close()

@@ -69,11 +69,15 @@ class Undisturbed:
 
 @dataclass(frozen=True)
 class Kill:
-    """One attempt at killing, and the state of the run file right after it (None: there was none yet)."""
+    """One attempt at killing, and right after it the state of the run file (None: there was none yet).
+
+    `unpaid` are replies in the cache that it does not count.
+    """
 
     moment: Moment
     code: int
     sound: bool | None
+    unpaid: int
 
     @property
     def hit(self) -> bool:
@@ -90,6 +94,7 @@ class Verdict:
     same: bool
     sound: bool
     repeats: Repeats
+    unpaid: int
     bot_again: int
     left_behind: tuple[str, ...]
     err: str
@@ -125,7 +130,7 @@ class Trial:
         """Starts the run, or takes it up again, and kills it then."""
         code = self._run(self._arguments(), moment)
         path = self._path()
-        kill = Kill(moment, code, is_sound(path) if path else None)
+        kill = Kill(moment, code, is_sound(path) if path else None, self._unpaid())
         self.kills.append(kill)
         return kill
 
@@ -140,6 +145,7 @@ class Trial:
             same=played(results) == whole.played,
             sound=path is not None and is_sound(path),
             repeats=repeats(self.server.calls, whole.asked, self.sittings),
+            unpaid=max(kill.unpaid for kill in self.kills),
             bot_again=sum((self._bot() - whole.bot).values()),
             left_behind=left_behind(self.folder),
             err=self.err(),
@@ -200,6 +206,17 @@ class Trial:
         at = float(note.read_text(encoding="utf-8")) if note.exists() else self.server.killed_at
         return at or time.monotonic()
 
+    def _unpaid(self) -> int:
+        """Replies in the cache whose calls the run does not count: they would come back as free ones."""
+        kept = self.folder / "cache" / "rehearsal" / "responses.sqlite"
+        path = self._path()
+        if path is None or not kept.exists():
+            return 0
+        replies = _count(kept, "SELECT count(*) FROM responses WHERE CAST(body AS TEXT) LIKE '%choices%'")
+        return max(
+            0, replies - _count(path, "SELECT count(*) FROM calls WHERE role != 'embed' AND NOT cached")
+        )
+
     def _bot(self) -> Counter[str]:
         """What the bot was asked: sessions begin with the name of the run."""
         file = self.folder / "asked.txt"
@@ -227,6 +244,11 @@ def played(results: Results) -> dict[str, Any]:
         c.id: ([(t.user, t.answer.text) for t in c.turns], c.ended, c.reason) for c in results.conversations
     }
     return {"talks": conversations, "grades": {(s.conversation, s.turn, s.judge): s for s in results.scores}}
+
+
+def _count(path: Path, query: str) -> int:
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        return int(file.execute(query).fetchone()[0])
 
 
 def is_sound(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """Answers kept between runs: in the user's folder, readable by the user only, and never at a run's cost."""
 
+import asyncio
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -105,5 +106,6 @@ async def test_a_cache_that_cannot_be_used_is_switched_off(spoil: Any) -> None:
     async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache("on")) as made:
         for _ in range(2):
             assert (await verdict(model_at(server, made)))["grade"] == 4
+            await asyncio.sleep(0)  # replies are written at the end of the loop's iteration
 
     assert server.counts["chat"] == 2

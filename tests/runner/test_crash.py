@@ -64,6 +64,7 @@ def test_a_killed_run_comes_to_what_it_would_have(
     assert hit == 10
     assert (verdict.finished, verdict.same, verdict.sound) == (True, True, True), verdict.err
     assert verdict.repeats.paid_twice(CALLS) == 0
+    assert verdict.unpaid == 0
     assert verdict.bot_again <= CONVERSATIONS * hit
     assert verdict.left_behind == ()
 
