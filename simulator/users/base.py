@@ -19,7 +19,7 @@ from simulator.core.templates import (
 from simulator.core.types import Case, Language, Persona
 from simulator.text.typography import straight
 from simulator.users.guard import RULES, Guard, compiled
-from simulator.users.rules import CUES
+from simulator.users.rules import CUES, SHARES
 
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
@@ -49,6 +49,7 @@ class UserPrompts:
                 ("matter", _MATTER),
                 ("cues", CUES),
                 ("patterns", ("goodbye",)),
+                ("usual", SHARES),
             ):
                 _check_keys(path, language, name, table, keys)
             compiled(tuple(table["patterns"].values()), path.name)
@@ -89,6 +90,11 @@ class UserPrompts:
         lines = [table["cues"][cue] for cue in cues]
         lines += [self.text(language, "mood", feeling=f"{feeling:+d}")] if feeling else []
         return "\n".join(f"- {line}" for line in lines)
+
+    def usual(self, language: Language) -> dict[str, float]:
+        """How often people of this language do what a persona's shares say, as multiples of these."""
+        table: dict[str, float] = self._tables[language]["usual"]
+        return table
 
     def says_goodbye(self, language: Language, line: str) -> bool:
         """Whether a line says goodbye."""

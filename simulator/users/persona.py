@@ -122,6 +122,7 @@ class PersonaUser:
             self.persona,
             earlier,
             self.seed,
+            self.prompts.usual(case.language),
             asked_back=ends_with_question(turns[-1].answer.text, case.language),
             complains=expected_response(case) == "comfort",
         )

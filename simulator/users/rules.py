@@ -6,13 +6,13 @@ what follows from it:
 
     course = [*reactions_to(turns), Reaction(got="nothing")]     # oldest first, one for each answer
     reaction = ruled(persona, course)                            # .next, .feeling, .overruled
-    cues = cues_of(persona, course[:-1], seed)                   # before the line is written
+    cues = cues_of(persona, course[:-1], seed, usual)            # before the line is written
 
 `cues_of` names what matters in the next line, at most two things, as they stand under [xx.cues] of
-personas/_user.toml.
+personas/_user.toml; `usual` is that of [xx.usual] there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from simulator.core.templates import stable_int
 from simulator.core.types import Next, Persona, Reaction, Turn
@@ -22,6 +22,8 @@ CUES = (
     "short", "ask", "tell", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
     "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
 )  # fmt: skip
+# A persona's shares (0..1) of its lines.
+SHARES = ("brevity", "questions", "politeness")
 # How far an answer that gave this can move the feeling, from the one before: at least, at most.
 _MOVES = {
     "nothing": (-2, 0),
@@ -94,37 +96,40 @@ def cues_of(
     persona: Persona,
     earlier: Sequence[Reaction],
     seed: int,
+    usual: Mapping[str, float],
     *,
     asked_back: bool = False,
     complains: bool = False,
 ) -> tuple[str, ...]:
-    """What matters in the customer's next line, drawn by the conversation's `seed`; the first matters most.
+    """What matters in the customer's next line, drawn by the conversation's `seed`.
 
-    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not. Who
-    `complains` tells more and asks half as often.
+    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not. What has to be
+    done in the line stands alone, else the line's form and perhaps thanks. The persona's `SHARES` are
+    multiplied with what is `usual` in the language; who `complains` tells more and asks half as often.
     """
     turn = len(earlier) + 2
-    cues: list[str] = []
-    if turn in (persona.pushback, persona.change_of_mind):
-        cues.append("pushback" if turn == persona.pushback else "change_of_mind")
-    elif asked_back:
-        refuses = persona.discloses == "never"
-        cues.append("asked_refuses" if refuses else f"asked_{persona.counter_question}")
-    elif useless_in_a_row(earlier) + 1 >= persona.patience:
-        cues.append("last_chance")
-    if persona.asks_for_person and not any(each.got == "all" for each in earlier):
-        cues.append("person")
-    elif turn == 2 and persona.feeling < 0:
-        cues.append("no_reproach")
-    elif turn == 2 and persona.discloses == "at_once":
-        cues.append("disclose")
+    had_all = any(each.got == "all" for each in earlier)
+    duties = {
+        "asked_refuses": asked_back and persona.discloses == "never",
+        f"asked_{persona.counter_question}": asked_back,
+        "pushback": turn == persona.pushback,
+        "change_of_mind": turn == persona.change_of_mind,
+        "last_chance": useless_in_a_row(earlier) + 1 >= persona.patience,
+        "person": persona.asks_for_person and not had_all,
+        "disclose": turn == 2 and persona.discloses == "at_once",
+    }
+    for cue, is_due in duties.items():
+        if is_due:
+            return (cue,)
+    brevity, questions, politeness = (getattr(persona, share) * usual[share] for share in SHARES)
     draw = _draw("form", seed, turn)
-    questions = persona.questions / (1 + complains)
-    asks = draw < persona.brevity + questions
-    cues.append("short" if draw < persona.brevity else "ask" if asks else "tell")
-    if _draw("courtesy", seed, turn) < persona.politeness:
+    asks = draw < brevity + questions / (1 + complains)
+    cues = ["short" if draw < brevity else "ask" if asks else "tell"]
+    if turn == 2 and persona.feeling < 0:
+        cues.append("no_reproach")
+    elif _draw("courtesy", seed, turn) < politeness:
         cues.append("thank")
-    return tuple(cues[:2])
+    return tuple(cues)
 
 
 def _draw(what: str, seed: int, turn: int) -> float:
