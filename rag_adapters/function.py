@@ -1,8 +1,10 @@
 """A function of your own, question in, answer out: --set target=bot.py:answer."""
 
 import asyncio
+import importlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from simulator import Answer, Bot, InputError, Query, Traits, _, returned
@@ -28,12 +30,15 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @limited
-def connect(*, target: str, prompt: str = "") -> Bot:
+def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the Bot, or what has to be awaited
     """The function `file.py:name` or `package.module:name`, looked up from the current folder.
 
     Its arguments depend on the names of its parameters; docs/adapters.md lists them. `prompt`
-    (text, or `@file.txt`) is for functions that take one.
+    (text, or `@file.txt`) is for functions that take one. With `python`, another interpreter runs it.
     """
+    if python:
+        elsewhere = importlib.import_module("._process", __package__)
+        return elsewhere.process_bot(target, python, setting("prompt", prompt))
     function = function_of(load(target), target)
     try:
         declared = list(inspect.signature(function).parameters.values())
@@ -45,7 +50,11 @@ def connect(*, target: str, prompt: str = "") -> Bot:
         msg = f"{target}: {error}"
         raise InputError(msg) from None
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
-    asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    asynchronous = any(
+        is_async(each)
+        for each in (function, called)
+        for is_async in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    )
     bot = (_asynchronous if asynchronous else _synchronous)(function, arguments)
     vars(bot).update(traits=Traits(takes=traits_taken(declared or [])))
     return bot
@@ -74,10 +83,13 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
 def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
     def bot(query: Query) -> Answer:
         positional, named = arguments(query)
+        began = time.perf_counter()
         try:
             result = function(*positional, **named)
             # An awaitable from a sync function runs here, because this thread has no event loop.
             result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+            if inspect.isgenerator(result):
+                return Pieces(began).joined(result)
         except (Exception, SystemExit) as error:
             raise failure_of(error) from error
         return returned.answer_of(result)
@@ -88,17 +100,61 @@ def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call
 def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
     async def bot(query: Query) -> Answer:
         positional, named = arguments(query)
+        pieces = Pieces(time.perf_counter())
         try:
-            result = await function(*positional, **named)
+            result = function(*positional, **named)
+            if not inspect.isasyncgen(result):
+                return returned.answer_of(await result)
+            async for piece in result:
+                pieces.add(piece)
         except (Exception, SystemExit) as error:
             raise failure_of(error) from error
-        return returned.answer_of(result)
+        return pieces.answer()
 
     return bot
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:
     return await result
+
+
+# --- What it gives ---
+
+
+class Pieces:
+    """What a generator yields: pieces of text, or of messages, and at the end perhaps what else there is."""
+
+    def __init__(self, began: float) -> None:
+        """`began` is when the question was asked, by `time.perf_counter`."""
+        self._began = began
+        self._words: list[str] = []
+        self._first: float | None = None
+        self._rest: Any = None
+
+    def add(self, piece: Any) -> None:
+        """One piece, as it comes."""
+        if isinstance(piece, str) or hasattr(piece, "content"):
+            self._words.append(returned.text_of(piece))
+            if self._first is None and self._words[-1]:
+                self._first = time.perf_counter() - self._began
+        elif piece is not None:
+            self._rest = piece
+
+    def joined(self, pieces: Iterable[Any]) -> Answer:
+        """The answer of all pieces."""
+        for piece in pieces:
+            self.add(piece)
+        return self.answer()
+
+    def answer(self) -> Answer:
+        """The text, with passages where the last piece holds them; or the whole answer that this one is."""
+        text, rest = "".join(self._words), self._rest
+        if isinstance(rest, list):
+            rest = {"passages": rest}
+        if isinstance(rest, Mapping) and not any(key in rest for key in returned.ANSWER_KEYS):
+            rest = {**rest, "answer": text}
+        answer = Answer(text=text, shows_passages=False) if rest is None else returned.answer_of(rest)
+        return answer.model_copy(update={"first_token_seconds": self._first})
 
 
 # --- Its arguments: each parameter gets its value by its name ---

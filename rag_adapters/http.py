@@ -12,6 +12,7 @@ import inspect
 import io
 import json
 import re
+import time
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -78,12 +79,13 @@ class HttpBot:
         )
         self.paths = ReplyPaths(settings)
         self.fetch: Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]] = _at_once
+        self.streaming: Streaming | None = None
         if settings.poll:
             polling = Polling(settings, environment)
             checked_address("poll", polling.place(address, "-"))
             self.fetch = polling.replies
         elif settings.stream:
-            self.fetch = Streaming(settings).replies
+            self.streaming = Streaming(settings, self.paths.says)
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
         self._conversations: dict[str, str] = {}
 
@@ -91,11 +93,17 @@ class HttpBot:
         """The bot's answer; raises BotFailure for everything that is none."""
         environment = self.wire.environment
         known = self._conversations.get(query.session, "") if query.history else ""
+        first: float | None = None
         try:
-            replies = await self.fetch(self.wire, self.request.arguments(query, known))
+            arguments = self.request.arguments(query, known)
+            if self.streaming:
+                replies, first = await self.streaming.replies(self.wire, arguments)
+            else:
+                replies = await self.fetch(self.wire, arguments)
             if named := self.paths.conversation_in(replies):
                 self._conversations[query.session] = named
-            return masked(self.paths.read(replies), environment)
+            answer = masked(self.paths.read(replies), environment)
+            return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
             error.failure = masked(error.failure, environment)
             error.args = (error.failure.message,)
@@ -421,7 +429,9 @@ class Streaming:
     ends without is broken.
     """
 
-    def __init__(self, settings: HttpSettings) -> None:
+    def __init__(self, settings: HttpSettings, says: Callable[[Any], bool]) -> None:
+        """`says` tells whether a piece has words of the answer."""
+        self.says = says
         self.until = Condition("until", settings.until) if settings.until else None
         is_sse = settings.stream == "sse"
         self.accept = "text/event-stream" if is_sse else "application/x-ndjson"
@@ -429,39 +439,48 @@ class Streaming:
         # What does not stream has said all there is; a page is told as such.
         self._unstreamed = ("text/html", "application/json") if is_sse else ("text/html",)
 
-    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
-        """The values of all pieces; raises BotFailure for an error among them."""
+    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> tuple[list[Any], float | None]:
+        """The values of all pieces, and the seconds until the first words; None where it does not stream.
+
+        Raises BotFailure for an error among them.
+        """
+        began = time.perf_counter()
         headers = {**arguments["headers"], "Accept": f"{self.accept}, application/json"}
         async with wire.response({**arguments, "headers": headers}) as response:
             if response.content_type in self._unstreamed:
-                return [wire.parsed(response, await text_of(response))]
-            values = await self._collected(wire, response)
+                return [wire.parsed(response, await text_of(response))], None
+            values, first = await self._collected(wire, response)
         if not values:
             raise BotFailure("empty", _("the stream had no event"))
         try:
             unquoted = [json.loads(value) if isinstance(value, str) else value for value in values]
         except (ValueError, RecursionError):
-            return values
+            return values, first - began
         # Texts are unquoted where all of them are quoted: one quotation mark alone may be a word.
-        return unquoted if all(isinstance(value, (str, dict, list)) for value in unquoted) else values
+        is_quoted = all(isinstance(value, (str, dict, list)) for value in unquoted)
+        return unquoted if is_quoted else values, first - began
 
-    async def _collected(self, wire: Wire, response: "ClientResponse") -> list[Any]:
-        found: list[Any] = []
+    async def _collected(self, wire: Wire, response: "ClientResponse") -> tuple[list[Any], float]:
+        """The values, and when the first words came: with the last value where no single one has words."""
+        found, first = list[Any](), 0.0
         async for name, data in self._pieces(lines_of(pieces_of(response))):
             if data.strip() == "[DONE]":
-                return found
+                break
             value = _value(data)
             found.append(value)
+            if not first and self.says(value):
+                first = time.perf_counter()
             fields = value if isinstance(value, dict) else {}
             told = "error" in (name, fields.get("event"), fields.get("type"))
             if told or fields.get("error"):
                 # Masked before it is cut: half a secret would not be found any more.
                 raise _failure(_value(wire.environment.masked(data)))
             if self.until and self.until.holds(value):
-                return found
-        if self.until:
-            raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
-        return found
+                break
+        else:
+            if self.until:
+                raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
+        return found, first or time.perf_counter()
 
 
 async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
@@ -554,6 +573,11 @@ class ReplyPaths:
         """The answer in a reply. Raises BotFailure when there is none."""
         text, passages = self._text(replies), self._passages(replies)
         return Answer(text=text, passages=passages, shows_passages=self.passages is not None)
+
+    def says(self, reply: Any) -> bool:
+        """Whether there are words of the answer in a reply, or in a piece of one."""
+        found = self.answer.within(reply, _NOTHING)
+        return found is not _NOTHING and found not in (None, "", [])
 
     def conversation_in(self, replies: list[Any]) -> str:
         """The bot's own name for the conversation; "" when no path is configured."""

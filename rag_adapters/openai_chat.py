@@ -1,6 +1,7 @@
 """An OpenAI-compatible chat endpoint is the bot: --set model=... --set url=..."""
 
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -122,10 +123,13 @@ class ChatBot:
         if chosen := await self.chooser(query, messages):
             return chosen
         body = {**self.body, "messages": messages}
-        reply = await self._with_bot_failures(
-            self._post_streamed(body) if body.get("stream") else self._post_whole(CHAT, body)
-        )
-        return _answer(reply, str(self.body["model"]))
+        if not body.get("stream"):
+            return _answer(
+                await self._with_bot_failures(self._post_whole(CHAT, body)), str(self.body["model"])
+            )
+        reply, first = await self._with_bot_failures(self._post_streamed(body))
+        answer = _answer(reply, str(self.body["model"]))
+        return answer.model_copy(update={"first_token_seconds": first})
 
     async def prompt_logprobs(self, text: str) -> Tokens:
         """The log-likelihood of each token of a text. Raises BotFailure when the endpoint has none."""
@@ -189,15 +193,17 @@ class ChatBot:
     async def _post_whole(self, path: str, body: dict[str, Any]) -> Any:
         return await self._connections().post(path, body=body, cast_to=object)
 
-    async def _post_streamed(self, body: dict[str, Any]) -> Any:
-        """A streamed reply, joined into a whole one."""
+    async def _post_streamed(self, body: dict[str, Any]) -> tuple[Any, float | None]:
+        """A streamed reply, joined into a whole one, and the seconds until its first words."""
         from openai import AsyncStream
 
+        began = time.perf_counter()
         stream: AsyncStream[Any] = await self._connections().post(
             CHAT, body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
         )
         async with stream:
-            return await _joined(stream)
+            whole, first = await _joined(stream)
+            return whole, first and first - began
 
     def _failure(self, error: "OpenAIError") -> BotFailure:
         from openai import APIConnectionError, APIStatusError
@@ -224,7 +230,9 @@ class ChatBot:
         return " ".join(masked.split())[:200]
 
 
-async def _joined(stream: AsyncIterator[Any]) -> dict[str, Any]:
+async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | None]:
+    """The whole reply, and when the first words came."""
+    first: float | None = None
     message: dict[str, Any] = {"content": "", "refusal": ""}
     whole: dict[str, Any] = {}
     async for chunk in stream:
@@ -237,9 +245,11 @@ async def _joined(stream: AsyncIterator[Any]) -> dict[str, Any]:
         delta = choice.get("delta")
         for key, value in delta.items() if isinstance(delta, dict) else ():
             message[key] = message[key] + _text(value) if key in ("content", "refusal") else value
+        if first is None and (message["content"] or message["refusal"]):
+            first = time.perf_counter()
         whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
         whole["choices"] = [{"message": message, "finish_reason": whole["finish_reason"]}]
-    return whole
+    return whole, first
 
 
 def _answer(reply: Any, model: str) -> Answer:

@@ -28,6 +28,7 @@ from simulator import (
     Sentence,
     Usage,
     _,
+    on_a_thread,
     passages_of,
     returned,
 )
@@ -89,7 +90,7 @@ async def connect(
 async def _runnable(found: Any, target: str) -> Any:
     """The object itself, or what it returns when it is called without arguments."""
     name: Sentence | str = target
-    if hasattr(found, "ainvoke") and not inspect.isclass(found):
+    if _runs(found):
         return found
     if hasattr(found, "compile"):
         msg = _(
@@ -104,12 +105,16 @@ async def _runnable(found: Any, target: str) -> Any:
         except (Exception, SystemExit) as error:
             msg = _("{target}: it cannot be made: {error}", target=target, error=describe(error))
             raise InputError(msg) from None
-        if hasattr(runnable, "ainvoke"):
+        if _runs(runnable):
             return runnable
         name, found = _("what {target} gives", target=target), runnable
     raise InputError(
         _("{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__)
     )
+
+
+def _runs(thing: Any) -> bool:
+    return (hasattr(thing, "ainvoke") or hasattr(thing, "invoke")) and not inspect.isclass(thing)
 
 
 class RunnableBot:
@@ -140,14 +145,21 @@ class RunnableBot:
             async with self._form_lock:
                 if self.form is None:
                     return await self._try_forms(query, earlier, config)
-        return await self.runnable.ainvoke(self.form(query, earlier), config)
+        return await self._invoked(self.form(query, earlier), config)
+
+    async def _invoked(self, value: Any, config: dict[str, Any]) -> Any:
+        """What it gives; an object that has no more than a plain `invoke` runs on a thread."""
+        if hasattr(self.runnable, "ainvoke"):
+            return await self.runnable.ainvoke(value, config)
+        takes_config = len(inspect.signature(self.runnable.invoke).parameters) > 1
+        return await on_a_thread(self.runnable.invoke, value, *([config] if takes_config else []))
 
     async def _try_forms(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
         """The output for the first form of input that the runnable accepts."""
         misfits = []
         for name, form in CANDIDATES.items():
             try:
-                output = await self.runnable.ainvoke(form(query, earlier), config)
+                output = await self._invoked(form(query, earlier), config)
             except Exception as error:
                 if not isinstance(error, _MISFIT) and type(error).__name__ not in _MISFIT_NAMES:
                     raise

@@ -51,6 +51,7 @@ FIGURES: dict[str, Measure] = {
     "severity_minor": "count",
     "p95_seconds": "seconds",
     "latency_p95": "seconds",
+    "first_token_p95_seconds": "seconds",
     "cost_usd": "cost",
     LIKENESS: "share",
 }

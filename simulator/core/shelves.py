@@ -204,26 +204,39 @@ def adapter_names() -> list[str]:
     return _function_modules(ADAPTERS, "def connect(")
 
 
-def connector(name: str) -> Callable[..., Any]:
-    """The function that makes a bot out of `--set` values.
+def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[..., Any]:
+    """The function that makes a bot out of `--set` values, of which `given` may say where it is imported.
 
-    For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
+    `bot.py:answer` of the user's own is the bot itself, a function or an object with `invoke`; one called
+    `connect` makes it.
     """
     limited = importlib.import_module(f"{_SHELVES}.rag_adapters._limits").limited
     if name.endswith(":connect"):
         found = _callable(user_object(name), name)
     elif ":" in name:
-        adapter = importlib.import_module(f"{_SHELVES}.rag_adapters.function")
-        adapter.function_of(user_object(name), name)
-
-        def found(*, prompt: str = "") -> Any:
-            return adapter.connect(target=name, prompt=prompt)
-
+        found = _own(name, is_elsewhere="python" in (given or {}))
     elif name in adapter_names():
         found = _callable(importlib.import_module(f"{_SHELVES}.rag_adapters.{name}").connect, name)
     else:
         raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
     return limited(found)  # type: ignore[no-any-return]
+
+
+def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
+    """The `connect` of the adapter that fits an object of the user's."""
+    kind = "function"
+    if not is_elsewhere:
+        thing = user_object(name)
+        runs = not callable(thing) and (hasattr(thing, "ainvoke") or hasattr(thing, "invoke"))
+        kind = "runnable" if runs else "function"
+    adapter = importlib.import_module(f"{_SHELVES}.rag_adapters.{kind}")
+    if kind == "function" and not is_elsewhere:
+        adapter.function_of(thing, name)
+    connect = functools.partial(adapter.connect, target=name)
+    parameters = inspect.signature(adapter.connect).parameters
+    rest = [each for key, each in parameters.items() if key != "target"]
+    vars(connect).update(__signature__=inspect.Signature(rest))
+    return connect
 
 
 def adapter_arguments(
@@ -264,7 +277,7 @@ def adapter_arguments(
 
 async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
     """The bot that an adapter connects to. Raises InputError where the user's own code fails."""
-    make = connector(name)
+    make = connector(name, given)
     settings = adapter_arguments(name, make, given, offered)
     try:
         result = make(**settings)

@@ -102,6 +102,7 @@ class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
     No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
+    `first_token_seconds` is how long the first words of a streamed answer took.
     `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where the endpoint
     gives it.
     `steps` are the links of a chain, as far as it was asked.
@@ -111,6 +112,7 @@ class Answer(Value):
     passages: tuple[Passage, ...] = ()
     shows_passages: bool = True
     seconds: float | None = None
+    first_token_seconds: float | None = None
     usage: Usage | None = None
     error: Failure | None = None
     logprobs: dict[str, float] = Field(default_factory=dict)

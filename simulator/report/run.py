@@ -87,8 +87,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF)
     yield Section("means", "", _means(context), views=TEXT)
-    # Of a data set these are the result itself.
-    shown = (replace(each, views=each.views | BRIEF) for each in context.sections)
+    # Of a data set these are the result itself, where they say something first.
+    shown = (replace(each, views=each.views | BRIEF) if each.line else each for each in context.sections)
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if context.trusts.judges:

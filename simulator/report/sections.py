@@ -4,6 +4,7 @@ Each function makes one, or returns None where the run has nothing to show: conf
 answers and handovers, the course of turns, the simulated customers.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any
 
 from simulator.core.document import (
     PAGE,
+    TERMINAL,
     Block,
     Cell,
     Chart,
@@ -19,6 +21,7 @@ from simulator.core.document import (
     Series,
     Table,
     Text,
+    count_cell,
     figures_section,
     points,
     share_text,
@@ -75,6 +78,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
+        latency_section(results),
         feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))
@@ -94,7 +98,29 @@ def consistency_line(results: Results) -> Message | None:
     return feature("consistency").consistency_line(results)  # type: ignore[no-any-return]
 
 
-# The bot's own models
+# The bot's own models, and how long it keeps customers waiting
+
+
+def latency_section(results: Results) -> Section | None:
+    """Seconds until the bot's answers were there, and until their first words where it streams."""
+    turns = [turn for conversation in results.conversations for turn in conversation.turns]
+    rows: list[list[Cell]] = []
+    figures: dict[str, dict[str, float] | None] = {}
+    for key, name, times in (
+        ("answer", _("answer"), [turn.answer.seconds for turn in turns]),
+        ("first_token", _("first words"), [turn.answer.first_token_seconds for turn in turns]),
+    ):
+        known = sorted(seconds for seconds in times if seconds is not None)
+        figures[key] = None
+        if known:
+            p50, p95 = (known[max(0, math.ceil(share * len(known)) - 1)] for share in (0.5, 0.95))
+            figures[key] = {"p50": round(p50, 4), "p95": round(p95, 4)}
+            cells = [Cell(text=f"{seconds:.2g} s", number=seconds) for seconds in (p50, p95)]
+            rows.append([Cell(text=name), *cells, count_cell(len(known))])
+    if not rows:
+        return None
+    table = Table.of("times", ("", "p50", "p95", _("turns")), rows, counts=2)
+    return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 
 def bot_usage_section(results: Results) -> Section | None:

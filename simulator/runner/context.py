@@ -212,7 +212,7 @@ class RunContext:
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, invalid `--set`, or `--choosing` that it cannot do."""
-        connect = shelves.connector(self.settings.adapter)
+        connect = shelves.connector(self.settings.adapter, self.settings.set)
         bound = shelves.adapter_arguments(
             self.settings.adapter, connect, self.settings.set, self.offered(plan)
         )

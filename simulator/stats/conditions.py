@@ -48,6 +48,7 @@ from simulator.storage.results import without_superseded
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
+FIRST_WORDS = "first_token_p95_seconds"
 # On fewer questions nothing is decided, whatever they say.
 MIN_QUESTIONS = 5
 # Nobody asks more questions than this: what they could settle is not worth settling.
@@ -69,10 +70,11 @@ _FIGURES: dict[str, Message] = {
     "severity_minor": _("Minor turns"),
     "p95_seconds": _("Seconds to answer (95 %)"),
     "latency_p95": _("Seconds to answer (95 %)"),
+    FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
     LIKENESS: _("Likeness of the customers"),
 }
-_SECONDS = ("p95_seconds", "latency_p95")
+_SECONDS = ("p95_seconds", "latency_p95", FIRST_WORDS)
 
 
 class MeasuredFigure(NamedTuple):
@@ -153,14 +155,14 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
         if name == "failed":
             return float(turn_failure(turn) is not None)
         if name in _SECONDS:
-            return None if (s := _seconds(turn)) is None else float(s <= condition.threshold)
+            return None if (s := _seconds(turn, name)) is None else float(s <= condition.threshold)
         return float((conversation.id, turn.index) in red)
 
     known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
     pairs = [(each, case) for each, case in known if each is not None]
     share = _mean_figure(pairs, len(results.conversations.select("begun")), len(known) - len(pairs))
     if name in _SECONDS:
-        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn)) is not None]
+        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn, name)) is not None]
         slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
         return share._replace(value=slow, goal=QUICK_SHARE)
     return share._replace(value=len(red)) if name != severity and share.found is not None else share
@@ -202,11 +204,13 @@ def _mean_figure(
     return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
 
 
-def _seconds(turn: Turn) -> float | None:
-    """How long the bot took; no answer is slower than any, and a log does not tell."""
+def _seconds(turn: Turn, name: str) -> float | None:
+    """How long the bot took, or its first words; no answer is slower than any, and a log does not tell."""
     if turn.unrecorded:
         return None
-    return float("inf") if turn_failure(turn) else turn.answer.seconds
+    if turn_failure(turn):
+        return float("inf")
+    return turn.answer.first_token_seconds if name == FIRST_WORDS else turn.answer.seconds
 
 
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:

@@ -36,7 +36,9 @@ CONDITIONS = "simulator.stats.conditions"
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge.
-_UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "cost_usd", LIKENESS})
+_UNJUDGED = frozenset(
+    {"failed", "p95_seconds", "latency_p95", "first_token_p95_seconds", "cost_usd", LIKENESS}
+)
 # Scores are means of fifths: what differs by less is the same number in floating point.
 SAME = 1e-9
 # What the gate can find.

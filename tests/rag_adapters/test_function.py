@@ -13,6 +13,7 @@ from simulator.shelves.rag_adapters.function import connect
 
 from simulator import Answer, BotFailure, InputError, Message, Passage, Query
 from simulator.core import shelves
+from simulator.core.concurrency import is_async
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
 QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
@@ -188,11 +189,6 @@ async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -
         ("import sys\nsys.exit(1)", "bot.py:f", "bot.py, line 2)."),
         ("class f: ...", "bot.py:f", "bot.py:f is a class, not a function"),
         ("f = 3", "bot.py:f", "bot.py:f is int, not a function"),
-        (
-            "from langchain_core.runnables import RunnableLambda\nf = RunnableLambda(str)",
-            "bot.py:f",
-            "bot.py:f is RunnableLambda, not a function: --adapter runnable --set target=bot.py:f",
-        ),
         ("def f(): ...", "bot.py:f", "bot.py:f: the function takes no parameter"),
         ("def f(question, colour): ...", "bot.py:f", "nothing is known to give to the parameter 'colour'"),
     ],
@@ -207,3 +203,31 @@ async def test_slips_are_told_in_one_line(source: str, target: str, said: str, d
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("from langchain_core.runnables import RunnableLambda\nchain = RunnableLambda(str)", "料金は？"),
+        ("class Chain:\n    def invoke(self, given): return given['question']\nchain = Chain()", "料金は？"),
+        (
+            "class Chain:\n    def invoke(self, given, config): return sorted(config)[0]\nchain = Chain()",
+            "callbacks",
+        ),
+        ("class Chain:\n    def __call__(self, question): return question\nchain = Chain()", "料金は？"),
+        (
+            "def chain(question):\n    yield '990'\n    yield '円'\n    yield {'passages': ['料金表']}",
+            "990円",
+        ),
+        ("async def chain(question):\n    yield '990'\n    yield '円'", "990円"),
+    ],
+)
+async def test_any_object_is_taken_for_what_it_is(source: str, text: str) -> None:
+    """A runnable is invoked, a function called, a generator joined; its first words are timed."""
+    where = await asyncio.to_thread(bot, source)
+    made: Any = await shelves.connect(f"{where}:chain", {}, {})
+    answer = await (made(QUERY) if is_async(made) else asyncio.to_thread(made, QUERY))
+
+    assert answer.text == text
+    assert (answer.first_token_seconds is not None) is ("yield" in source)
+    assert bool(answer.passages) is ("passages" in source)

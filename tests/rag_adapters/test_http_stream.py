@@ -1,6 +1,7 @@
 """The adapter of JSON endpoints that answer in pieces."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -173,3 +174,12 @@ def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said.replace("$", r"\$")):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "text", "stream": "sse", **settings})
+
+
+async def test_the_first_words_are_timed(server: StreamServer) -> None:
+    """From the question to the first piece with words: what comes before is no answer yet."""
+    began = time.perf_counter()
+    thinking = event({"status": "thinking"}) + event({"text": ""})
+    answer = await asked(server, thinking, 0.05, pieces("990"), 0.05, pieces("円"), DONE)
+
+    assert 0.05 <= answer.first_token_seconds <= time.perf_counter() - began - 0.05

@@ -55,6 +55,7 @@ async def test_an_answer_with_its_usage(stream: bool) -> None:
     assert answer.text == text
     assert answer.usage == Usage(model="fake-chat", tokens_in=30, tokens_out=12)
     assert bool(server.requests[0].body.get("stream")) is stream
+    assert (answer.first_token_seconds is not None) is stream
 
 
 async def test_the_dialogue_is_sent_as_messages() -> None:

@@ -146,7 +146,7 @@ async def test_the_same_plan_again_takes_what_it_took() -> None:
         found = forecast(a_stage(server, **PRICED), plan, Path("runs"))
         larger = forecast(a_stage(server, **PRICED), asked(24, "new"), Path("runs"))
 
-    assert sum(len(conversation.turns) for conversation in results.conversations) < 40
+    assert sum(len(conversation.turns) for conversation in results.conversations) < 45
     assert (before.like, before.expected, found.like) == (None, {}, results.run.id)
     for key, spent in found.expected.items():
         taken = results.usage[key[0]][key[1]]

@@ -136,7 +136,7 @@ class Cluster:
         }
         own = {f"{role}_model": model for role, model in context.models().items()}
         offered = context.offered(self.plan)
-        connect = shelves.connector(settings.adapter)
+        connect = shelves.connector(settings.adapter, settings.set)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
         # Only for prompts, and an adapter that takes them: there may be a million.
         needs_cases = context.applied_prompt is not None or "cases" in bound

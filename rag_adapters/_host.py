@@ -1,0 +1,218 @@
+"""Answers with a bot of the interpreter that runs this file: the standard library alone, from Python 3.8 on.
+
+    python _host.py bot.py:answer
+
+Reads a JSON object a line, {"id": 1, "args": [...], "kwargs": {...}}, or for a runnable {"id": 1, "inputs":
+{...}, "config": {...}}, whose inputs are tried in turn. Answers {"id": 1, "result": ...}, {"id": 1, "pieces":
+[...]} for a stream, or {"id": 1, "error": "..."}; {"id": 1, "first": true} when a stream says its first
+words. The first line says what the bot is. What the bot prints goes to the standard error; the end of the
+input ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# What is kept of objects: messages and documents of LangChain and others.
+_ATTRIBUTES = ("content", "type", "role", "page_content", "metadata", "id", "text", "score")
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError)
+_DEEPEST = 20
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as JSON: tuples and objects keep what tells them from lists and mappings."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if depth > _DEEPEST:
+        return str(value)
+    if isinstance(value, dict):
+        return {"map": [[str(key), plain(each, depth + 1)] for key, each in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [plain(each, depth + 1) for each in value]}
+    if isinstance(value, (list, set, frozenset)):
+        return [plain(each, depth + 1) for each in value]
+    found = {name: getattr(value, name) for name in _ATTRIBUTES if hasattr(value, name)}
+    fields = {name: plain(each, depth + 1) for name, each in found.items() if not callable(each)}
+    return {"object": fields, "name": type(value).__name__} if fields else {"other": type(value).__name__}
+
+
+def described(error: BaseException) -> str:
+    """An exception on one line, with the last place that is not in this file."""
+    text = f"{type(error).__name__}: {error}"
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
+    own = [each for each in frames if "site-packages" not in each.filename] or frames
+    if own and not isinstance(error, SyntaxError):
+        text = f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}: {text}"
+    return " ".join(text.split())[:1000]
+
+
+def found(target: str) -> Any:
+    """What `file.py:name` or `package.module:name` names."""
+    where, _, name = target.rpartition(":")
+    if where.endswith(".py") or "/" in where or os.sep in where:
+        file = Path(where).resolve()
+        sys.path.insert(0, str(file.parent))
+        spec = importlib.util.spec_from_file_location(file.stem, str(file))
+        if spec is None or spec.loader is None or not file.is_file():
+            raise FileNotFoundError(f"{where} is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+    else:
+        sys.path.insert(0, str(Path.cwd()))
+        module = importlib.import_module(where)
+    thing: Any = module
+    for part in name.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def parameters_of(function: Any) -> list[list[Any]] | None:
+    """Name, kind, annotation and whether there is a default, of each parameter; None where nobody knows."""
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    empty = inspect.Parameter.empty
+    return [
+        [
+            each.name,
+            int(each.kind),
+            "" if each.annotation is empty else getattr(each.annotation, "__name__", str(each.annotation)),
+            each.default is not empty,
+        ]
+        for each in declared
+    ]
+
+
+class Host:
+    """The bot, its event loop on a thread of its own, and the two ends of the pipe."""
+
+    def __init__(self, thing: Any, out: BinaryIO) -> None:
+        self.thing, self.out, self.lock = thing, out, threading.Lock()
+        self.form: str | None = None
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def send(self, **line: Any) -> None:
+        """Writes one line."""
+        data = json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n"
+        with self.lock:
+            self.out.write(data)
+            self.out.flush()
+
+    def answer(self, question: dict[str, Any]) -> None:
+        """Answers one question, on the thread that was started for it."""
+        try:
+            result = self.invoked(question) if "inputs" in question else self.called(question)
+            pieces = self.pieces_of(result)
+            if pieces is None:
+                self.send(id=question["id"], result=plain(result))
+            else:
+                self.send(id=question["id"], pieces=plain(self.streamed(pieces, question["id"])))
+        except BaseException as error:
+            self.send(id=question["id"], error=described(error))
+
+    def called(self, question: dict[str, Any]) -> Any:
+        """What the function gives."""
+        result = self.thing(*question["args"], **question["kwargs"])
+        return self.awaited(result) if inspect.isawaitable(result) else result
+
+    def pieces_of(self, result: Any) -> Iterator[Any] | None:
+        """An iterator over what a generator yields; None for anything else."""
+        if inspect.isasyncgen(result):
+            return iter(lambda: self.awaited(_next(result)), _next)
+        return result if inspect.isgenerator(result) else None
+
+    def streamed(self, pieces: Iterable[Any], number: int) -> list[Any]:
+        """All pieces; the first with text is told at once."""
+        said, all_pieces = False, []
+        for piece in pieces:
+            text = piece if isinstance(piece, str) else getattr(piece, "content", "")
+            if text and not said:
+                said = True
+                self.send(id=number, first=True)
+            all_pieces.append(piece)
+        return all_pieces
+
+    def invoked(self, question: dict[str, Any]) -> Any:
+        """What the runnable gives for the first input that it takes; from then on it gets that form."""
+        forms, misfits = question["inputs"], []
+        for name in [self.form] if self.form else forms:
+            try:
+                result = self.ran(forms[name], question["config"])
+            except _MISFITS as error:
+                if self.form:
+                    raise
+                misfits.append(f"{name}: {described(error)}")
+            else:
+                self.form = name
+                return result
+        raise ValueError("it takes none of the usual inputs: " + "; ".join(misfits))
+
+    def ran(self, value: Any, config: Any) -> Any:
+        """One call, with the configuration where it is taken."""
+        call = getattr(self.thing, "ainvoke", None) or self.thing.invoke
+        declared = parameters_of(call)
+        result = call(value, config) if declared is None or len(declared) > 1 else call(value)
+        return self.awaited(result) if inspect.isawaitable(result) else result
+
+    def awaited(self, awaitable: Any) -> Any:
+        """The result of a coroutine, on the event loop that all share."""
+        return asyncio.run_coroutine_threadsafe(_finished(awaitable), self.loop).result()
+
+
+async def _finished(awaitable: Any) -> Any:
+    return await awaitable
+
+
+async def _next(stream: Any) -> Any:
+    try:
+        return await stream.__anext__()
+    except StopAsyncIteration:
+        return _next
+
+
+def main() -> None:
+    """Loads the bot, says what it is, and answers until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started this: it closes the pipe
+    asked, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # also for what C libraries and child processes print
+    here = Path(__file__).resolve().parent  # not a place where the bot's modules are
+    sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != here]
+    try:
+        thing = found(sys.argv[1])
+    except BaseException as error:
+        out.write(json.dumps({"failed": described(error)}).encode("ascii") + b"\n")
+        out.flush()
+        os._exit(1)
+    host = Host(thing, out)
+    runs = not inspect.isclass(thing) and (hasattr(thing, "ainvoke") or hasattr(thing, "invoke"))
+    host.send(
+        ready=True,
+        runnable=runs and not inspect.isroutine(thing),
+        callable=callable(thing) and not inspect.isclass(thing),
+        type=type(thing).__name__,
+        parameters=parameters_of(thing) if callable(thing) else None,
+    )
+    for line in asked:
+        threading.Thread(target=host.answer, args=(json.loads(line),), daemon=True).start()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""A bot in another interpreter, with the libraries of its own: --set python=../bot/.venv/bin/python."""
+
+import asyncio
+import inspect
+import itertools
+import json
+import os
+import re
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from simulator import Answer, BotFailure, InputError, Query, Traits, _, returned
+
+from . import _host
+from .function import Pieces, arguments_of, traits_taken
+
+# Bytes of one answer; lines of the standard error shown with a failure; characters of it, or of an error.
+_LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600
+# Seconds: until the bot's module is imported, and until a process that is told to end is killed.
+_IMPORTING, _ENDING = 120.0, 5.0
+# A process that was started so often in a row without an answer is not started again.
+_IN_VAIN = 3
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+_KINDS = (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD,
+)  # fmt: skip
+
+Ask = Callable[[Query], dict[str, Any]]
+
+
+async def process_bot(target: str, python: str, prompt: str) -> "ProcessBot":
+    """The function or runnable `target`, imported by the interpreter `python`. Raises InputError."""
+    path = shutil.which(python)
+    if path is None:
+        msg = _(
+            "python={python}: no such interpreter; give the path of one, as in .venv/bin/python.",
+            python=python,
+        )
+        raise InputError(msg)
+    bot = ProcessBot(target, path)
+    try:
+        bot.ask, bot.traits = _asking((await bot.host()).hello, target, prompt)
+    except BotFailure as error:
+        await bot.aclose()
+        raise InputError(
+            _("{target} with python={python}: {error}.", target=target, python=python, error=error)
+        ) from None
+    except InputError:
+        await bot.aclose()
+        raise
+    return bot
+
+
+def _asking(hello: Mapping[str, Any], target: str, prompt: str) -> tuple[Ask, Traits]:
+    """How a query is put to what the other process found, and what of it that gets."""
+    if hello.get("runnable"):
+        return _inputs, Traits()
+    if not hello.get("callable"):
+        msg = _("{target} is {what}, not a function.", target=target, what=str(hello.get("type"))[:40])
+        raise InputError(msg)
+    told = hello.get("parameters")
+    declared = None if told is None else [_parameter(*each) for each in told]
+    try:
+        arguments = arguments_of(declared, prompt)
+    except InputError as error:
+        raise InputError(_("{target}: {problem}", target=target, problem=error)) from None
+
+    def ask(query: Query) -> dict[str, Any]:
+        positional, named = arguments(query)
+        return {
+            "args": [*map(_sent, positional)],
+            "kwargs": {name: _sent(each) for name, each in named.items()},
+        }
+
+    return ask, Traits(takes=traits_taken(declared or []))
+
+
+def _parameter(name: str, kind: int, annotation: str, optional: bool) -> inspect.Parameter:
+    empty = inspect.Parameter.empty
+    default = None if optional else empty
+    return inspect.Parameter(name, _KINDS[kind], default=default, annotation=annotation or empty)
+
+
+def _sent(value: Any) -> Any:
+    """An argument; there is no Query in the other environment, so that its text stands for it."""
+    return value.text if isinstance(value, Query) else value
+
+
+def _inputs(query: Query) -> dict[str, Any]:
+    """The inputs that a runnable is tried with, and the configuration by which graphs know a conversation."""
+    said = [*(message.model_dump() for message in query.history), {"role": "user", "content": query.text}]
+    text = query.text
+    forms = {
+        "text": text,
+        "question": {"question": text},
+        "input": {"input": text},
+        "messages": {"messages": said},
+    }
+    ids = {"thread_id": query.session, "session_id": query.session}
+    return {"inputs": forms, "config": {"configurable": ids}}
+
+
+class _Waiting:
+    """A question in flight: its answer, and after how many seconds its first words came."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.first: float | None = None
+
+
+class ProcessBot:
+    """Asks a process many questions at a time over its pipes, and starts it again when it has ended."""
+
+    def __init__(self, target: str, python: str) -> None:
+        self.target, self.python = target, python
+        self.traits = Traits()
+        self.ask: Ask = _inputs
+        self._host: Host | None = None
+        self._starting = asyncio.Lock()
+        self._in_vain = 0
+
+    async def __call__(self, query: Query) -> Answer:
+        """The bot's answer. Raises BotFailure."""
+        host = await self.host()
+        told, waiting = await host.asked(self.ask(query))
+        self._in_vain = 0
+        if "error" in told:
+            raise BotFailure("error", _clean(str(told["error"])))
+        if "pieces" in told:
+            answer = Pieces(waiting.began).joined(_value(told["pieces"]))
+        else:
+            answer = returned.answer_of(_value(told.get("result")))
+        return answer.model_copy(update={"first_token_seconds": waiting.first})
+
+    async def host(self) -> "Host":
+        """The process that has imported the bot, started if there is none. Raises BotFailure."""
+        async with self._starting:
+            host = self._host
+            if host is not None and not host.has_ended:
+                return host
+            if host is not None:
+                await host.close()
+                if self._in_vain >= _IN_VAIN:
+                    raise host.failure()
+            self._in_vain += 1
+            self._host = await Host.of(self.python, self.target)
+            await self._host.start()
+            return self._host
+
+    async def aclose(self) -> None:
+        """Ends the process."""
+        if self._host is not None:
+            await self._host.close()
+
+
+class Host:
+    """One process with the bot: the questions it was asked, and what it printed last."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise RuntimeError("a process without pipes")
+        self.hello: Mapping[str, Any] = {}
+        self._process, self._in, self._out = process, process.stdin, process.stdout
+        self._waiting: dict[int, _Waiting] = {}
+        self._numbers = itertools.count(1)
+        self._said: deque[str] = deque(maxlen=_TAIL)
+        self._hearing = asyncio.create_task(self._hear(process.stderr))
+        self._reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def of(cls, python: str, target: str) -> "Host":
+        """A new process. Raises BotFailure when the system cannot start it."""
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                python, "-u", str(Path(_host.__file__)), target,
+                stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST,
+            )  # fmt: skip
+        except OSError as error:
+            msg = _("it cannot be started ({error})", error=error.strerror or str(error))
+            raise BotFailure("error", msg) from None
+        return cls(process)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nobody answers any more."""
+        return self._reading is None or self._reading.done()
+
+    async def start(self) -> None:
+        """Waits until the bot is imported. Raises BotFailure."""
+        try:
+            async with asyncio.timeout(_IMPORTING):
+                told = await self._line()
+        except TimeoutError:
+            self._process.kill()
+            raise BotFailure("timeout", _("it is not imported after {n:g} s", n=_IMPORTING)) from None
+        if told is None or not told.get("ready"):
+            await self._over()
+            failed = told and told.get("failed")
+            raise BotFailure("error", _clean(failed)) if isinstance(failed, str) else self.failure()
+        self.hello = told
+        self._reading = asyncio.create_task(self._read())
+
+    async def asked(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], _Waiting]:
+        """What it answers to a question. Raises BotFailure when it ends before."""
+        number, waiting = next(self._numbers), _Waiting()
+        self._waiting[number] = waiting
+        try:
+            self._in.write(json.dumps({"id": number, **question}).encode() + b"\n")
+            await self._in.drain()
+            return await waiting.answer, waiting
+        except ConnectionError:  # it ended just now
+            await self._over()
+            raise self.failure() from None
+        finally:
+            del self._waiting[number]
+
+    async def close(self) -> None:
+        """Ends the input, which ends the process; after some seconds it is killed."""
+        self._in.close()
+        try:
+            async with asyncio.timeout(_ENDING):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+        await self._over()
+
+    async def _over(self) -> None:
+        await self._process.wait()
+        # A child of the bot may keep the pipe open.
+        await asyncio.wait([self._hearing], timeout=_ENDING / 5)
+        self._hearing.cancel()
+
+    async def _line(self) -> dict[str, Any] | None:
+        """The next line that says something; None at the end, and for a line beyond the limit."""
+        while True:
+            try:
+                raw = await self._out.readline()
+            except ValueError:  # too long: what follows cannot be told apart any more
+                self._said.append(str(_("an answer of more than {n} MB", n=_LONGEST >> 20)))
+                self._process.kill()
+                return None
+            if not raw:
+                return None
+            try:
+                told = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(told, dict):
+                return told
+
+    async def _read(self) -> None:
+        """Gives each answer to who waits for it; when the process has ended, nobody waits any longer."""
+        while (told := await self._line()) is not None:
+            number = told.get("id")
+            waiting = self._waiting.get(number) if isinstance(number, int) else None
+            if waiting is None or waiting.answer.done():
+                continue  # nobody waits any more
+            if told.get("first"):
+                waiting.first = time.perf_counter() - waiting.began
+            else:
+                waiting.answer.set_result(told)
+        await self._over()
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(self.failure())
+
+    async def _hear(self, printed: asyncio.StreamReader) -> None:
+        """Keeps the last lines of what the bot prints."""
+        while True:
+            try:
+                raw = await printed.readline()
+            except ValueError:
+                continue
+            if not raw:
+                return
+            if text := _clean(raw.decode("utf-8", "replace")):
+                self._said.append(text)
+
+    def failure(self) -> BotFailure:
+        """The failure of a process that is no more, with the last it said."""
+        code = self._process.returncode
+        if not self._said:
+            return BotFailure("error", _("the bot's process ended (exit code {code})", code=code))
+        said = " / ".join(self._said)[-_LONGEST_TEXT:]
+        msg = _("the bot's process ended (exit code {code}): {said}", code=code, said=said)
+        return BotFailure("error", msg)
+
+
+def _clean(text: str) -> str:
+    """A text on one line, without control codes, cut."""
+    plain = "".join(each if each.isprintable() else " " for each in _ESCAPES.sub("", text))
+    return " ".join(plain.split())[:_LONGEST_TEXT]
+
+
+def _value(told: Any) -> Any:
+    """What `_host.plain` made JSON of."""
+    if isinstance(told, list):
+        return [*map(_value, told)]
+    if not isinstance(told, dict):
+        return told
+    if "map" in told:
+        return {str(key): _value(each) for key, each in told["map"]}
+    if "tuple" in told:
+        return tuple(map(_value, told["tuple"]))
+    if "object" in told:
+        return SimpleNamespace(**{str(key): _value(each) for key, each in told["object"].items()})
+    return told.get("other")
