@@ -16,7 +16,7 @@ PANELS = {
         "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
         "redact", "redact_patterns",
     ),
-    "The customer": ("voice_opening", "script", "replay", "likeness"),
+    "The customer": ("voice_opening", "script", "replay", "replay_diverged", "likeness"),
     "Grading": (
         "judges", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules",
         "tokenizer", "check", "target", "max_major", "confidence", "sequential", "max_failed",

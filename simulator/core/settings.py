@@ -617,6 +617,11 @@ class Settings(RowSettings):
         description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
     )
     replay: str | None = Field(None, description="Repeat the customers' lines of an earlier run to this bot.")
+    replay_diverged: Literal["go-on", "end", "keep"] = Field(
+        "go-on",
+        description="When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
+        " conversation ends (end), or the lines are said all the same (keep).",
+    )
     seed: int = Field(42, description="Seed of every random choice.")
     target: Annotated[float | str | None, BeforeValidator(read_target)] = Field(
         None,

@@ -201,6 +201,7 @@ class Turn(Value):
 
     `clean` is what the customer meant to type, where `user`, which the bot received, is mistyped.
     `reaction` is what they made of the answer before, None in the first turn and where nobody reacts.
+    `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
     """
 
     index: Annotated[int, Field(ge=1)]
@@ -209,6 +210,7 @@ class Turn(Value):
     broken_rules: tuple[str, ...] = ()
     clean: str = ""
     reaction: Reaction | None = None
+    diverged: bool = False
 
     @property
     def meant(self) -> str:
@@ -239,20 +241,24 @@ COMPLETE = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.T
 
 
 class Utterance(Value):
-    """What the simulated customer does next: says `text` and stays, or leaves; `clean` as in Turn."""
+    """What the simulated customer does next: says `text` and stays, or leaves; the rest as in Turn.
+
+    Whose lines are `over` neither stays nor leaves: nobody knows what they would have done.
+    """
 
     text: str = ""
-    next: Next = "stay"
+    next: Next | Literal["over"] = "stay"
     reason: str = ""
     broken_rules: tuple[str, ...] = ()
     clean: str = ""
     reaction: Reaction | None = None
+    diverged: bool = False
 
 
 def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
     """The exchange of a customer's line and its answer."""
-    kept = {"broken_rules": line.broken_rules, "clean": line.clean, "reaction": line.reaction}
-    return Turn(index=index, user=line.text, answer=answer, **kept)
+    kept = line.model_dump(include={"broken_rules", "clean", "diverged"})
+    return Turn(index=index, user=line.text, answer=answer, reaction=line.reaction, **kept)
 
 
 class Conversation(Value):

@@ -224,7 +224,10 @@ class _Parts:
         """Which turns were compared."""
         changes = self.changes
         if origin := changes.after.replay_of:
-            yield _("This run is a replay of {run} (the customers say the same).", run=origin)
+            if changes.same_lines == changes.lines:
+                yield _("This run is a replay of {run} (the customers say the same).", run=origin)
+            else:
+                yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
             yield ngettext(
                 "The same customer lines on {same} of {n} turn.",

@@ -32,8 +32,8 @@ from simulator.core.types import (
     Persona,
     Role,
     Run,
+    Turn,
     User,
-    Utterance,
     traits_of,
 )
 from simulator.grading.judge import Panel
@@ -72,7 +72,7 @@ class RunContext:
         self.grading = Grading(settings, self.model_factory)
         self.applied_prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
-        self.replayed_lines = _replayed_lines(settings, self.redactor)
+        self.replayed_turns = _replayed_turns(settings, self.redactor)
         self.scripts: Mapping[str, tuple[str, ...]] = (
             feature("script").read_scripts(Path(settings.script)) if settings.script else {}
         )
@@ -116,8 +116,8 @@ class RunContext:
 
     def opening(self, conversation: Conversation) -> User:
         """The user of the first line: replayed, in the persona's voice, or the question unchanged."""
-        if lines := self.replayed_lines.get(conversation.id):
-            return self._masking(feature("script").MixedUser(opening=lines[0]))
+        if conversation.id in self.replayed_turns:
+            return self.user(conversation)
         if not self.settings.voice_opening:
             return ask_plainly  # the question is masked already, with its case
         model = self.model("user", temperature=self.settings.user_temperature)
@@ -126,26 +126,31 @@ class RunContext:
         return self._masking(opening(persona, model, self.openings, self._seed(conversation)))
 
     def user(self, conversation: Conversation) -> User:
-        """The user that plays the customer after the first line."""
+        """The user that plays the customer after the first line; of a replay, the first one as well."""
+        if earlier := self.replayed_turns.get(conversation.id):
+            diverged = self.settings.replay_diverged
+            then = self.persona_user(conversation) if diverged == "go-on" else None
+            return self._masking(feature("script").ReplayUser(earlier, then, ends=diverged == "end"))
         lines, goes_on = self._given_lines(conversation)
         user = self.persona_user(conversation) if goes_on else None
         return self._masking(user if user and not lines else feature("script").MixedUser(lines, user))
 
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave."""
+        if earlier := self.replayed_turns.get(conversation.id):
+            goes_on = self.settings.replay_diverged == "go-on"
+            return max(len(earlier), self.settings.turns if goes_on else 0), True
         lines, goes_on = self._given_lines(conversation)
         return max(self.settings.turns if goes_on else 1, 1 + len(lines)), goes_on
 
-    def _given_lines(self, conversation: Conversation) -> tuple[Sequence[str | Utterance], bool]:
+    def _given_lines(self, conversation: Conversation) -> tuple[Sequence[str], bool]:
         """The given lines after the first, and whether the customer goes on by itself after the last of them.
 
-        A replay, a case's own script and a log of answers end with their last line. A row of a data set is
+        A case's own script and a log of answers end with their last line. A row of a data set is
         asked once, whatever script it has.
         """
         if conversation.persona == SCRIPTED:
             return (), False
-        if replay := self.replayed_lines.get(conversation.id):
-            return replay[1:], False
         script = feature("script").script_of(self.scripts, conversation) if self.scripts else None
         is_log = self.settings.adapter == "recorded"  # only lines of the log have an answer
         if script and not is_log:
@@ -317,18 +322,18 @@ def embeds(judge: Rubric | Callable[..., Any]) -> bool:
     return not isinstance(judge, Rubric) and "embed" in inspect.signature(judge).parameters
 
 
-def _replayed_lines(settings: Settings, redactor: Any) -> dict[str, tuple[Utterance, ...]]:
-    """The customers' lines of the run in `--replay`, by conversation; their ids are masked like the cases."""
+def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, ...]]:
+    """The turns of the run in `--replay`, by conversation; their ids are masked like the cases."""
     if not settings.replay:
         return {}
     path = find_run(settings.replay, Path(settings.runs))
-    lines: dict[str, tuple[Utterance, ...]] = feature("script").lines_of_run(path)
+    turns: dict[str, tuple[Turn, ...]] = feature("script").turns_of_run(path)
     if redactor is None:
-        return lines
+        return turns
     conversations = read_run(path).conversations
     masked = feature("redact").masked_conversations(conversations, redactor)
     new_ids = {old.id: new.id for old, new in zip(conversations, masked, strict=True)}
-    return {new_ids[key]: texts for key, texts in lines.items()}
+    return {new_ids[key]: each for key, each in turns.items()}
 
 
 def versions() -> dict[str, str]:

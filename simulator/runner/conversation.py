@@ -52,7 +52,12 @@ LONGEST_MESSAGE = 300
 FAILURES_IN_A_ROW = 2
 # Not failures of the bot, though they may pass through it: after these nothing else can succeed.
 _FATAL = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
-_ENDINGS = {"satisfied": Ended.SATISFIED, "gave_up": Ended.GAVE_UP, "handed_over": Ended.HANDED_OVER}
+_ENDINGS = {
+    "satisfied": Ended.SATISFIED,
+    "gave_up": Ended.GAVE_UP,
+    "handed_over": Ended.HANDED_OVER,
+    "over": Ended.TURN_LIMIT,
+}
 
 
 async def ask_plainly(case: Case, turns: tuple[Turn, ...]) -> Utterance:

@@ -12,25 +12,32 @@ from typing import Any
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable
 from simulator.core.templates import read_toml
-from simulator.core.types import Case, Conversation, Turn, User, Utterance
+from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
 from simulator.data.files import plain_suffix, read_text
 from simulator.storage.run_file import read_run
+from simulator.text.acts import ends_with_question, is_refusal, passes_on
+from simulator.text.evidence import best_agreement
 
 Scripts = Mapping[str, tuple[str, ...]]
 # Where a script was read, its name, and what are to be its lines.
 Script = tuple[Message | str, str, Any]
-# A line as it is, or with what was meant by it.
-Line = str | Utterance
 EVERY_CASE = "*"
+# From this agreement (0..1) on, two answers are about the same matter.
+SAME_MATTER = 0.2
+# Begins the reason for which a replay ended where a line no longer fitted.
+DIVERGED: dict[Language, str] = {
+    "ja": "前の発言が返事に合わなくなった",
+    "en": "the earlier line no longer fitted the answer",
+}
 ACCEPTED = ".txt, .jsonl or .toml"
 
 
 class MixedUser:
     """Says its lines in order; then another customer goes on, or the conversation ends."""
 
-    def __init__(self, lines: Sequence[Line] = (), then: User | None = None, *, opening: Line = "") -> None:
-        """`lines` follow the first; that is `opening`, or the case's question when it is asked for."""
-        self.lines, self.then, self.opening = tuple(lines), then, opening
+    def __init__(self, lines: Sequence[str] = (), then: User | None = None) -> None:
+        """`lines` follow the first, which is the case's question when it is asked for."""
+        self.lines, self.then = tuple(lines), then
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line of the script; after the last one that of `then`, or leaving."""
@@ -38,21 +45,70 @@ class MixedUser:
             if self.then is not None:
                 return await self.then(case, turns)
             return Utterance(next="satisfied", reason="end of script")
-        line = self.lines[len(turns) - 1] if turns else self.opening or case.question
-        return line if isinstance(line, Utterance) else Utterance(text=line)
+        return Utterance(text=self.lines[len(turns) - 1] if turns else case.question)
 
 
-def lines_of_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
-    """The customer's lines in each conversation of a run, by conversation id (`persona/case#repeat`).
+class ReplayUser:
+    """Says the lines of an earlier run as long as they still fit what the bot says now.
 
-    Lines are as the bot read them; mistyped ones also have the clean text. Conversations without a turn are
-    left out.
+    The first line that does not is marked. `then` says it, and goes on from there; without it the lines are
+    kept all the same, or with `ends` they are over.
     """
-    return {
-        conversation.id: tuple(Utterance(text=turn.user, clean=turn.clean) for turn in conversation.turns)
-        for conversation in read_run(path).conversations
-        if conversation.turns
-    }
+
+    def __init__(self, earlier: Sequence[Turn], then: User | None = None, *, ends: bool = False) -> None:
+        """`earlier` are all turns of the conversation that is replayed."""
+        self.earlier, self.then, self.ends = earlier, then, ends
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line, as it was said or as somebody says it now."""
+        at = diverged_at(self.earlier, turns, case.language)
+        if at is not None and self.ends:
+            return Utterance(next="over", reason=DIVERGED[case.language])
+        if at is not None and self.then is not None:
+            line = await self.then(case, turns)
+            if line.next != "stay" and at == len(turns):
+                parts = filter(None, (DIVERGED[case.language], line.reason))
+                return line.model_copy(update={"reason": " / ".join(parts)})
+        elif len(turns) == len(self.earlier):
+            return Utterance(next="over", reason="end of script")
+        else:
+            said = self.earlier[len(turns)]
+            line = Utterance(text=said.user, clean=said.clean)
+        return line.model_copy(update={"diverged": at == len(turns)})
+
+
+def diverged_at(earlier: Sequence[Turn], turns: Sequence[Turn], language: Language) -> int | None:
+    """The first of these turns after whose answer the earlier line no longer fits; None while all do."""
+    pairs = zip(earlier[:-1], turns, strict=False)  # what follows the last line is nobody's
+    return next((new.index for old, new in pairs if not still_fits(old.answer, new.answer, language)), None)
+
+
+def still_fits(before: Answer, now: Answer, language: Language) -> bool:
+    """Whether a line that replied to one answer also replies to another.
+
+    Both must be of a kind: no answer, a refusal, a person promised, a question to the customer, or a
+    statement; and questions and statements of the same matter.
+    """
+    kinds = {_kind(each, language) for each in (before, now)}
+    if len(kinds) > 1 or kinds <= {"nothing", "refusal", "handover"}:
+        return len(kinds) == 1
+    return best_agreement(now.text, [before.text], language).score >= SAME_MATTER
+
+
+def _kind(answer: Answer, language: Language) -> str:
+    if answer.error is not None or not answer.text.strip():
+        return "nothing"
+    if passes_on(answer.text, language):
+        return "handover"
+    if is_refusal(answer.text, language):
+        return "refusal"
+    return "question" if ends_with_question(answer.text, language) else "statement"
+
+
+def turns_of_run(path: Path) -> dict[str, tuple[Turn, ...]]:
+    """The turns of each conversation of a run that has any, by conversation id (`persona/case#repeat`)."""
+    conversations = read_run(path).conversations
+    return {conversation.id: conversation.turns for conversation in conversations if conversation.turns}
 
 
 def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:

@@ -27,7 +27,8 @@ def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) ->
     Path("bot.py").write_text(BOT, encoding="utf-8")
     before = rehearsed("--persona", "angry", "--limit", "2", "--repeats", "2", "--judges", "turn")
     capsys.readouterr()
-    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer", "--judges", "turn", "--json")
+    keep = ("--replay-diverged", "keep", "--judges", "turn", "--json")
+    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer", *keep)
     told = json.loads(capsys.readouterr().out)
 
     assert spoken(after) == spoken(before)
@@ -40,6 +41,41 @@ def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) ->
     assert "settings" not in {caution["kind"] for caution in found["cautions"]}
 
 
+def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing diverges, and nothing is said of it."""
+    before = rehearsed("--persona", "angry,calm", "--limit", "4", "--judges", "turn")
+    after = rehearsed("--replay", before.run.id, "--judges", "turn", "--json")
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    assert spoken(after) == spoken(before)
+    assert not any(turn.diverged for c in after.conversations for turn in c.turns)
+    assert "replay" not in told
+
+
+def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the line after the first other answer, or it ends there; both parts in --json."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    before = rehearsed("--persona", "angry", "--limit", "3", "--judges", "turn", "--adapter", "bot.py:answer")
+    capsys.readouterr()
+    Path("other.py").write_text(
+        BOT.replace("分かりません。", "ご契約の内容に変わりはございません。"), encoding="utf-8"
+    )
+    again = ("--replay", before.run.id, "--judges", "turn", "--json", "--adapter", "other.py:answer")
+    after = rehearsed(*again)
+    told = json.loads(capsys.readouterr().out)["replay"]
+    ended = rehearsed(*again, "--replay-diverged", "end")
+    first = [t.index for c in after.conversations for t in c.turns if t.diverged]
+
+    assert first == [2, 2, 2]
+    assert (told["diverged"], told["followed"]) == (3, 3)
+    assert told["score_followed"] is not None
+    assert {len(c.turns) for c in ended.conversations} == {1}
+    assert main(["diff", before.run.id, after.run.id, "--verbose"]) == 0
+    assert "合うあいだ" in capsys.readouterr().out
+
+
 def test_a_replay_of_an_interrupted_run_without_its_case_file() -> None:
     """What was answered is said again, what was begun and not answered is not; the file may be gone."""
     whole = a_result({("a", "calm", 1): [0.8, 0.8], ("b", "calm", 1): [0.8]}, "1-cut", cases="gone.csv")
@@ -47,6 +83,6 @@ def test_a_replay_of_an_interrupted_run_without_its_case_file() -> None:
     begun = whole.conversations[0].model_copy(update={"id": "calm/c#1", "turns": (), "ended": None})
     run = whole.run.model_copy(update={"status": "interrupted"})
     stored(whole.model_copy(update={"run": run, "conversations": (whole.conversations[0], cut, begun)}))
-    after = rehearsed("--replay", "1-cut", "--judges", "turn")
+    after = rehearsed("--replay", "1-cut", "--judges", "turn", "--replay-diverged", "keep")
 
     assert spoken(after) == spoken(whole)

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import CaseFileError, RunFileError
-from simulator.core.types import Answer, Case, Ended, Turn, Utterance
+from simulator.core.types import Answer, Case, Ended, Language, Turn, Utterance
 from simulator.users.scripted import (
     EVERY_CASE,
     MixedUser,
-    lines_of_run,
+    ReplayUser,
     read_scripts,
     script_of,
+    still_fits,
+    turns_of_run,
     unused_scripts,
 )
 from tests.run_helpers import a_case, a_run, a_talk, a_turn
@@ -36,29 +38,86 @@ async def test_lines_are_said_in_order_then_it_is_over() -> None:
     assert (await MixedUser()(a_case(), ONE)).next == "satisfied"
 
 
-async def test_a_replay_begins_as_the_run_did() -> None:
-    """The first line is the one that was said, which need not be the question of the case."""
-    user = MixedUser(["高い"], improvises, opening="やあ、月いくら？")
-
-    assert (await user(a_case(), ())).text == "やあ、月いくら？"
-    assert (await user(a_case(), ONE)).text == "高い"
-    assert (await user(a_case(), ONE * 2)).text == "fees-1: 2"
+def exchange(index: int, user: str, answer: str = "はい、月額990円です。") -> Turn:
+    """A turn that said this."""
+    return Turn(index=index, user=user, clean="" if index < 2 else user.upper(), answer=Answer(text=answer))
 
 
-def test_the_lines_of_a_run(tmp_path: Path) -> None:
-    """All that was said and answered, by conversation; one that was never begun has none."""
+EARLIER = (
+    exchange(1, "やあ、月いくら？"),
+    exchange(2, "a高い"),
+    exchange(3, "bいつから？", "分かりかねます。"),
+)
+
+
+async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
+    """From the very first line, which need not be the case's question, to the last; then it is over."""
+    user = ReplayUser(EARLIER, improvises)
+
+    assert await user(a_case(), ()) == Utterance(text="やあ、月いくら？")
+    assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い", clean="A高い")
+    assert await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。"))) == Utterance(
+        next="over", reason="end of script"
+    )
+
+
+async def test_the_first_line_that_no_longer_fits_is_marked_and_somebody_goes_on() -> None:
+    """Or the replay ends there, or says its lines all the same, as it is set."""
+    new = (exchange(1, "やあ、月いくら？", "申し訳ございませんが、分かりかねます。"), exchange(2, "えっ"))
+
+    assert await ReplayUser(EARLIER, improvises)(a_case(), new[:1]) == Utterance(
+        text="fees-1: 1", diverged=True
+    )
+    assert await ReplayUser(EARLIER, improvises)(a_case(), new) == Utterance(text="fees-1: 2")
+    assert (await ReplayUser(EARLIER, ends=True)(a_case(), new[:1])).next == "over"
+    assert await ReplayUser(EARLIER)(a_case(), new[:1]) == Utterance(
+        text="a高い", clean="A高い", diverged=True
+    )
+    assert await ReplayUser(EARLIER)(a_case(), new) == Utterance(text="bいつから？", clean="Bいつから？")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "language", "fits"),
+    [
+        ("月額990円です。", "月額は990円になります。", "ja", True),
+        ("月額990円です。", "申し訳ございませんが、分かりかねます。", "ja", False),
+        ("分かりかねます。", "申し訳ございません。お答えできません。", "ja", True),
+        ("担当者におつなぎします。", "担当者に引き継ぎます。", "ja", True),
+        ("担当者におつなぎします。", "月額990円です。", "ja", False),
+        ("ご契約のプランはお分かりですか？", "ご契約のプランを教えていただけますか？", "ja", True),
+        ("ご契約のプランはお分かりですか？", "月額990円です。", "ja", False),
+        ("ご契約のプランはお分かりですか？", "いつ届いた端末でしょうか？", "ja", False),
+        ("The fee is 990 yen a month.", "It is 990 yen a month, the fee.", "en", True),
+        ("The fee is 990 yen a month.", "Bring your identity card to the shop.", "en", False),
+        ("", "The fee is 990 yen.", "en", False),
+        ("", "", "en", True),
+    ],
+)
+def test_a_line_fits_while_the_bot_says_something_of_the_kind(
+    before: str, now: str, language: Language, fits: bool
+) -> None:
+    """In other words, too; not when it refuses or asks, where it did not, or speaks of another matter."""
+    assert still_fits(Answer(text=before), Answer(text=now), language) is fits
+
+
+def test_the_turns_of_a_run(tmp_path: Path) -> None:
+    """All that was said and answered, by conversation; one never begun has none."""
     first, second = a_talk(), a_talk(a_case(id="fees-2"))
     file = a_run(tmp_path, [first, second])
-    said = Utterance(text="月いくら？"), Utterance(text="たかい", clean="高い")
+    said = Utterance(text="月いくら？"), Utterance(text="たかい", clean="高い", diverged=True)
     for index, line in enumerate(said, 1):
         file.save_utterance(first.id, index, line)
         file.save_answer(first.id, index, Answer(text="はい。"))
     file.save_ending(first.id, Ended.GAVE_UP, "", "")
     file.close()
+    turns = turns_of_run(file.path)
 
-    assert lines_of_run(file.path) == {first.id: said}
+    assert list(turns) == [first.id]
+    assert [(t.user, t.clean, t.diverged) for t in turns[first.id]] == [
+        (s.text, s.clean, s.diverged) for s in said
+    ]
     with pytest.raises(RunFileError, match="this run file does not exist"):
-        lines_of_run(tmp_path / "run.sqlite")
+        turns_of_run(tmp_path / "run.sqlite")
 
 
 SCRIPTS = {"fees-1": ("それって、ずっと同じ値段ですか。", "ありがとう。"), "fees-2": ("How long?",)}
