@@ -166,6 +166,21 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
+# What data files are called.
+DATA_FILES = frozenset({
+    ".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".jsonl", ".ndjson", ".json", ".transcript",
+    ".yaml", ".yml",
+})  # fmt: skip
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file itself; the data files of a folder; several that stand there with commas between them."""
+    if path.is_dir():
+        return sorted(each for each in path.rglob("*") if plain_suffix(each) in DATA_FILES and each.is_file())
+    several = [Path(name.strip()) for name in str(path).split(",")]
+    return several if len(several) > 1 and all(each.is_file() for each in several) else [path]
+
+
 def language_of(text: str) -> Language:
     """Japanese for a text with any kana or kanji, else English."""
     return "ja" if _SCRIPT.search(text) else "en"

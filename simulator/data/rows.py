@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
-from simulator.data.files import Lines, open_lines, plain_suffix, printable, read_text
+from simulator.data.files import Lines, files_of, open_lines, plain_suffix, printable, read_text
 from simulator.data.values import (
     COLUMNS,
     Fits,
@@ -41,7 +41,7 @@ WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
 # Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
 _OF_LOGS = frozenset({
-    "sessionId", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
+    "sessionId", "session_id", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
     "conversation_id", "run_type", "inputs", "post", "events", "role", "author_role", "sender_role",
     "speaker", "sender", "direction", "payload", "webhookEventId",
     "話者", "発話者", "発言者", "送信者", "役割",
@@ -124,6 +124,8 @@ def rows_by_field(
 
 
 def _rows(path: Path, fits: Fits) -> Rows:
+    if (files := files_of(path)) != [path]:
+        return _together(path, len(files))
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     rows: Rows
@@ -141,6 +143,13 @@ def _rows(path: Path, fits: Fits) -> Rows:
         raise _unknown_kind(path, suffix)
     is_yaml = suffix in (".yaml", ".yml")
     return _or_log(path, rows, fits) if fits(["turns"]) and not is_yaml else rows
+
+
+def _together(path: Path, n: int) -> Rows:
+    log: Rows | None = feature("logs").rows_of_file(path) if n else None
+    if log is None:
+        raise CaseFileError(_("{path}: no log of conversations of a known format; name one file.", path=path))
+    return log
 
 
 def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:

@@ -19,7 +19,7 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.data.cases import QUESTIONS, case_of, read_cases
-from simulator.data.files import printable, quote, read_bytes
+from simulator.data.files import files_of, printable, quote, read_bytes
 from simulator.data.rows import feature, read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
 from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
@@ -115,7 +115,12 @@ def read_labels(path: str | Path) -> LabelFile:
     names = {str(row.values["dataset"]) for row in rows if not is_empty(row.values.get("dataset"))}
     file, _unused = split_sheet(path)
     dataset = names.pop() if len(names) == 1 else _ENDINGS.sub("", file.name)
-    return LabelFile(path, printable(dataset), answers, hashlib.sha256(read_bytes(file)).hexdigest())
+    return LabelFile(
+        path,
+        printable(dataset),
+        answers,
+        hashlib.sha256(b"".join(map(read_bytes, files_of(file)))).hexdigest(),
+    )
 
 
 def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingContext:

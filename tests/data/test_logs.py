@@ -1,6 +1,8 @@
 """Conversations in the files that other programs write, read as they are."""
 
 import copy
+import csv
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
-from simulator.data.logs import format_of, row_of
+from simulator.data.logs import format_of, row_of, unwrapped
 from simulator.data.logs.talks import Skipped, asked_in, decoded, role_of, seconds
 from simulator.runner.labelled_answers import read_labels
 
@@ -69,6 +71,68 @@ def test_a_log_is_read_as_it_is(name: str) -> None:
     assert case.references_at(2) == ((besides["right"],) if "right" in besides else ())
 
 
+WRAPPED = {
+    "page.json": lambda each: json.dumps({"object": "list", "data": each, "next_cursor": "n"}),
+    "deep.json": lambda each: json.dumps({"result": {"items": each}}),
+    "lines.jsonl": lambda each: "\n".join(map(json.dumps, each)),
+    "logger.jsonl": lambda each: "\n".join(json.dumps({"at": "t", "body": json.dumps(one)}) for one in each),
+    "list.json.gz": json.dumps,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+@pytest.mark.parametrize("name", [name for name in BESIDES if name != "thread.json"])
+def test_a_log_is_read_in_whatever_it_is_wrapped(kind: str, name: str, tmp_path: Path) -> None:
+    """Pages, lines of a logger, UTF-16 and gzip say the same as the file as it was exported."""
+    text = WRAPPED[kind](records(LOGS / name))
+    data = gzip.compress(text.encode()) if kind.endswith(".gz") else text.encode("utf-16")
+    (tmp_path / kind).write_bytes(data)
+
+    assert said_in(tmp_path / kind) == said_in(LOGS / name)
+
+
+def said_in(path: Path) -> list[list[str]]:
+    """By conversation what was asked and answered, in a file or in several."""
+    return [
+        [case.question, *case.script, *(answer.text for answer in case.recorded)] for case in read_cases(path)
+    ]
+
+
+# By format the texts of a conversation, and what was thought of it, in a file of its own.
+COMPANIONS: dict[str, tuple[str, str, str]] = {
+    "langfuse": (
+        "langfuse.jsonl", '{"sessionId":"s-1","name":"csat","value":5,"source":"API"}', "csat=5",
+    ),
+    "phoenix": (
+        "phoenix.json", '{"annotator_kind":"HUMAN","name":"liked","span_id":"b1","result":{"label":"yes"}}',
+        "liked=yes",
+    ),
+    "langsmith": ("langsmith.jsonl", '{"run_id":"r1","key":"liked","score":null,"value":"yes"}', "liked=yes"),
+    "dify": ("dify.json", '{"message_id":"2","conversation_id":"s-1","rating":"dislike"}', "feedback=dislike"),
+    "freshdesk": ("freshdesk.json", '{"ticket_id":"s-1","ratings":{"q":103}}', "q=103"),
+    "zendesk": (
+        "zendesk.ndjson", '{"satisfaction_ratings":[{"ticket_id":"s-1","score":"bad"}]}',
+        "satisfaction_rating=bad",
+    ),
+    "table": ("table.csv", '{"id":"s-1","csat":2}', "csat=2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPANIONS)
+def test_files_that_belong_together_are_joined(name: str, tmp_path: Path) -> None:
+    """Ratings in a file of their own join by id, in a folder or named with a comma; alone they are refused."""
+    log, rating, tag = COMPANIONS[name]
+    together = tmp_path / "both"
+    together.mkdir()
+    (together / log).write_bytes((LOGS / log).read_bytes())
+    (together / "about.jsonl").write_text(rating, encoding="utf-8")
+
+    assert tag in read_cases(together)[0].tags
+    assert tag in read_cases(f"{together / log},{together / 'about.jsonl'}")[0].tags
+    assert said_in(together) == said_in(LOGS / log)
+    assert said(together / "about.jsonl")
+
+
 def test_every_format_has_a_sample() -> None:
     """A new reader comes with a file that it reads."""
     formats = {format_of(record) for name in BESIDES for record in records(LOGS / name)[:1]}
@@ -82,8 +146,7 @@ def records(path: Path) -> list[Any]:
     """The JSON values of a file; none of a table."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".csv":
-        names, *rows = (line.split(",") for line in text.splitlines())
-        return [dict(zip(names, row, strict=False)) for row in rows]
+        return [*csv.DictReader(text.splitlines())]
     try:
         value = json.loads(text)
     except ValueError:
@@ -115,8 +178,10 @@ def test_no_value_breaks_a_reader(data: st.DataObject) -> None:
                 inside[key] = data.draw(junk)
                 break
     format_ = format_of(sample[0])
-    talks = format_.read((each for each in sample if isinstance(each, dict)), Skipped()) if format_ else ()
-    for talk in talks:
+    bare = (
+        deep for each in sample if isinstance(each, dict) and format_ for deep in unwrapped(each, format_)
+    )
+    for talk in format_.read(bare, Skipped()) if format_ else ():
         assert all(isinstance(turn.question, str) for turn in talk.turns)
         assert talk.turns == [] or row_of(talk)["id"] == talk.id
 

@@ -2,14 +2,15 @@
 
 A format is a module of this folder with `NAME`, `matches(record)`, which looks at the first record, and
 `read(records, skipped)`, which yields conversations. A new one is one file. Records are JSON objects: the
-items of a list, the lines of JSONL, the rows of a table with texts, or the one object that a file is.
+items of a list, the lines of JSONL, the rows of a table with texts, or the one object that a file is, without
+the pages and the lines of loggers around them. Files of one format that are given together are read as one.
 """
 
 import csv
 import itertools
 import pkgutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,9 +21,9 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, say, sentences
-from simulator.data.files import open_lines, plain_suffix, read_text
+from simulator.data.files import files_of, open_lines, plain_suffix, read_text
 from simulator.data.logs import table
-from simulator.data.logs.talks import Skipped, Talk, Turn
+from simulator.data.logs.talks import Skipped, Talk, Turn, decoded, inner, objects
 from simulator.data.rows import DELIMITERS, WORKBOOKS, split_sheet
 from simulator.data.structured import json_rows, jsonl_rows
 from simulator.data.values import Row, RowFault
@@ -30,6 +31,8 @@ from simulator.data.workbooks import workbook_rows
 
 # Not formats; and what is tried last, because others are special cases of it.
 _SHARED, _LAST = ("talks", "spans"), ("messages", "table")
+# So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
+_HEAD, _DEEPEST = 20, 4
 
 
 @cache
@@ -40,27 +43,71 @@ def formats() -> tuple[ModuleType, ...]:
     return tuple(import_module(f"{__name__}.{name}") for name in names)
 
 
+# What wraps records: pages of an interface, lines of a logger; and what says that a page is not the last.
+_WRAPS = (
+    "data", "results", "items", "records", "value", "hits", "traces", "runs", "examples",
+    "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
+    "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
+)  # fmt: skip
+_MORE = (
+    "has_more", "hasMore", "next_page", "next_token", "nextToken", "next_cursor", "cursor", "next",
+    "nextRecordsUrl", "next_page_token", "nextPageToken", "continuationToken", "after_cursor",
+)  # fmt: skip
+
+
 def format_of(record: Any) -> ModuleType | None:
-    """The format of a file whose first record this is; None where it is of none."""
-    if not isinstance(record, Mapping):
+    """The format of a record, or of what it wraps; None where it is of none."""
+    if not isinstance(record, dict):
         return None
-    return next((each for each in formats() if each.matches(record)), None)
+    bare = (each for each in formats() if each.matches(record))
+    wrapped = (each for each in formats() if any(map(each.matches, unwrapped(record, each))))
+    return next(bare, None) or next(wrapped, None)
 
 
-def opened(path: Path, columns: Mapping[str, str] | None = None) -> tuple[ModuleType, Iterator[Any]] | None:
-    """The format of a file and its records; None for a file of no known format.
+def unwrapped(record: dict[str, Any], format_: ModuleType, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """The records of a format in a page or in a line of a logger; the record itself where it wraps none."""
+    if depth < _DEEPEST and not format_.matches(record):
+        for key in _WRAPS:
+            value = decoded(record.get(key))
+            kept = {name: each for name, each in record.items() if name != key}
+            if isinstance(
+                value, list
+            ):  # what is around it is about the page, but for the name of a conversation
+                kept = {name: each for name, each in kept.items() if str(name).lower().endswith("id")}
+                kept = {"conversation_id": kept.pop("id")} | kept if "id" in kept else kept
+            items = objects(value if isinstance(value, list) else [value])
+            inside = [deep for each in items for deep in unwrapped(kept | each, format_, depth + 1)]
+            if any(map(format_.matches, inside)):
+                yield from inside
+                return
+    yield record
+
+
+def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[ModuleType, Iterator[Any]]]:
+    """The formats of a file, or of the files of a folder, each with its records; none of an unknown format.
 
     `columns` are those of `--columns` for a table with one message a row.
     """
-    records = _records(path)
     if columns:
-        return table, (table.renamed(record, columns) for record in records)
-    try:
-        first = next(records, None)
-    except CaseFileError:
-        return None
-    format_ = format_of(first)
-    return None if format_ is None else (format_, itertools.chain([first], records))
+        return [(table, (table.renamed(record, columns) for record in _records(path)))]
+    found: dict[ModuleType, Iterator[Any]] = {}
+    about: list[Iterator[Any]] = []
+    files = files_of(path)
+    for file in files:
+        records = _records(file)
+        head: list[Any] = []
+        try:
+            head.extend(itertools.islice(records, _HEAD))
+        except CaseFileError:
+            if len(files) > 1:
+                raise
+        if format_ := next(filter(None, map(format_of, head)), None):
+            found[format_] = itertools.chain(found.get(format_, ()), head, records)
+        elif head and isinstance(head[0], dict) and table.joins(head[0]):
+            about.append(itertools.chain(head, records))
+    if table in found:
+        found[table] = itertools.chain(found[table], *about)
+    return list(found.items())
 
 
 def _records(path: Path) -> Iterator[Any]:
@@ -99,13 +146,14 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
 def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
     """A row for each conversation of a file, as in a file of dialogues; None for an unknown format."""
     found = opened(path, columns)
-    return None if found is None else _rows(path, *found)
+    return _rows(path, found) if found else None
 
 
-def _rows(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[Row]:
+def _rows(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) -> Iterator[Row]:
     """Says what was read, and what was not and why; raises CaseFileError where no customer says anything."""
     ids: Counter[str] = Counter()
-    for number, talk in enumerate(_talks(path, format_, records), 1):
+    talks = (talk for each in found for talk in _talks(path, *each))
+    for number, talk in enumerate(talks, 1):
         ids[talk.id] += 1
         row = row_of(talk)
         yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
@@ -114,10 +162,10 @@ def _rows(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[R
 def rated_rows(path: Path) -> list[Row] | None:
     """A row for each rated answer of a log, with its ratings as labels; None for an unknown format."""
     found = opened(path)
-    if found is None:
+    if not found:
         return None
     rows: list[Row] = []
-    for talk in _talks(path, *found):
+    for talk in (talk for each in found for talk in _talks(path, *each)):
         said = [{"role": role, "content": text} for role, text in talk.history]
         for at, turn in enumerate(talk.turns, 1):
             if turn.ratings and turn.answer:
@@ -142,21 +190,25 @@ def rated_rows(path: Path) -> list[Row] | None:
             ]
     if not rows:
         raise CaseFileError(
-            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0].NAME)
+            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].NAME)
         )
     return rows
 
 
 def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[Talk]:
     skipped, talks, turns, answers = Skipped(), 0, 0, 0
-    objects = (record for record in records if isinstance(record, dict))
-    for talk in format_.read(objects, skipped):
-        if not talk.turns:
-            skipped.note(_("conversations without a line of a customer"))
-            continue
-        talks, turns = talks + 1, turns + len(talk.turns)
-        answers += sum(bool(turn.answer) for turn in talk.turns)
-        yield talk
+    try:
+        for talk in format_.read(_bare(records, format_, skipped), skipped):
+            if not talk.turns:
+                skipped.note(_("conversations without a line of a customer"))
+                continue
+            talks, turns = talks + 1, turns + len(talk.turns)
+            answers += sum(bool(turn.answer) for turn in talk.turns)
+            yield talk
+    except RecursionError:
+        raise CaseFileError(
+            _("{path}: {why}.", path=path, why=_("objects within each other too deeply"))
+        ) from None
     reasons = tuple(_("{reason}: {n}", reason=reason, n=n) for reason, n in skipped.items())
     if not talks:
         why = reasons or (_("no customer says anything"),)
@@ -172,6 +224,15 @@ def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[
         path=path, name=format_.NAME, talks=talks, turns=turns, answers=answers,
     )  # fmt: skip
     _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
+
+
+def _bare(records: Iterable[Any], format_: ModuleType, skipped: Skipped) -> Iterator[dict[str, Any]]:
+    """The records without what wraps them; a page that is not the last is counted."""
+    for record in (each for each in records if isinstance(each, dict)):
+        about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
+        if any(each.get(key) for each in about for key in _MORE):
+            skipped.note(_("more pages, which are not in the file"))
+        yield from unwrapped(record, format_)
 
 
 @cache

@@ -1,5 +1,6 @@
-"""Amazon Lex V2: conversation logs, one record a line of the customer."""
+"""Amazon Lex: conversation logs, one record a line of the customer."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ from simulator.data.logs.talks import (
     Turn,
     decoded,
     get,
+    grouped,
+    in_time,
     objects,
     passages_in,
     seconds,
@@ -20,54 +23,41 @@ NAME = "Amazon Lex"
 
 
 def matches(record: Any) -> bool:
-    """A record of the log, alone or as CloudWatch exports it."""
-    return "inputTranscript" in _record(record)
+    """A record of the log."""
+    return "inputTranscript" in record
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The records by session, in time order."""
-    talks: dict[str, list[dict[str, Any]]] = {}
-    for each in map(_record, records):
-        if str(each.get("inputTranscript") or "").strip():
-            talks.setdefault(str(each.get("sessionId") or ""), []).append(each)
-        else:
-            skipped.note(_("records without a line of the customer"))
-    for id_, its in talks.items():
-        its.sort(key=lambda each: seconds(each.get("timestamp")) or 0.0)
+    for id_, its in grouped(records, lambda each: each.get("sessionId") or each.get("userId")):
+        said = [each for each in its if str(each.get("inputTranscript") or "").strip()]
+        if len(said) < len(its):
+            skipped.note(_("records without a line of the customer"), len(its) - len(said))
         turns = [
-            Turn(
-                str(each["inputTranscript"]),
-                "\n".join(filter(None, map(text_of, objects(each.get("messages"))))),
-                _found(each),
-            )
-            for each in its
+            Turn(str(each["inputTranscript"]), _answer(each), _found(each))
+            for each in in_time(said, lambda each: seconds(each.get("timestamp")))
         ]
-        tags = (
-            ["missedUtterance"]
-            if any(str(each.get("missedUtterance")).lower() == "true" for each in its)
-            else []
-        )
-        yield Talk(id_, turns, language=str(get(its[0], "bot.localeId") or ""), tags=tags)
+        missed = any(str(each.get("missedUtterance")).lower() == "true" for each in said)
+        language = next((get(each, "bot.localeId") for each in said), None)
+        yield Talk(id_, turns, language=language, tags=["missedUtterance"] if missed else [])
 
 
-def _record(record: Any) -> dict[str, Any]:
-    inner = decoded(record.get("message") or record.get("@message"))
-    return inner if isinstance(inner, dict) and "inputTranscript" in inner else record
+def _answer(record: dict[str, Any]) -> str:
+    texts = []
+    for each in objects(decoded(record.get("messages"))):
+        text = text_of(each)
+        texts.append(re.sub(r"<[^<>]*>", "", text) if each.get("contentType") == "SSML" else text)
+    return "\n".join(filter(None, texts)) or text_of(record.get("botResponse"))
 
 
 def _found(record: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    items = objects(get(record, "kendraResponse.resultItems") or get(record, "kendraResponse.ResultItems"))
-    texts = (
-        (
-            str(each.get("id") or each.get("Id") or at),
-            each.get("documentExcerpt") or each.get("DocumentExcerpt"),
-        )
-        for at, each in enumerate(items, 1)
-    )
-    return tuple(
-        (id_, text)
-        for id_, excerpt in texts
-        if (
-            text := text_of(excerpt.get("Text") or excerpt) if isinstance(excerpt, dict) else text_of(excerpt)
-        )
-    ) or passages_in(record.get("passages"))
+    """What a search in Kendra gave; its interface writes names with a capital."""
+    items = [
+        {key[:1].lower() + key[1:]: value for key, value in each.items()}
+        for path in ("kendraResponse.resultItems", "kendraResponse.ResultItems")
+        for each in objects(get(record, path))
+    ]
+    texts = ((each.get("id"), each.get("documentExcerpt")) for each in items)
+    found = [(id_, text_of(get(it, "Text") or it)) for id_, it in texts]
+    kept = tuple((str(id_ or at), text) for at, (id_, text) in enumerate(found, 1) if text)
+    return kept or passages_in(record.get("passages"))

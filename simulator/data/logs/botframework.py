@@ -1,4 +1,4 @@
-"""Bot Framework: transcripts, lists of activities."""
+"""Bot Framework: transcripts, lists of activities; those of Copilot Studio too."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +9,7 @@ from simulator.data.logs.talks import (
     Skipped,
     Talk,
     get,
+    grouped,
     in_time,
     objects,
     plain,
@@ -18,55 +19,51 @@ from simulator.data.logs.talks import (
 )
 
 NAME = "Bot Framework"
+# Copilot Studio writes roles as numbers.
+_NUMBERED = {0: "bot", 1: "user"}
 
 
 def matches(record: Any) -> bool:
     """An activity."""
-    record = next(iter(objects(record.get("activities"))), record)
-    return (
-        "type" in record
-        and isinstance(record.get("from"), dict)
-        and ("recipient" in record or "conversation" in record or "channelId" in record)
-    )
+    places = {"recipient", "conversation", "channelId", "conversation_id", "conversationtranscriptid"}
+    return "type" in record and isinstance(record.get("from"), dict) and not places.isdisjoint(record)
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The messages by conversation, in time order; a card speaks with its title and text."""
-    talks: dict[str, list[Line]] = {}
-    languages: dict[str, str] = {}
-    bots: set[str] = set()
-    for each in (one for record in records for one in objects(record.get("activities")) or [record]):
-        id_ = str(get(each, "conversation.id") or "")
-        if get(each, "from.role") == "bot":
-            bots.add(str(get(each, "from.id")))
-        if get(each, "recipient.role") == "bot":
-            bots.add(str(get(each, "recipient.id")))
-        if each.get("type") != "message":
-            continue
-        role = role_of(get(each, "from.role")) or (
-            "assistant"
-            if str(get(each, "from.id")) in bots or "bot" in str(get(each, "from.name")).lower()
-            else "user"
-        )
-        cards = " ".join(_card(card) for card in objects(each.get("attachments")))
-        text = plain(str(each.get("text") or "")) or cards.strip()
-        if not text:
-            skipped.note(_("messages without a text"))
-            continue
-        talks.setdefault(id_, []).append(Line(role, text, seconds(each.get("timestamp"))))
-        languages.setdefault(id_, str(each.get("locale") or ""))
-    for id_, lines in talks.items():
-        yield talk_of(id_, in_time(lines), language=languages[id_])
+    for id_, its in grouped(records, _conversation):
+        sides = [get(each, side) for each in its for side in ("from", "recipient")]
+        bots = {str(get(each, "id")) for each in sides if _role(each) == "assistant"}
+        lines, language = [], None
+        for each in its:
+            if each.get("type") != "message":
+                continue
+            sender = each.get("from")
+            is_bot = str(get(sender, "id")) in bots or "bot" in str(get(sender, "name")).lower()
+            cards = " ".join(_card(card) for card in objects(each.get("attachments")))
+            if text := plain(str(each.get("text") or "")) or cards.strip():
+                role = _role(sender) or ("assistant" if is_bot else "user")
+                lines.append(Line(role, text, seconds(each.get("timestamp"))))
+                language = language or each.get("locale")
+            else:
+                skipped.note(_("messages without a text"))
+        yield talk_of(id_, in_time(lines), language=language)
+
+
+def _conversation(activity: dict[str, Any]) -> Any:
+    id_ = get(activity, "conversation.id") or activity.get("conversationtranscriptid")
+    return id_ or activity.get("conversation_id")
+
+
+def _role(account: Any) -> str:
+    role = get(account, "role")
+    return role_of(_NUMBERED.get(role, "") if isinstance(role, int) else role)
 
 
 def _card(card: dict[str, Any]) -> str:
     content = card.get("content")
     if not isinstance(content, dict):
         return str(card.get("name") or "")
-    said = [
-        content.get("title"),
-        content.get("subtitle"),
-        content.get("text"),
-        *(each.get("text") for each in objects(content.get("body"))),
-    ]
+    said = [content.get(key) for key in ("title", "subtitle", "text")]
+    said += [each.get("text") for each in objects(content.get("body"))]
     return " ".join(str(each) for each in said if each)

@@ -8,6 +8,9 @@ from simulator.data.logs.talks import (
     Line,
     Skipped,
     Talk,
+    camelled,
+    decoded,
+    grouped,
     in_time,
     objects,
     role_of,
@@ -20,31 +23,28 @@ NAME = "Botpress"
 
 
 def matches(record: Any) -> bool:
-    """A page of messages, or one, with a direction and a payload."""
-    first = next(iter(objects(record.get("messages"))), record)
-    return "direction" in first and "payload" in first
+    """A message with a direction and a payload."""
+    return "direction" in record and "payload" in record
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The messages by conversation, in time order; what has no text is counted."""
-    talks: dict[str, list[Line]] = {}
-    for record in records:
-        meta = record.get("meta")
-        if isinstance(meta, dict) and meta.get("nextToken"):
-            skipped.note(_("more pages, which are not in the file"))
-        for each in reversed(objects(record.get("messages")) or [record]):
-            text = _text(each.get("payload"))
-            if text:
-                line = Line(role_of(each.get("direction")), text, seconds(each.get("createdAt")))
-                talks.setdefault(str(each.get("conversationId") or ""), []).append(line)
+    for id_, its in grouped(map(camelled, records), lambda each: each.get("conversationId")):
+        lines = []
+        for each in its:
+            if text := _text(decoded(each.get("payload"))):
+                time = each.get("createdAt") or each.get("sentOn")
+                lines.append(Line(role_of(each.get("direction")), text, seconds(time)))
             else:
                 skipped.note(_("messages without a text"))
-    for id_, lines in talks.items():
         yield talk_of(id_, in_time(lines))
 
 
 def _text(payload: Any) -> str:
     if not isinstance(payload, dict):
-        return ""
+        return text_of(payload)
     options = [text_of(each.get("label") or each.get("value")) for each in objects(payload.get("options"))]
-    return " / ".join(filter(None, (text_of(payload), *options)))
+    cards = [
+        text_of(each.get(key)) for each in objects(payload.get("items")) for key in ("title", "subtitle")
+    ]
+    return " / ".join(filter(None, (text_of(payload), *options, *cards)))

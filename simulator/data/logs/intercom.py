@@ -22,18 +22,14 @@ NAME = "Intercom"
 
 
 def matches(record: Any) -> bool:
-    """A conversation, or a page of them."""
-    first = next(iter(objects(record.get("conversations")) or objects(record.get("data"))), record)
-    return "conversation_parts" in first or (first.get("type") == "conversation" and "source" in first)
+    """A conversation."""
+    return "conversation_parts" in record or (record.get("type") == "conversation" and "source" in record)
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The source, which is the first line, then the parts that have a text; notes are internal."""
-    for record in records:
-        for each in objects(record.get("conversations")) or objects(record.get("data")) or [record]:
-            talk = _talk(each, skipped)
-            if talk.turns or talk.history:
-                yield talk
+    for each in records:
+        yield _talk(each, skipped)
 
 
 def _talk(conversation: dict[str, Any], skipped: Skipped) -> Talk:
@@ -48,19 +44,15 @@ def _talk(conversation: dict[str, Any], skipped: Skipped) -> Talk:
         )
     ]
     for part in parts:
-        if part.get("part_type") == "note":
+        if str(part.get("part_type")).startswith("note"):
             skipped.note(_("internal notes"))
         elif isinstance(part.get("body"), str) and (role := role_of(get(part, "author.type"))):
             lines.append(Line(role, plain(part["body"]), seconds(part.get("created_at"))))
-    language = (
-        get(conversation, "custom_attributes.Language")
-        or get(conversation, "custom_attributes.language")
-        or get(conversation, "language_override")
-    )
+    languages = ("custom_attributes.Language", "custom_attributes.language", "language_override")
     talk = talk_of(
         str(conversation.get("id") or ""),
         [line for line in in_time(lines) if line.role and line.text],
-        language=language,
+        language=next(filter(None, (get(conversation, path) for path in languages)), None),
     )
     rating = get(conversation, "conversation_rating.rating")
     if talk.turns and rating is not None:

@@ -1,4 +1,4 @@
-"""LangSmith: exported runs, what its SDK sends, and data sets."""
+"""LangSmith: exported runs, what its SDK sends, feedback, and data sets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +13,7 @@ from simulator.data.logs.talks import (
     asked_in,
     decoded,
     get,
+    grouped,
     inner,
     objects,
     passages_in,
@@ -25,55 +26,85 @@ _TALKS = ("session_id", "thread_id", "conversation_id")
 
 
 def matches(record: Any) -> bool:
-    """A run, a batch of them, or an example of a data set."""
-    first = next(iter([*objects(record.get("runs")), *objects(record.get("post"))]), record)
+    """A run, a batch of them, feedback, or an example of a data set."""
     return (
-        "run_type" in first
-        or ("post" in record and "patch" in record)
-        or ({"inputs", "outputs"} <= record.keys() and "run_type" not in record and "model" not in record)
+        "run_type" in record
+        or {"post", "patch"} <= record.keys()
+        or {"run_id", "key", "score"} <= record.keys()
+        or ({"inputs", "outputs"} <= record.keys() and "model" not in record)
     )
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The outermost runs by thread; examples of a data set are questions with their right answer."""
-    runs: dict[str, dict[str, Any]] = {}
-    for number, record in enumerate(records, 1):
-        batch = [*objects(record.get("runs")), *objects(record.get("post")), *objects(record.get("patch"))]
-        if not batch and "run_type" not in record:
-            _earlier, question = asked_in(record.get("inputs"))
-            if question:
+    examples: list[Talk] = []
+
+    def runs() -> Iterator[dict[str, Any]]:
+        for number, record in enumerate(records, 1):
+            if "run_type" in record or "run_id" in record:
+                yield from _with_children(record)
+            elif batch := [*objects(record.get("post")), *objects(record.get("patch"))]:
+                yield from batch
+            elif question := asked_in(record.get("inputs"))[1]:
                 reference = answered_in(record.get("outputs"))
-                split = get(record, "metadata.dataset_split")
+                split = get(decoded(record.get("metadata")), "dataset_split")
                 tags = [str(each) for each in (split if isinstance(split, list) else [split]) if each]
-                yield Talk(str(record.get("id") or number), [Turn(question, reference=reference)], tags=tags)
+                examples.append(
+                    Talk(str(record.get("id") or number), [Turn(question, reference=reference)], tags=tags)
+                )
             else:
                 skipped.note(_("examples without a question"))
-        for run in batch or ([record] if "run_type" in record else []):
-            known = runs.setdefault(str(run.get("id") or number), {})
-            known |= {key: value for key, value in run.items() if value not in (None, {}, [], "")}
-    yield from talks_of_traces(_traces(runs), skipped, _("traces without a question"))
+
+    names = ("trace_id", "run_id", "parent_run_id", "id")
+    grouping = grouped(runs(), lambda run: next(filter(None, map(run.get, names)), ""))
+    traces = (trace for id_, its in grouping if (trace := _trace(id_, its, skipped)))
+    yield from talks_of_traces(traces, skipped, _("traces without a question"))
+    yield from examples
 
 
-def _traces(runs: dict[str, dict[str, Any]]) -> Iterator[Trace]:
-    by_trace: dict[str, list[dict[str, Any]]] = {}
-    for key, run in runs.items():
-        by_trace.setdefault(str(run.get("trace_id") or run.get("parent_run_id") or key), []).append(run)
-    for trace, its in by_trace.items():
-        its.sort(key=lambda run: (str(run.get("dotted_order") or ""), seconds(run.get("start_time")) or 0.0))
-        known = {str(run.get("id")) for run in its}
-        root = next((run for run in its if str(run.get("parent_run_id")) not in known), its[0])
-        metadata = [decoded(get(run, "extra.metadata")) for run in (root, *its)]
-        threads = (each.get(key) for each in metadata if isinstance(each, dict) for key in _TALKS)
-        feedback = inner(root, "feedback_stats")
-        searches = [run for run in its if run.get("run_type") == "retriever"]
-        ratings = {
-            str(key): each.get("values") if each.get("avg") is None else each["avg"]
-            for key, each in feedback.items()
-            if isinstance(each, dict)
-        }
-        yield Trace(
-            trace, str(next(filter(None, threads), "")), seconds(root.get("start_time")) or 0.0,
-            root.get("inputs"), root.get("outputs"),
-            tuple(passage for run in searches for passage in passages_in(run.get("outputs"))), ratings,
-            error=str(root.get("error") or "") if not root.get("outputs") else "",
-        )  # fmt: skip
+def _with_children(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield run
+    for child in objects(run.get("child_runs")):
+        yield from _with_children({"trace_id": run.get("trace_id") or run.get("id")} | child)
+
+
+def _trace(id_: str, records: list[dict[str, Any]], skipped: Skipped) -> Trace | None:
+    """A trace of its runs, of which a batch may hold two halves."""
+    runs: dict[str, dict[str, Any]] = {}
+    ratings: dict[str, Any] = {}
+    for each in records:
+        if "run_type" not in each and {"key", "score"} <= each.keys():
+            score = each["value"] if each.get("score") is None else each["score"]
+            ratings[str(each["key"])] = score
+        else:
+            known = runs.setdefault(str(each.get("id")), {})
+            known |= {key: value for key, value in each.items() if value not in (None, {}, [], "")}
+    if not runs:
+        skipped.note(_("feedback without its runs (the export of runs has the texts)"), len(records))
+        return None
+    its = sorted(
+        runs.values(),
+        key=lambda run: (str(run.get("dotted_order") or ""), seconds(run.get("start_time")) or 0.0),
+    )
+    root = next((run for run in its if str(run.get("parent_run_id")) not in runs), its[0])
+    about = [decoded(run.get("extra")) for run in (root, *its)]
+    metadata = [root, *(decoded(get(each, "metadata")) for each in about), *map(decoded, map(_metadata, its))]
+    threads = (
+        each.get(key)
+        for each in metadata if isinstance(each, dict)
+        for key in _TALKS if each is not root or key != "session_id"  # there it is the project
+    )  # fmt: skip
+    for key, each in inner({"stats": decoded(root.get("feedback_stats"))}, "stats").items():
+        if isinstance(each, dict):
+            ratings[key] = each.get("values") if each.get("avg") is None else each["avg"]
+    searches = [run for run in its if run.get("run_type") == "retriever"]
+    return Trace(
+        id_, str(next(filter(None, threads), "")), seconds(root.get("start_time")) or 0.0,
+        root.get("inputs"), root.get("outputs"),
+        tuple(passage for run in searches for passage in passages_in(run.get("outputs"))), ratings,
+        error=str(root.get("error") or "") if not root.get("outputs") else "",
+    )  # fmt: skip
+
+
+def _metadata(run: dict[str, Any]) -> Any:
+    return run.get("metadata")

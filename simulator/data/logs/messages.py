@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
+from simulator.data.logs.table import columns_of
 from simulator.data.logs.talks import (
+    Groups,
     Line,
     Skipped,
     Talk,
     Turn,
-    get,
+    answered_in,
+    decoded,
+    grouped,
     in_time,
     lines_of,
     objects,
@@ -25,79 +29,93 @@ NAME = "OpenAI messages / ShareGPT"
 
 def matches(record: Any) -> bool:
     """Messages, a list of them, a response, or a conversation of ShareGPT."""
-    first = next(iter(objects(record.get("data"))), record)
-    items = record.get("output")
     return (
-        isinstance(record.get("conversations"), list)
-        or (isinstance(record.get("messages"), list) and "meta" not in record)
-        or (isinstance(items, list) and "role" not in record)
-        or first.get("object") == "thread.message"
-        or (first.get("type") == "message" and isinstance(first.get("content"), list))
-    )  # fmt: skip
+        bool(_messages(record))
+        or (isinstance(record.get("output"), list) and "role" not in record)
+        or record.get("object") == "thread.message"
+        or (record.get("type") == "message" and isinstance(record.get("content"), list))
+    )
+
+
+def _messages(record: Any) -> list[dict[str, Any]]:
+    """The messages of a record, by any of their names, where somebody speaks in them."""
+    for key in ("messages", "conversations", "conversation", "request"):
+        held = decoded(record.get(key))
+        messages = objects(held.get("messages") if isinstance(held, dict) else held)
+        if any(
+            {"content", "value", "kwargs", "parts"} & each.keys() or lines_of([each]) for each in messages[:3]
+        ):
+            return messages
+    return []
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """One record is one conversation, but for messages of threads and chained responses."""
-    threads: dict[str, list[dict[str, Any]]] = {}
-    responses: dict[str, list[dict[str, Any]]] = {}
-    chained: dict[str, str] = {}
+    threads, responses = Groups(), Groups()
+    before: dict[str, str] = {}
     for number, record in enumerate(records, 1):
-        items = objects(record.get("data"))
         if isinstance(record.get("output"), list):
             id_ = str(record.get("id") or number)
-            conversation = record.get("conversation")
-            conversation = conversation.get("id") if isinstance(conversation, dict) else conversation
-            before = str(record.get("previous_response_id") or "")
-            chained[id_] = str(conversation or chained.get(before) or before or id_)
-            responses.setdefault(chained[id_], []).append(record)
-        elif items or record.get("object") == "thread.message" or record.get("type") == "message":
-            for item in items or [record]:
-                threads.setdefault(
-                    str(
-                        item.get("thread_id") or get(record, "id") or number
-                        if items
-                        else item.get("thread_id") or ""
-                    ),
-                    [],
-                ).append(item)
-        else:
-            talk = talk_of(
-                str(record.get("id") or record.get("conversation_id") or number),
-                lines_of(record.get("messages") or record.get("conversations")),
-            )
+            before[id_] = str(record.get("previous_response_id") or "")
+            responses.add(id_, record)
+        elif messages := _messages(record):
+            talk = _whole(record, messages, number)
             if talk.turns:
                 yield talk
             else:
                 skipped.note(_("line {number:d}: no line of a customer", number=number))
-    for thread, items in threads.items():
+        else:
+            threads.add(
+                record.get("thread_id") or record.get("conversation_id") or record.get("first_id"), record
+            )
+    for thread, items in threads:
         yield talk_of(thread or "thread", _thread(items))
-    for id_, its in responses.items():
-        its.sort(key=lambda each: seconds(each.get("created_at")) or 0.0)
-        lines = [line for each in its for line in _response(each, skipped)]
-        talk = talk_of(id_, lines)
+    yield from _chains(responses, before, skipped)
+
+
+def _chains(responses: Groups, before: dict[str, str], skipped: Skipped) -> Iterator[Talk]:
+    """The responses by conversation, or by the one that begins their chain; `before` has ids by id."""
+
+    def root(response: dict[str, Any]) -> str:
+        of = response.get("conversation")
+        id_, seen = str(response.get("id") or ""), set[str]()
+        while before.get(id_) and id_ not in seen:
+            seen.add(id_)
+            id_ = before[id_]
+        return str((of.get("id") if isinstance(of, dict) else of) or id_)
+
+    for id_, several in grouped((each for _id, some in responses for each in some), root):
+        its = in_time(several, lambda each: seconds(each.get("created_at")))
+        talk = talk_of(id_, [line for each in its for line in _response(each, skipped)])
         if talk.turns:
             yield talk
-        else:  # the questions are kept elsewhere
-            answers = (
-                "\n".join(text for _role, text in talk_of(id_, _answers(each)).history) for each in its
-            )
-            yield from (
-                Talk(str(each.get("id")), [Turn("", text)])
-                for each, text in zip(its, answers, strict=True)
-                if text
-            )
+            continue
+        for each in its:  # the questions are kept elsewhere
+            if text := "\n".join(line.text for line in _answers(each)):
+                yield Talk(str(each.get("id")), [Turn("", text)])
+
+
+def _whole(record: dict[str, Any], messages: list[dict[str, Any]], number: int) -> Talk:
+    id_ = next(filter(None, map(record.get, ("id", "conversation_id", "thread_id", "session_id"))), number)
+    answer = answered_in(record.get("response"))
+    lines = [*lines_of(messages), *([Line("assistant", answer)] if answer else [])]
+    columns = columns_of(record)
+    talk = talk_of(str(id_), lines, language=record.get(columns.get("language", "")))
+    rating = record.get(columns.get("rating", ""))
+    if talk.turns and isinstance(rating, (str, int, float)):
+        talk.turns[-1].ratings[columns["rating"]] = rating
+    return talk
 
 
 def _thread(items: list[dict[str, Any]]) -> list[Line]:
     """The messages in time order; a list begins with the newest where nothing else is said."""
-    lines = [
-        Line(role_of(item.get("role")), text_of(item.get("content")), seconds(item.get("created_at")))
-        for item in items
-    ]
-    known = [line.time for line in lines if line.time is not None]
-    if not known or (known[0] >= known[-1] and items[0].get("object") == "thread.message"):
-        lines.reverse()
-    return [line for line in in_time(lines) if line.role and line.text]
+    times = {str(item.get("created_at")) for item in items}
+    if len(times) == 1 and items[0].get("object") == "thread.message":
+        items.reverse()
+    said = ((item, role_of(item.get("role")), text_of(item.get("content"))) for item in items)
+    return in_time(
+        Line(role, text, seconds(item.get("created_at"))) for item, role, text in said if role and text
+    )
 
 
 def _response(response: dict[str, Any], skipped: Skipped) -> Iterator[Line]:

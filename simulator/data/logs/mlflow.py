@@ -1,10 +1,10 @@
-"""MLflow: traces of versions 2 and 3, as objects and as the table of `search_traces`."""
+"""MLflow: traces of versions 2 and 3, as objects, as pages, and as the table of `search_traces`."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
-from simulator.data.logs.spans import Span, first, traces_of
+from simulator.data.logs.spans import Span, first, trace_of
 from simulator.data.logs.talks import (
     Skipped,
     Talk,
@@ -19,16 +19,19 @@ from simulator.data.logs.talks import (
 
 NAME = "MLflow"
 _STARTS = ("start_time_unix_nano", "start_time_ns", "start_time")
+_MARKS = (
+    "info data",
+    "trace_info",
+    "trace_metadata request_time",
+    "trace_metadata spans",
+    "request_metadata spans",
+    "request_metadata timestamp_ms",
+)
 
 
 def matches(record: Any) -> bool:
     """A trace with its info and data, or a row of the table."""
-    tables = (
-        {"info", "data"},
-        {"trace_id", "trace_metadata", "spans"},
-        {"request_id", "request_metadata", "spans"},
-    )
-    return any(columns <= record.keys() for columns in tables)
+    return any(set(columns.split()) <= record.keys() for columns in _MARKS)
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
@@ -38,17 +41,16 @@ def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
 
 def _trace(record: Any) -> Trace | None:
     whole = decoded(record.get("trace"))
-    if isinstance(whole, dict) and "info" in whole:
-        record = whole
-    info, data = decoded(record.get("info", record)), decoded(record.get("data", record))
+    record = whole if isinstance(whole, dict) and not {"info", "trace_info"}.isdisjoint(whole) else record
+    info = decoded(record.get("info") or record.get("trace_info") or record)
+    data = decoded(record.get("data", record))
     if not isinstance(info, dict) or not isinstance(data, dict):
         return None
     id_ = str(info.get("trace_id") or info.get("request_id") or "")
     metadata = [decoded(info.get(key)) for key in ("trace_metadata", "request_metadata", "tags")]
     sessions = (each.get("mlflow.trace.session") for each in metadata if isinstance(each, dict))
-    spans = [_span(each, id_) for each in objects(decoded(data.get("spans")))]
-    found = next(traces_of(spans), None) or Trace(id_, "", 0.0, None, None)
-    found.id, found.session = id_, str(next(filter(None, sessions), ""))
+    found = trace_of(id_, [_span(each) for each in objects(decoded(data.get("spans")))])
+    found.session = str(next(filter(None, sessions), "")) or found.session
     found.time = seconds(info.get("request_time") or info.get("timestamp_ms")) or found.time
     found.asked = found.asked or data.get("request") or info.get("request_preview")
     found.answered = found.answered or data.get("response") or info.get("response_preview")
@@ -62,16 +64,15 @@ def _trace(record: Any) -> Trace | None:
     return found
 
 
-def _span(span: dict[str, Any], trace: str) -> Span:
+def _span(span: dict[str, Any]) -> Span:
     flat = decoded(span.get("attributes"))
-    attributes = unflattened(
-        {key: decoded(value) for key, value in flat.items()} if isinstance(flat, dict) else {}
-    )
+    flat = flat if isinstance(flat, dict) else {}
+    attributes = unflattened({key: decoded(value) for key, value in flat.items()})
     context = decoded(span.get("context"))
     kind = first(attributes, ("mlflow.spanType",)) or span.get("span_type") or ""
     ids = context if isinstance(context, dict) else span
     return Span(
-        trace, str(ids.get("span_id")), str(span.get("parent_span_id") or span.get("parent_id") or ""),
+        str(ids.get("span_id")), str(span.get("parent_span_id") or span.get("parent_id") or ""),
         seconds(next(filter(None, map(span.get, _STARTS)), None)) or 0.0, attributes,
         {"CHAT_MODEL": "LLM"}.get(str(kind), str(kind)),
     )  # fmt: skip

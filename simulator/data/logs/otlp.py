@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
-from simulator.data.logs.spans import Span, traces_of
+from simulator.data.logs.spans import Span, first, trace_of
 from simulator.data.logs.talks import (
     Skipped,
     Talk,
+    Trace,
+    camelled,
     decoded,
     get,
+    grouped,
     inner,
     objects,
     seconds,
@@ -26,66 +29,62 @@ _DEEPEST = 20
 
 def matches(record: Any) -> bool:
     """An envelope of spans or of logs."""
-    return bool({"resourceSpans", "resourceLogs", "resource_spans", "resource_logs"} & record.keys())
+    return not {"resourceSpans", "resourceLogs", "batches"}.isdisjoint(camelled(record))
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
     """The traces by conversation."""
-    spans: dict[tuple[str, str], Span] = {}
-    said: list[tuple[float, str, str, str, dict[str, Any]]] = []
+
+    def traces() -> Iterator[Trace]:
+        for id_, its in grouped(_parts(records), lambda part: _id(part.get("traceId"))):
+            said: list[tuple[float, str, str, dict[str, Any]]] = []
+            spans = {span.id: span for each in its if "body" not in each for span in [_span(each, said)]}
+            said += [_log(each) for each in its if "body" in each]
+            answers = {first(span.attributes, ("gen_ai.response.id",)): span for span in spans.values()}
+            for time, span_id, name, told in sorted(said, key=lambda each: each[0]):
+                span = spans.get(span_id) or answers.get(get(told, "gen_ai.response.id"))
+                if span is None and name == "gen_ai.evaluation.result":
+                    skipped.note(_("evaluations without their traces"))
+                    continue
+                _take(span or spans.setdefault(span_id, Span(span_id, "", time, {}, "LLM")), name, told)
+            if spans:
+                yield trace_of(id_, spans.values())
+
+    yield from talks_of_traces(traces(), skipped, _("traces without a text (it may be in the event logs)"))
+
+
+def _parts(records: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    """The spans, and the log records, which are told by their body."""
     for record in records:
-        for span in _inner(record, "resourceSpans", "scopeSpans", "spans"):
-            made = _span(span, said)
-            spans[made.trace, made.id] = made
-        for log in _inner(record, "resourceLogs", "scopeLogs", "logRecords"):
-            attributes = _attributes(log.get("attributes"))
-            name = log.get("eventName") or get(attributes, "event.name") or ""
-            body = _value(log.get("body"))
-            inside = body if isinstance(body, dict) else {"content": body}
-            time = seconds(log.get("timeUnixNano") or log.get("observedTimeUnixNano")) or 0.0
-            said.append(
-                (
-                    time,
-                    _id(log.get("traceId")),
-                    _id(log.get("spanId")),
-                    str(name),
-                    {**attributes, "body": inside},
-                )
-            )
-    for time, trace, id_, name, told in sorted(said, key=lambda each: each[0]):
-        if name == "gen_ai.evaluation.result" and (trace, id_) not in spans:
-            skipped.note(_("evaluations without their traces"))
-            continue
-        _take(spans.setdefault((trace, id_), Span(trace, id_, "", time, {}, "LLM")), name, told)
-    yield from talks_of_traces(
-        traces_of(spans.values()), skipped, _("traces without a text (it may be in the event logs)")
-    )
+        for outer in _inner(record, "resourceSpans", "batches"):
+            for scope in _inner(outer, "scopeSpans", "instrumentationLibrarySpans"):
+                yield from _inner(scope, "spans")
+        for outer in _inner(record, "resourceLogs"):
+            for scope in _inner(outer, "scopeLogs", "instrumentationLibraryLogs"):
+                yield from ({"body": None} | log for log in _inner(scope, "logRecords"))
 
 
-def _inner(record: Any, *keys: str) -> Iterator[dict[str, Any]]:
-    found = [record] if isinstance(record, dict) else []
-    for key in keys:
-        other = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
-        found = [each for outer in found for each in objects(outer.get(key) or outer.get(other))]
-    yield from found
+def _inner(record: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
+    named = camelled(record)
+    return [camelled(each) for key in keys for each in objects(named.get(key))]
+
+
+def _log(log: dict[str, Any]) -> tuple[float, str, str, dict[str, Any]]:
+    attributes, body = _attributes(log.get("attributes")), _value(log.get("body"))
+    name = log.get("eventName") or get(attributes, "event.name") or ""
+    told = attributes | {"body": body if isinstance(body, dict) else {"content": body}}
+    time = seconds(log.get("timeUnixNano") or log.get("observedTimeUnixNano")) or 0.0
+    return time, _id(log.get("spanId")), str(name), told
 
 
 def _span(span: dict[str, Any], said: list[Any]) -> Span:
-    attributes, trace, id_ = (
-        _attributes(span.get("attributes")),
-        _id(span.get("traceId")),
-        _id(span.get("spanId")),
-    )
+    attributes, id_ = _attributes(span.get("attributes")), _id(span.get("spanId"))
     start = seconds(span.get("startTimeUnixNano")) or 0.0
-    said += [
-        (
-            seconds(event.get("timeUnixNano")) or start, trace, id_, str(event.get("name")),
-            _attributes(event.get("attributes")),
-        )
-        for event in objects(span.get("events"))
-    ]  # fmt: skip
-    kind = str(get(attributes, "openinference.span.kind") or get(attributes, "gen_ai.operation.name") or "")
-    return Span(trace, id_, _id(span.get("parentSpanId")), start, attributes, kind.upper())
+    for event in map(camelled, objects(span.get("events"))):
+        time = seconds(event.get("timeUnixNano")) or start
+        said.append((time, id_, str(event.get("name")), _attributes(event.get("attributes"))))
+    kind = first(attributes, ("openinference.span.kind", "gen_ai.operation.name")) or ""
+    return Span(id_, _id(span.get("parentSpanId")), start, attributes, str(kind).upper())
 
 
 def _take(span: Span, name: str, told: dict[str, Any]) -> None:
@@ -127,12 +126,13 @@ def _attributes(pairs: Any) -> dict[str, Any]:
 def _value(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, dict) or depth > _DEEPEST:
         return value
-    if "kvlistValue" in value:
-        pairs = objects(get(value, "kvlistValue.values"))
+    kind, held = next(iter(camelled(value).items()), ("", None))
+    if kind == "kvlistValue":
+        pairs = objects(get(held, "values"))
         return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
-    if "arrayValue" in value:
-        return [_value(each, depth + 1) for each in objects(get(value, "arrayValue.values"))]
-    return next(iter(value.values()), None)
+    return (
+        [_value(each, depth + 1) for each in objects(get(held, "values"))] if kind == "arrayValue" else held
+    )
 
 
 def _id(value: Any) -> str:

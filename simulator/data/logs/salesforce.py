@@ -1,11 +1,22 @@
-"""Salesforce: transcripts of live chats, and comments of cases."""
+"""Salesforce: transcripts of live chats, and cases with their comments."""
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
-from simulator.data.logs.talks import Line, Skipped, Talk, in_time, plain, role_of, seconds, talk_of
+from simulator.data.logs.talks import (
+    Line,
+    Skipped,
+    Talk,
+    get,
+    grouped,
+    in_time,
+    plain,
+    role_of,
+    seconds,
+    talk_of,
+)
 
 NAME = "Salesforce"
 _HEAD = re.compile(r"<p\b[^>]*align=\"?center\"?[^>]*>.*?</p>", re.IGNORECASE | re.DOTALL)
@@ -13,33 +24,45 @@ _SAID = re.compile(r"^\(\s*(?:\d+\s*(?:[hms]|時間|分|秒)\s*)+\)\s*([^:：\n]
 
 
 def matches(record: Any) -> bool:
-    """The columns of LiveChatTranscript, or of CaseComment."""
-    return (
-        "Body" in record and bool({"ChatKey", "StartTime", "LiveChatVisitorId"} & record.keys())
-    ) or "CommentBody" in record
+    """The columns of LiveChatTranscript, of CaseComment, or of Case, which some tools write in capitals."""
+    names = {str(name).lower() for name in record}
+    is_chat = "body" in names and not {"chatkey", "starttime", "livechatvisitorid"}.isdisjoint(names)
+    return is_chat or "commentbody" in names or {"casenumber", "description"} <= names
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
-    """A transcript is a conversation; comments are put together by their case."""
-    cases: dict[str, list[Line]] = {}
-    for number, record in enumerate(records, 1):
-        if "CommentBody" in record:
-            if str(record.get("IsPublished")).lower() in ("false", "0"):
-                skipped.note(_("internal notes"))
-                continue
-            case = str(record.get("CaseNumber") or record.get("ParentId") or number)
-            role = role_of(record.get("CreatedByType") or record.get("Role")) or (
-                "agent" if cases.get(case) else "user"
-            )
-            cases.setdefault(case, []).append(
-                Line(role, plain(str(record["CommentBody"])), seconds(record.get("CreatedDate")))
-            )
-        else:
-            yield talk_of(
-                str(record.get("Name") or record.get("Id") or number), _lines(str(record.get("Body") or ""))
-            )
-    for case, lines in cases.items():
-        yield talk_of(case, in_time(lines))
+    """A transcript is a conversation; comments are put together by their case, behind what it says."""
+    lower = ({str(name).lower(): value for name, value in record.items()} for record in records)
+    for id_, its in grouped(lower, _place):
+        for each in its if "body" in its[0] else ():
+            yield talk_of(id_ or str(each.get("chatkey") or ""), _lines(str(each["body"] or "")))
+        if "body" not in its[0]:
+            yield _case(id_, its, skipped)
+
+
+def _place(record: dict[str, Any]) -> Any:
+    """What a record belongs to: its case, by id where it has one, or the transcript itself."""
+    names = ("parentid", "casenumber") if "commentbody" in record else ("name", "id", "casenumber")
+    return next(filter(None, map(record.get, names)), None)
+
+
+def _case(id_: str, records: list[dict[str, Any]], skipped: Skipped) -> Talk:
+    lines: list[Line] = []
+    customer, number = None, None
+    for each in in_time(records, lambda each: seconds(each.get("createddate"))):
+        parent = (each.get("casenumber"), each.get("parent.casenumber"), get(each, "parent.CaseNumber"))
+        number = number or next(filter(None, parent), None)
+        if str(each.get("ispublished")).lower() in ("false", "0"):
+            skipped.note(_("internal notes"))
+            continue
+        names = ("createdbyid", "createdby.name", "createdby", "creatorname")
+        author = str(next(filter(None, map(each.get, names)), len(lines)))
+        customer = customer or author  # who writes first
+        role = role_of(each.get("createdbytype") or each.get("role"))
+        text = plain(str(each.get("commentbody") or each.get("description") or ""))
+        is_customer = "description" in each or author == customer
+        lines.append(Line(role or ("user" if is_customer else "agent"), text))
+    return talk_of(str(number or id_), lines)
 
 
 def _lines(body: str) -> list[Line]:

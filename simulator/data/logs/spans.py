@@ -1,6 +1,6 @@
 """Spans of a trace, whatever tool kept them: the outermost one holds the question and the answer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,21 +19,13 @@ _SESSIONS = (
 )  # fmt: skip
 # What went in, and what came out, likeliest first; `gen_ai.prompt` and `gen_ai.completion` are older.
 _IN = (
-    "gen_ai.input.messages",
-    "input.value",
-    "llm.input_messages",
-    "gen_ai.prompt",
-    "traceloop.entity.input",
-    "mlflow.spanInputs",
-)
+    "gen_ai.input.messages", "input.value", "llm.input_messages", "gen_ai.prompt",
+    "traceloop.entity.input", "mlflow.spanInputs",
+)  # fmt: skip
 _OUT = (
-    "gen_ai.output.messages",
-    "output.value",
-    "llm.output_messages",
-    "gen_ai.completion",
-    "traceloop.entity.output",
-    "mlflow.spanOutputs",
-)
+    "gen_ai.output.messages", "output.value", "llm.output_messages", "gen_ai.completion",
+    "traceloop.entity.output", "mlflow.spanOutputs",
+)  # fmt: skip
 _FOUND = ("retrieval.documents", "gen_ai.retrieval.documents", "reranker.output_documents")
 
 
@@ -41,7 +33,6 @@ _FOUND = ("retrieval.documents", "gen_ai.retrieval.documents", "reranker.output_
 class Span:
     """One step; `attributes` are nested objects, `kind` is in capitals: LLM, RETRIEVER, TOOL, CHAIN."""
 
-    trace: str
     id: str
     parent: str
     start: float
@@ -52,42 +43,24 @@ class Span:
     ratings: dict[str, Any] = field(default_factory=dict)
 
 
-def traces_of(spans: Iterable[Span]) -> Iterator[Trace]:
-    """A trace for each id of one. Spans may come in any order, and a parent may be missing."""
-    by_trace: dict[str, list[Span]] = {}
-    for span in spans:
-        by_trace.setdefault(span.trace, []).append(span)
-    for trace, its in by_trace.items():
-        its.sort(key=lambda span: span.start)
-        known = {span.id for span in its}
-        outermost = [span for span in its if span.parent not in known] or its[:1]
-        models = [span for span in its if span.kind in {"LLM", "CHAT"}]
-        spoken = [*outermost, *models]
-        last = [*reversed(outermost), *reversed(models)]
-        asked = next(
-            (
-                value
-                for span in spoken
-                if (value := first(span.attributes, _IN)) is not None and asked_in(value)[1]
-            ),
-            None,
-        )
-        answered = next(
-            (
-                value
-                for span in last
-                if (value := first(span.attributes, _OUT)) is not None and answered_in(value)
-            ),
-            None,
-        )
-        sessions = (span.session or first(span.attributes, _SESSIONS) for span in its)
-        ratings: dict[str, Any] = {}
-        for span in its:
-            ratings |= span.ratings
-        yield Trace(
-            trace, str(next(filter(None, sessions), "")), its[0].start, asked, answered,
-            tuple(passage for span in its for passage in _passages(span)), ratings,
-        )  # fmt: skip
+def trace_of(id_: str, spans: Iterable[Span]) -> Trace:
+    """The trace of these spans, which may come in any order, and of which a parent may be missing."""
+    its = sorted(spans, key=lambda span: span.start)
+    known = {span.id for span in its}
+    outermost = [span for span in its if span.parent not in known] or its[:1]
+    models = [span for span in its if span.kind in {"LLM", "CHAT"}]
+    asked = (first(span.attributes, _IN) for span in (*outermost, *models))
+    answered = (first(span.attributes, _OUT) for span in (*reversed(outermost), *reversed(models)))
+    sessions = (span.session or first(span.attributes, _SESSIONS) for span in its)
+    ratings: dict[str, Any] = {}
+    for span in its:
+        ratings |= span.ratings
+    return Trace(
+        id_, str(next(filter(None, sessions), "")), its[0].start if its else 0.0,
+        next((value for value in asked if asked_in(value)[1]), None),
+        next((value for value in answered if answered_in(value)), None),
+        tuple(passage for span in its for passage in _passages(span)), ratings,
+    )  # fmt: skip
 
 
 def _passages(span: Span) -> tuple[tuple[str, str], ...]:

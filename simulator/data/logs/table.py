@@ -1,28 +1,43 @@
 """Any table with one message a row: who speaks, what was said, and to which conversation it belongs."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from simulator.core.errors import UnknownName
 from simulator.core.messages import _
-from simulator.data.logs.talks import Line, Skipped, Talk, in_time, role_of, seconds, talk_of, text_of
+from simulator.data.logs.talks import (
+    Line,
+    Skipped,
+    Talk,
+    decoded,
+    grouped,
+    in_time,
+    plain,
+    role_of,
+    seconds,
+    talk_of,
+    text_of,
+)
 from simulator.data.values import normalised
 
 NAME = "a table with one message a row"
 # The columns, by every name that is known for them, in the order in which they are taken.
 _NAMES = """
-id        conversation_id ticket_id session_id chat_id thread_id talk_id dialog_id dialogue_id conversationid
-id        sessionid channel_id room_id case_id 会話ID 会話番号 セッションID チケットID チケット番号
-id        問い合わせ番号 お問い合わせ番号 スレッドID 対話ID 受付番号 チャットID
-role      role author_role sender_role speaker sender author_type sender_type from direction speaker_type who
-role      話者 発話者 発言者 送信者 役割 話し手 ロール 送信元 発信者 区分 種別 sender_name author
-text      text message body content utterance msg message_text comment 本文 発言 発話 メッセージ 内容
-text      テキスト 発言内容 発話内容 メッセージ内容 会話内容
-time      created_at timestamp time sent_at date datetime createdat 日時 時刻 送信日時 発話日時 会話日時
-time      作成日時 投稿日時
+id        conversation_id ticket_id session_id chat_id thread_id talk_id dialog_id dialogue_id conversation
+id        channel_id room_id case_id 会話ID 会話番号 セッションID チケットID チケット番号
+id        問い合わせ番号 お問い合わせ番号 スレッドID 対話ID 受付番号 チャットID ルームID 案件番号 ケース番号
+role      role author_role sender_role speaker sender author_type sender_type actor_type from_role
+role      speaker_role from direction speaker_type who participant_role user_type 話者 発話者 発言者 送信者
+role      役割 話し手 ロール 送信元 発信者 発話者種別 発言者種別 送信者種別 送信者タイプ 話者種別 区分 種別
+role      sender_name author
+text      text message body content utterance msg message_text message_body comment body_text 本文 発言 発話
+text      メッセージ 内容 テキスト 発言内容 発話内容 メッセージ内容 会話内容 発話テキスト メッセージ本文
+time      created_at timestamp time sent_at date datetime message_time entry_time created 日時 時刻 送信日時
+time      発話日時 会話日時 作成日時 投稿日時 発言日時 登録日時 タイムスタンプ
 rating    csat rating score satisfaction feedback nps 評価 満足度 スコア 顧客満足度
 language  language lang locale 言語
-visible   public is_public internal private is_internal 公開 内部
+visible   public is_public internal private is_internal is_private 公開 非公開 内部 内部メモ
 """
 COLUMNS: dict[str, list[str]] = {}
 for _line in _NAMES.strip().splitlines():
@@ -61,34 +76,55 @@ def matches(record: Any) -> bool:
     has_answer = any(
         normalised(str(key)) in {"answer", "回答", "response", "question", "質問"} for key in record
     )
-    return {"role", "text"} <= named.keys() and isinstance(record.get(named["text"]), str) and not has_answer
+    texts = (str, list, dict, type(None))
+    return (
+        {"role", "text"} <= named.keys() and isinstance(record.get(named["text"]), texts) and not has_answer
+    )
+
+
+def joins(record: Any) -> bool:
+    """Whether this can be a row about a whole conversation, in a table of its own."""
+    return "id" in record or "id" in columns_of(record)
 
 
 def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
-    """The rows by conversation, in time order; rows of one may stand apart."""
-    talks: dict[str, list[Line]] = {}
-    languages: dict[str, str] = {}
-    columns: dict[str, str] = {}
-    for record in records:
-        columns = columns or columns_of(record)
-        value = {field: record.get(column) for field, column in columns.items()}
-        role = role_of(value["role"])
-        visible = normalised(str(columns.get("visible", "")))
-        flag = str(value.get("visible") or "").strip().lower()
-        hidden = (
-            flag in ("true", "1", "yes")
-            if "internal" in visible or "private" in visible or "内部" in visible
-            else flag in ("false", "0", "no")
-        )
-        if not role or hidden:
-            skipped.note(_("rows of neither a customer nor the desk (notes, the system)"))
-            continue
-        id_ = str(value.get("id") or "1")
-        rating = {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {}
-        talks.setdefault(id_, []).append(
-            Line(role, text_of(value["text"]), seconds(value.get("time")), (), rating)
-        )
-        if value.get("language"):
-            languages.setdefault(id_, str(value["language"]))
-    for id_, lines in talks.items():
-        yield talk_of(id_, in_time(lines), language=languages.get(id_))
+    """The rows by conversation, in time order; rows of one may stand apart, and some be about the whole."""
+    for id_, its in grouped(records, _conversation):
+        lines, language = [], None
+        rated: dict[str, Any] = {}
+        for record in its:
+            columns = _columns(tuple(record))
+            value = {field: record.get(column) for field, column in columns.items()}
+            language = language or value.get("language")
+            rating = {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {}
+            if not {"role", "text"} <= columns.keys():
+                rated |= rating
+            elif not (role := role_of(value["role"])) or _is_hidden(columns, value):
+                skipped.note(_("rows of neither a customer nor the desk (notes, the system)"))
+            else:
+                text, time = plain(text_of(decoded(value["text"]))), seconds(value.get("time"))
+                lines.append(Line(role, text, time, (), rating))
+        talk = talk_of(id_ or "1", in_time(lines), language=language)
+        if talk.turns:
+            talk.turns[-1].ratings |= rated
+        if lines:
+            yield talk
+
+
+@lru_cache(16)
+def _columns(names: tuple[str, ...]) -> dict[str, str]:
+    return columns_of(names)
+
+
+def _conversation(record: dict[str, Any]) -> Any:
+    columns = _columns(tuple(record))
+    id_ = record.get(columns["id"]) if "id" in columns else None
+    return id_ if id_ is not None or "text" in columns else record.get("id")
+
+
+def _is_hidden(columns: dict[str, str], value: dict[str, Any]) -> bool:
+    column = normalised(columns.get("visible", ""))
+    flag = str(value.get("visible")).strip().lower()
+    if any(word in column for word in ("internal", "private", "内部", "非公開")):
+        return flag in ("true", "1", "yes", "はい", "内部")
+    return flag in ("false", "0", "no", "いいえ", "非公開")

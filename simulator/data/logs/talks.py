@@ -1,13 +1,17 @@
 """What readers of all log formats share: conversations, and the pieces that the formats write them in."""
 
 import ast
+import contextlib
 import json
 import re
+import tempfile
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.messages import Message
 from simulator.data.web import web_document
@@ -16,53 +20,35 @@ from simulator.data.web import web_document
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
+# Bytes of records that wait in memory for the others of their conversation; more are on the disk.
+_HELD = 8_000_000
 # Who speaks, by every name that a format has for it; a person at the desk is an agent. Others say nothing.
 _SPEAKERS = """
-user       user human customer visitor end-user end_user enduser lead contact client requester incoming
-user       inbound お客様 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 客
-assistant  assistant ai gpt model bot chatbot automated outgoing outbound chatgpt ボット ai応答 自動応答
-agent      agent admin operator staff person 担当者 オペレーター オペレータ 有人 窓口
+user       user human customer visitor enduser lead contact client requester incoming inbound in
+user       お客様 お客さま 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 質問者 客
+assistant  assistant ai gpt model bot chatbot custombot virtualagent automated outgoing outbound out chatgpt
+assistant  ボット チャットボット ai応答 自動応答 アシスタント 応答メッセージ
+agent      agent admin operator staff person supervisor account 担当者 担当 オペレーター オペレータ 有人 窓口
 """
 _ROLES = {name: role for role, *names in map(str.split, _SPEAKERS.strip().splitlines()) for name in names}
 # Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _ASKED = (
-    "question",
-    "query",
-    "user_input",
-    "user_message",
-    "input",
-    "prompt",
-    "message",
-    "text",
-    "content",
-    "inputs",
-    "messages",
-    "contents",
-    "human_input",
-    "chat_input",
-)
+    "question", "query", "user_input", "user_message", "input", "prompt", "message", "text", "content",
+    "inputs", "messages", "contents", "human_input", "chat_input",
+)  # fmt: skip
 _ANSWERED = (
-    "answer",
-    "output",
-    "response",
-    "output_text",
-    "text",
-    "content",
-    "result",
-    "completion",
-    "reply",
-    "message",
-    "messages",
-    "outputs",
-    "generations",
-    "choices",
-    "candidates",
-)
-# What makes a text HTML: a tag of a message or a mail, not any sign between words.
+    "answer", "output", "response", "output_text", "text", "content", "result", "completion", "reply",
+    "message", "messages", "outputs", "generations", "choices", "candidates",
+)  # fmt: skip
+# What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
 _HTML = re.compile(
-    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>", re.IGNORECASE
+    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
+    r"|&(?:amp|lt|gt|quot|nbsp|#\d{1,6});",
+    re.IGNORECASE,
 )
+
+T = TypeVar("T")
 
 
 class Line(NamedTuple):
@@ -171,18 +157,21 @@ def text_of(content: Any, depth: int = 0) -> str:
 
 def role_of(name: Any) -> str:
     """user, assistant or agent; "" for everybody else: system, tools, events, notes."""
-    word = str(name or "").strip().casefold()
-    return _ROLES.get(word) or _ROLES.get(word.removesuffix("message").removesuffix("messagechunk"), "")
+    word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
+    return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
+
+
+# 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM: what is no ISO.
+_DATE = re.compile(
+    r"(?:(\d{4})\D(\d{1,2})\D(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4}))日?"
+    r"(?:[\sT,(]\D*(\d{1,2})\D(\d{1,2})(?:\D(\d{1,2}))?)?"
+)
 
 
 def seconds(value: Any) -> float | None:
-    """A time in seconds since 1970, of ISO texts and of numbers in s, ms, µs or ns; else None."""
+    """A time in seconds since 1970, of texts with a date and of numbers in s, ms, µs or ns; else None."""
     if isinstance(value, str) and not re.fullmatch(r"\d{9,20}(?:\.\d+)?", value.strip()):
-        text = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", value.strip().replace("/", "-"))
-        try:
-            return datetime.fromisoformat(text).timestamp()
-        except (ValueError, OverflowError):
-            return None
+        return _moment(value.strip())
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -191,6 +180,65 @@ def seconds(value: Any) -> float | None:
         if abs(number) >= unit:
             return number / (unit / 1e8)
     return number
+
+
+def _moment(text: str) -> float | None:
+    iso = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-").removesuffix(" UTC"))
+    with contextlib.suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(iso).timestamp()
+    if found := _DATE.match(text):
+        year, month, day, first, second, last, hour, *rest = (int(each or 0) for each in found.groups())
+        if last:  # the month is first, where it can be
+            year, month, day = (last, second, first) if first > 12 else (last, first, second)
+        if hour < 12 and re.search(r"PM|午後", text, re.IGNORECASE):
+            hour += 12
+        with contextlib.suppress(ValueError, OverflowError):
+            return datetime(year, month, day, hour, *rest).timestamp()  # type: ignore[arg-type]
+    return None
+
+
+def camelled(record: dict[str, Any]) -> dict[str, Any]:
+    """An object whose keys are written `sessionId`, also where they were `session_id`."""
+    return {_camel(str(key)): value for key, value in record.items()}
+
+
+@lru_cache(1000)
+def _camel(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda letter: letter[1].upper(), key)
+
+
+class Groups:
+    """Records by a name, in the order of the first one of each; many of them wait on the disk."""
+
+    def __init__(self) -> None:
+        self._held = tempfile.SpooledTemporaryFile(max_size=_HELD)  # noqa: SIM115 - until all are read
+        weakref.finalize(self, self._held.close)
+        self._places: dict[str, list[int]] = {}
+        self._end = 0
+
+    def add(self, name: Any, record: Any) -> None:
+        """Puts a record, which is JSON, to those of its name."""
+        self._places.setdefault(str(name or ""), []).append(self._end)
+        self._end += self._held.write(json.dumps(record).encode() + b"\n")
+
+    def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
+        """Each name with its records."""
+        for name, starts in self._places.items():
+            its = []
+            for start in starts:
+                self._held.seek(start)
+                its.append(json.loads(self._held.readline()))
+            yield name, its
+
+
+def grouped(
+    records: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The records by what `key` says of them."""
+    groups = Groups()
+    for record in records:
+        groups.add(key(record), record)
+    yield from groups
 
 
 def get(value: Any, path: str) -> Any:
@@ -216,18 +264,27 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+_WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
+
+
 def lines_of(messages: Any) -> list[Line]:
     """The lines of a list of messages in any of the chat formats; tools and the system have none."""
     found = []
     for message in objects(decoded(messages)):
         said = inner(message, "message") or message
-        kwargs = inner(said, "kwargs") or said
+        kwargs = inner(said, "kwargs") or inner(said, "data") or said
         kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
-        roles = map(role_of, (kwargs.get("role"), kwargs.get("from"), kind, kwargs.get("type")))
-        role = next(filter(None, roles), "")
-        texts = (kwargs.get(key) for key in ("content", "parts", "value", "text", "contents"))
-        if role and (text := next(filter(None, map(text_of, texts)), "")):
+        names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
+        author = inner(said, "author")
+        role = next(filter(None, map(role_of, (*names, author.get("role"), author.get("type")))), "")
+        texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
+        text = next(filter(None, map(text_of, texts)), "")
+        if role and text:
             found.append(Line(role, text, seconds(kwargs.get("created_at"))))
+        elif {"user", "assistant"} <= (
+            both := {role_of(key): text_of(value) for key, value in said.items()}
+        ).keys():
+            found += [Line(role, both[role]) for role in ("user", "assistant")]
     return found
 
 
@@ -278,44 +335,31 @@ def answered_in(value: Any, depth: int = 0) -> str:
     return ""
 
 
+_FOUND = (
+    "documents", "results", "nodes", "source_documents", "retriever_resources", "chunks", "matches",
+    "output",
+)  # fmt: skip
+_PASSAGE, _NAMED = ("page_content", "content", "text", "chunk"), ("id", "source", "doc_uri", "document_id")
+
+
 def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
     """Ids and texts of the documents that a search gave; those without a text do not count."""
     value = decoded(value)
     if isinstance(value, dict):
-        keys = (
-            "documents",
-            "results",
-            "nodes",
-            "source_documents",
-            "retriever_resources",
-            "chunks",
-            "matches",
-            "output",
-        )
-        value = next((decoded(value[key]) for key in keys if key in value), [])
+        value = next((decoded(value[key]) for key in _FOUND if key in value), [])
     found = []
     for number, each in enumerate(objects(value), 1):
-        document = each["document"] if isinstance(each.get("document"), dict) else each
+        document = inner(each, "document") or inner(each, "kwargs") or each
         metadata = decoded(document.get("metadata"))
         metadata = metadata if isinstance(metadata, dict) else {}
-        text = next(
-            filter(
-                None, (text_of(document.get(key)) for key in ("page_content", "content", "text", "chunk"))
-            ),
-            "",
-        )
+        text = next(filter(None, (text_of(document.get(key)) for key in _PASSAGE)), "")
         places = (
-            document.get("segment_id"),
-            document.get("id"),
-            document.get("document_id"),
-            *(metadata.get(key) for key in ("id", "source", "doc_uri", "document_id")),
-        )
-        name = next(
-            (str(place) for place in places if place not in (None, "") and isinstance(place, (str, int))),
-            str(number),
-        )
+            *map(document.get, ("segment_id", "id", "document_id")), *map(metadata.get, _NAMED),
+            *map(document.get, ("filename", "document_name")),
+        )  # fmt: skip
+        name = next((str(place) for place in places if isinstance(place, (str, int)) and place != ""), number)
         if text:
-            found.append((name, text))
+            found.append((str(name), text))
     return tuple(found)
 
 
@@ -371,13 +415,20 @@ def talk_of(id_: str, lines: Iterable[Line], **more: Any) -> Talk:
     return talk
 
 
-def in_time(lines: Sequence[Line]) -> list[Line]:
-    """The lines by their time; those of the same time, or without one, stay in their order."""
+def in_time(
+    items: Iterable[T],
+    time: Callable[[T], float | None] = lambda line: line.time,  # type: ignore[attr-defined]
+) -> list[T]:
+    """By time; what has the same, or none, stays in its order, or in the other where the newest is first."""
+    timed = [(time(item), item) for item in items]
+    known = [at for at, _item in timed if at is not None]
+    if known and known[0] > known[-1]:
+        timed.reverse()
     placed, now = [], 0.0
-    for line in lines:
-        now = now if line.time is None else line.time
-        placed.append((now, line))
-    return [line for _time, line in sorted(placed, key=lambda pair: pair[0])]
+    for at, item in timed:
+        now = now if at is None else at
+        placed.append((now, item))
+    return [item for _at, item in sorted(placed, key=lambda pair: pair[0])]
 
 
 def talks_of_traces(traces: Iterable[Trace], skipped: Skipped, nothing: Message) -> Iterator[Talk]:
@@ -385,12 +436,9 @@ def talks_of_traces(traces: Iterable[Trace], skipped: Skipped, nothing: Message)
 
     `nothing` is the reason for leaving out a trace without a question.
     """
-    sessions: dict[str, list[Trace]] = {}
-    for trace in traces:
-        sessions.setdefault(trace.session or trace.id, []).append(trace)
-    for session, its in sessions.items():
+    for session, its in grouped(map(asdict, traces), lambda trace: trace["session"] or trace["id"]):
         talk = Talk(session, [])
-        for trace in sorted(its, key=lambda each: each.time):
+        for trace in sorted((Trace(**each) for each in its), key=lambda trace: trace.time):
             earlier, question = asked_in(trace.asked)
             if not question:
                 skipped.note(nothing)
@@ -400,11 +448,12 @@ def talks_of_traces(traces: Iterable[Trace], skipped: Skipped, nothing: Message)
                     ("user" if line.role == "user" else "assistant", line.text) for line in earlier
                 ]
             talk.language = talk.language or trace.language
+            passages = tuple((id_, text) for id_, text in trace.passages)
             talk.turns.append(
                 Turn(
                     question,
                     answered_in(trace.answered),
-                    trace.passages,
+                    passages,
                     trace.ratings,
                     trace.reference,
                     trace.error,
