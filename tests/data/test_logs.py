@@ -71,7 +71,7 @@ def test_a_log_is_read_as_it_is(name: str) -> None:
     assert case.references_at(2) == ((besides["right"],) if "right" in besides else ())
 
 
-WRAPPED = {
+WRAPPED: dict[str, Callable[[list[Any]], str]] = {
     "page.json": lambda each: json.dumps({"object": "list", "data": each, "next_cursor": "n"}),
     "deep.json": lambda each: json.dumps({"result": {"items": each}}),
     "lines.jsonl": lambda each: "\n".join(map(json.dumps, each)),
@@ -108,7 +108,7 @@ COMPANIONS: dict[str, tuple[str, str, str]] = {
         "liked=yes",
     ),
     "langsmith": ("langsmith.jsonl", '{"run_id":"r1","key":"liked","score":null,"value":"yes"}', "liked=yes"),
-    "dify": ("dify.json", '{"message_id":"2","conversation_id":"s-1","rating":"dislike"}', "feedback=dislike"),
+    "dify": ("dify.json", '{"message_id":"2","conversation_id":"s-1","rating":"bad"}', "feedback=bad"),
     "freshdesk": ("freshdesk.json", '{"ticket_id":"s-1","ratings":{"q":103}}', "q=103"),
     "zendesk": (
         "zendesk.ndjson", '{"satisfaction_ratings":[{"ticket_id":"s-1","score":"bad"}]}',
@@ -120,7 +120,7 @@ COMPANIONS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", COMPANIONS)
 def test_files_that_belong_together_are_joined(name: str, tmp_path: Path) -> None:
-    """Ratings in a file of their own join by id, in a folder or named with a comma; alone they are refused."""
+    """Ratings in a file of their own join by id, in a folder or named with a comma; alone, one line."""
     log, rating, tag = COMPANIONS[name]
     together = tmp_path / "both"
     together.mkdir()
@@ -130,6 +130,7 @@ def test_files_that_belong_together_are_joined(name: str, tmp_path: Path) -> Non
     assert tag in read_cases(together)[0].tags
     assert tag in read_cases(f"{together / log},{together / 'about.jsonl'}")[0].tags
     assert said_in(together) == said_in(LOGS / log)
+    assert read_labels(together).rows
     assert said(together / "about.jsonl")
 
 
