@@ -18,7 +18,7 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 from typer.core import TyperGroup
 
-from simulator.cli.app import REMARKS, command_tree
+from simulator.cli.app import REMARKS, command_tree, help_record
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT, HELP, SHELF, verbatim
 from simulator.core.settings import Settings
@@ -92,7 +92,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
         for text in (command.help, command.epilog, command.short_help):
             yield from ((paragraph, place) for paragraph in _paragraphs(text or ""))
         for param in command.get_params(context):
-            _, text = param.get_help_record(context)
+            _, text = help_record(param, context)
             yield (
                 REMARKS.sub("", text),
                 ("simulator/core/settings.py" if param.name in Settings.model_fields else place),

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -64,22 +66,29 @@ COMMANDS = {
     "list": "List the personas, judges, adapters, prompts and runs.",
     "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",
 }
+# The words that help shows first.
+FIRST = ("simulate", "report", "fixes", "diff", "review", "doctor")
+# Whether help shows everything: --help-all was asked for.
+EVERYTHING = ContextVar("everything", default=False)
+# Names a file that is read in place of rehearsal.toml.
+CONFIG = "REHEARSAL_CONFIG"
 # Says what went wrong within this program, and keeps the details.
 OUR_ERRORS = "simulator.cli.our_errors"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
 _WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
 # With --help nothing is read but options.
-_HELP = frozenset({"--help", "-h"})
+_HELP = frozenset({"--help", "-h", "--help-all"})
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
 python run.py --persona angry           the bundled demo bot; no key needed
 python run.py --adapter bot.py:answer   your own bot
-python run.py simulate --help           every option of a rehearsal
+python run.py simulate --help           the usual options; --help-all has every one
 """
+_ABOUT_MORE = "COMMAND --help shows what each does, --help-all lists them."
 _EPILOGUE = """Without a command, a rehearsal starts. Every option can also be set in the environment or .env
-(REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5). The command line overrides the environment, and the
-environment overrides the file.
+(REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5), which -c FILE replaces. The command line overrides the
+environment, and the environment overrides the file.
 
 Exit codes: 0 done or passed, 1 target missed or regression, 2 something for you to fix, 3 incomplete,
 4 an error in this program (a run can be continued with --resume).
@@ -119,6 +128,9 @@ _WORDS = (
     pgettext("help", "Arguments"),
     pgettext("help", "Options"),
     pgettext("help", "Commands"),
+    pgettext("help", "More"),
+    pgettext("help", "Every other option: --help-all"),
+    pgettext("help", "COMMAND --help shows what each does, --help-all lists them."),
     pgettext("help", "all"),
     pgettext("help", "all, mixed"),
     pgettext("help", "all, each in its own"),
@@ -128,6 +140,8 @@ _WORDS = (
 _VERBATIM = "\b\n"
 # What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
 REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
+# A command with more options than these shows the usual ones first.
+_MANY = 40
 _Page: Any = TyperCommand.context_class.formatter_class
 
 
@@ -209,8 +223,12 @@ class PanelCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options by title, in the order in which they are declared."""
         panels: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
+        params: list[Any] = self.get_params(ctx)
+        hides = len(params) > _MANY and not EVERYTHING.get()
+        for param in params:
+            if hides and getattr(param, "hidden", False):
+                continue
+            if record := help_record(param, ctx):
                 kind = "Arguments" if param.param_type_name == "argument" else "Options"
                 name = record[0].removesuffix(" <str>").removesuffix(" <list[str]>")
                 title = getattr(param, "rich_help_panel", None) or kind
@@ -220,6 +238,18 @@ class PanelCommand(TyperCommand):
         for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in records])
+        if hides:
+            formatter.write_paragraph()
+            formatter.write_text("Every other option: --help-all")
+
+
+def help_record(param: Any, ctx: Any) -> Any:
+    """Name and help of an option, also of one that help shows second; None where there is none."""
+    hidden, param.hidden = getattr(param, "hidden", False), False
+    try:
+        return param.get_help_record(ctx)
+    finally:
+        param.hidden = hidden
 
 
 def _for_reader(ctx: Any) -> Any:
@@ -248,12 +278,31 @@ def _run(arguments: list[str]) -> int:
     """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes."""
     if not {*_HELP, "--version"} & set(arguments):
         _read_env_file()
+    EVERYTHING.set("--help-all" in arguments)
+    arguments = ["--help" if word == "--help-all" else word for word in arguments]
     command = command_tree()
     try:
-        with command.make_context(CHECKOUT, arguments) as context:
+        with _config(arguments) as words, command.make_context(CHECKOUT, words) as context:
             return int(command.invoke(context) or DONE)
     except typer.Exit as done:
         return done.exit_code
+
+
+@contextmanager
+def _config(arguments: list[str]) -> Iterator[list[str]]:
+    """The words without `-c FILE` or `--config FILE`, which stands in the environment as long as they run."""
+    rest, words, before = list[str](), iter(arguments), os.environ.get(CONFIG)
+    try:
+        for word in words:
+            name, equals, file = word.partition("=")
+            if name in ("-c", "--config"):
+                os.environ[CONFIG] = file if equals else next(words, "")
+            else:
+                rest.append(word)
+        yield rest
+    finally:
+        os.environ.pop(CONFIG, None)
+        os.environ.update({} if before is None else {CONFIG: before})
 
 
 def _read_env_file() -> None:
@@ -303,8 +352,13 @@ class Program(CommandGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the words, each with its first line."""
+        shown = COMMANDS if EVERYTHING.get() else {word: COMMANDS[word] for word in FIRST}
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(shown.items()))
+        if len(shown) < len(COMMANDS):
+            with formatter.section("More"):
+                words = [word for word in COMMANDS if word not in FIRST]
+                formatter.write_text(", ".join(words) + "\n\n" + _ABOUT_MORE)
 
 
 @cache

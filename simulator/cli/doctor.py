@@ -35,7 +35,14 @@ Check = Callable[[], Awaitable[Message | str]]
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
 
 
-@takes_settings("dialogue", without=frozenset({"customers"}))
+# The options whose effect can be seen here; the others are taken, so that a whole command line can be tried.
+_USED = frozenset({
+    "adapter", "set", "cases", "language", "limit", "persona", "judges", "knowledge", "user_model",
+    "judge_model", "embed_model", "demo_model", "offline", "timeout", "runs", "to", "sheet", "json_output",
+})  # fmt: skip
+
+
+@takes_settings("dialogue", without=frozenset({"customers"}), usual=_USED)
 def command(
     flags: dict[str, Any],
     customers: bool = option(

@@ -12,34 +12,38 @@ from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag, stored_settings
 
 PANELS = {
-    "What to rehearse": (
-        "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
-        "redact", "redact_patterns",
+    "Bot": (
+        "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",
+        "redact_patterns",
     ),
-    "The customer": ("voice_opening", "script", "replay", "replay_diverged", "likeness"),
-    "Grading": (
-        "judges", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules",
-        "tokenizer", "check", "target", "max_major", "confidence", "sequential", "max_failed",
-        "customer_faults", "knowledge",
+    "Customers": (
+        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script", "likeness",
+        "user_temperature", "customer_faults",
     ),
-    "Models": (
-        "offline", "user_model", "judge_model", "embed_model", "demo_model",
-        "user_temperature", "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd",
+    "Judges": (
+        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
+        "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
+    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed"),
     "Running": (
-        "concurrency", "calls", "rpm", "tpm", "timeout", "patience", "runs", "resume", "dry_run",
-        "shard", "engine", "scheduler", "workers",
+        "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
+        "cache", "max_tokens", "prices", "jpy_per_usd", "shard", "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
-    "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "json_output", "verbose", "quiet"),
+    "Output": ("runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet"),
 }  # fmt: skip
+# The settings that help shows first; it has the others with --help-all.
+USUAL = frozenset({
+    "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
+    "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
+    "to", "sheet", "json_output", "verbose", "quiet", *PANELS["Rows"],
+})  # fmt: skip
 # The settings that only the rows of a data set have, and those that only conversations with customers have.
 OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
     "single_turn": frozenset(PANELS["Rows"]),
     "dialogue": frozenset({
-        "persona", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
-        "customer_faults",
+        *PANELS["Customers"], *PANELS["Load"],
     }),
 }  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
@@ -72,6 +76,8 @@ _SHAPES = {
     "X": "user_temperature judge_temperature",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
+# A second, short spelling.
+_SHORT = {"runs": ("-o",)}
 # Takes the flags, and parameters of its own; returns the exit code.
 Command = Callable[..., int]
 
@@ -112,11 +118,12 @@ def takes_settings(
     without: frozenset[str] = frozenset(),
     repeated: frozenset[str] = frozenset(),
     defaults: Mapping[str, str] = MappingProxyType({}),
+    usual: frozenset[str] = USUAL,
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
     foreign = foreign_settings(protocol)
     names = (name for names in PANELS.values() for name in names if name not in foreign | without)
-    return takes(*names, repeated=repeated, defaults=defaults)
+    return takes(*names, repeated=repeated, defaults=defaults, usual=usual)
 
 
 def settings_of_run(
@@ -136,8 +143,11 @@ def takes(
     *names: str,
     repeated: frozenset[str] = frozenset(),
     defaults: Mapping[str, str] = MappingProxyType({}),
+    usual: frozenset[str] = USUAL,
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with these settings as options, after parameters of its own.
+
+    Of many, help shows the `usual` ones; of few, all.
 
     It is called with a dict of the flags, None or False where one is not on the command line. The options in
     `repeated` may be repeated, and arrive as a list; `defaults` are what help shows for this command.
@@ -153,7 +163,7 @@ def takes(
         if len(names) < len(titles) / 2:  # a few options need no titles
             titles = dict.fromkeys(titles)
         options = [
-            _parameter(name, titles[name], repeated=name in repeated, default=defaults.get(name))
+            _parameter(name, titles[name], repeated=name in repeated, default=defaults.get(name), usual=usual)
             for name in names
         ]
         parameters = [*own, *options]
@@ -165,7 +175,9 @@ def takes(
     return with_options
 
 
-def _parameter(name: str, title: str | None, *, repeated: bool, default: str | None) -> inspect.Parameter:
+def _parameter(
+    name: str, title: str | None, *, repeated: bool, default: str | None, usual: frozenset[str]
+) -> inspect.Parameter:
     """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks."""
     field = Settings.model_fields[name]
     kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
@@ -174,9 +186,10 @@ def _parameter(name: str, title: str | None, *, repeated: bool, default: str | N
     is_list = repeated or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
     metavar = None if is_switch else _METAVARS.get(name, "|".join(words) or "NAME")
+    text = f"{field.description}{_shown(default or _default_of(name, field))}"
     option = typer.Option(
-        flag(name), help=f"{field.description}{_shown(default or _default_of(name, field))}", metavar=metavar,
-        rich_help_panel=title, show_default=False,
+        *_SHORT.get(name, ()), flag(name), help=text, metavar=metavar, rich_help_panel=title,
+        show_default=False, hidden=name not in usual,
     )  # fmt: skip
     read_as: Any = bool if is_switch else list[str] | None if is_list else str | None
     return inspect.Parameter(

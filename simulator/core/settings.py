@@ -866,7 +866,7 @@ def resolve_judges(file: Path, names: Any) -> Any:
 def load_settings(
     flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Flags over environment over `rehearsal.toml` in `folder` over defaults.
+    """Flags over environment over `rehearsal.toml` in `folder`, or the file of --config, over defaults.
 
     A flag that is None, False or empty was not given; 0 was.
     """
@@ -875,8 +875,9 @@ def load_settings(
         for key, value in flags.items()
         if value is not None and value is not False and value not in ((), [])
     }
-    path = (folder or Path()) / SETTINGS_FILE
-    from_file = read_toml(path) if path.exists() else {}
+    named = environ.get(PREFIX + "CONFIG") if folder is None else None
+    path = Path(named) if named else (folder or Path()) / SETTINGS_FILE
+    from_file = read_toml(path) if named or path.exists() else {}
     # A list is read from commas; a table has no form in a variable.
     variables = {
         name: text
@@ -884,13 +885,13 @@ def load_settings(
         if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
-    shown = {key: f"{key} in {SETTINGS_FILE}{':' if key not in GONE else ''}" for key in from_file}
+    shown = {key: f"{key} in {path.name}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}
     merged["set"] = _adapter_settings(from_file, from_environment, given)
     merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
-    return _validated(merged, shown, _("(in {file})", file=SETTINGS_FILE))
+    return _validated(merged, shown, _("(in {file})", file=path.name))
 
 
 def _adapter_settings(*layers: Mapping[str, Any]) -> Any:

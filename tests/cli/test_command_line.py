@@ -58,14 +58,29 @@ def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     """Each field is in one panel, but for the tables of the file, and fits the page."""
     fields = [name for names in PANELS.values() for name in names]
-    shown = run("simulate", "--help").out
+    shown = run("simulate", "--help-all").out
 
     without_an_option = {"red", "greeting", "protocol"}
     assert sorted(fields) == sorted(Settings.model_fields.keys() - without_an_option)
     for name in fields:
         assert Settings.model_fields[name].description
-        assert (f"  {flag(name)} " in shown) is (name not in OWN_SETTINGS["single_turn"])
+        assert (f" {flag(name)} " in shown) is (name not in OWN_SETTINGS["single_turn"])
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_another_file_of_settings(run: Any) -> None:
+    """With -c it stands in for rehearsal.toml, for that command alone; one that is not there is an error."""
+    Path(SETTINGS_FILE).write_text('adapter = "nothing.py:answer"\n', encoding="utf-8")
+    Path("mine.toml").write_text('adapter = "bot.py:answer"\nlimit = 1\nturns = "x"\n', encoding="utf-8")
+    for words in (("-c", "mine.toml"), ("--config=mine.toml",)):
+        done = run("--offline", *words)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "turns in mine.toml: x" in done.err
+
+    assert "nothing.py" in run("--offline").err
+    gone = run("--offline", "-c", "gone.toml")
+    assert (gone.code, gone.err.count("\n")) == (2, 1)
+    assert "gone.toml" in gone.err
 
 
 def test_without_a_command_a_rehearsal_starts(run: Any) -> None:

@@ -21,9 +21,9 @@ def page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     """What `--help` shows in a Japanese terminal of that width."""
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
 
-    def shown(word: str, columns: int = 110) -> str:
+    def shown(word: str, columns: int = 110, asked: str = "--help-all") -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
-        assert main([*word.split(), "--help"]) == 0
+        assert main([*word.split(), asked]) == 0
         return capsys.readouterr().out
 
     return shown
@@ -40,7 +40,19 @@ def commands() -> dict[str, tuple[Any, Any]]:
 @pytest.mark.parametrize("word", ["", "simulate", "evaluate", "doctor"])
 def test_help_is_as_it_is_meant_to_look(page: Any, word: str) -> None:
     """The layout of the English page, its texts in Japanese."""
-    compare(f"help_{word or 'run'}_ja.txt", page(word))
+    compare(f"help_{word or 'run'}_ja.txt", page(word, asked="--help"))
+
+
+def test_the_usual_options_come_first(page: Any) -> None:
+    """At most 70 lines of 80 columns for a rehearsal; six commands, and the others by name."""
+    usual, whole = (page("simulate", 80, asked) for asked in ("--help", "--help-all"))
+    first = page("", 80, "--help")
+
+    assert usual.count("\n") <= 70
+    assert "--seed" in whole
+    assert "--seed" not in usual
+    assert sum(f"\n  {word} " in first for word in COMMANDS) == 6
+    assert all(word in first for word in COMMANDS)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 110])
