@@ -484,6 +484,8 @@ PASSED = "passed"
 CONVERSATION = "conversation"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
+# In the detail of a grade that was given to the same first turn of another conversation: which one.
+SAME_AS = "same_as"
 # In the detail of a score whose turn was graded twice: what is different in the second one.
 RETEST = "retest"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.

@@ -12,8 +12,8 @@ from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import share_of
-from simulator.core.templates import stable_int
-from simulator.core.types import GradingContext, Score
+from simulator.core.templates import fingerprint, stable_int
+from simulator.core.types import SAME_AS, GradingContext, Score
 from simulator.grading.judge import bare, by_rule, failed
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
 from simulator.models.client import Messages, Model
@@ -53,6 +53,8 @@ class ModelJudge:
         self.votes, self.suffix = votes, suffix
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
+        # The verdicts on first turns by what is asked of the model; None where one of them failed.
+        self._firsts: dict[str, asyncio.Future[dict[str, Score] | None]] = {}
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
@@ -60,22 +62,58 @@ class ModelJudge:
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
         ruled = {r.name: by_rule(r, context, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
-        verdicts = await self._vote(context, asked) if asked else {}
+        verdicts = await self._verdicts(context, asked) if asked else {}
         return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
 
     def _name(self, rubric: Rubric) -> str:
         return rubric.name + self.suffix
 
-    async def _vote(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
+    async def _verdicts(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
+        """The verdicts of the votes. Several customers may begin alike: then one of them is enough.
+
+        What a model would be asked in the very same words is asked once in each repeat; the others wait for
+        it, and get its verdicts, which say whose they are. Where it failed, they ask for themselves.
+        """
+        messages = self.frame.prompt(context, asked, alone=self.alone)
+        if context.turn.index > 1 or context.closing is not None:
+            return await self._vote(context, asked, messages)
+        repeat = context.conversation.rpartition("#")[2]
+        key = fingerprint(repeat, *(message["content"] for message in messages))
+        if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
+            return {
+                name: score.model_copy(
+                    update={
+                        "conversation": context.conversation,
+                        "detail": {**score.detail, SAME_AS: score.conversation},
+                    }
+                )
+                for name, score in known.items()
+            }
+        waited: asyncio.Future[dict[str, Score] | None] = asyncio.get_running_loop().create_future()
+        self._firsts[key] = waited
+        verdicts = None
+        try:
+            verdicts = await self._vote(context, asked, messages)
+            return verdicts
+        finally:
+            is_good = verdicts and all(score.state != "failed" for score in verdicts.values())
+            waited.set_result(verdicts if is_good else None)
+
+    async def _vote(
+        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages
+    ) -> dict[str, Score]:
         if self.votes == 1:
-            return await self._ask(context, asked, 0)
+            return await self._ask(context, asked, messages, 0)
         async with asyncio.TaskGroup() as tasks:
-            voting = [tasks.create_task(self._ask(context, asked, vote)) for vote in range(self.votes)]
+            voting = [
+                tasks.create_task(self._ask(context, asked, messages, vote)) for vote in range(self.votes)
+            ]
         ballots = [vote.result() for vote in voting]
         return {rubric.name: median_score([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
-    async def _ask(self, context: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
-        messages = self.frame.prompt(context, asked, alone=self.alone)
+    async def _ask(
+        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, vote: int
+    ) -> dict[str, Score]:
         seed = stable_int(self.seed, context.conversation, context.turn.index, *([vote] if vote else []))
         parts: Parts
         try:
@@ -131,7 +169,7 @@ class ModelJudge:
         if _failed(repaired):
             # As in `Model.ask`; the first reply stays in the cache if any part of it was readable.
             unreadable = [first.request] if len(problems) == len(parts) else []
-            self.model.connections.cache.forget(*unreadable, second.request)
+            self.model.cache.forget(*unreadable, second.request)
         return repaired
 
     def _again_text(self, context: GradingContext, problem: str) -> str:

@@ -382,3 +382,51 @@ async def test_a_verdict_is_filed_under_its_own_turn() -> None:
 
     assert (score.judge, score.conversation, score.turn) == ("mine", "angry/fees-1#1", 1)
     assert score.reason == "\ufffd"
+
+
+def of(conversation: str, index: int = 1, text: str = "") -> GradingContext:
+    """A turn of that conversation; `text` is another answer."""
+    turn = a_turn(index) if not text else a_turn(index).model_copy(update={"answer": Answer(text=text)})
+    return an_exhibit(turn=turn).model_copy(update={"conversation": conversation})
+
+
+async def test_the_same_first_turn_is_graded_once() -> None:
+    """Whoever began so; not another answer, another repeat or a later turn. Copies say whose grade it is."""
+    async with OpenAIServer(play) as server, at(server) as model:
+        panel = Panel([grader(model("judge"), RUBRICS)])
+        shown = [
+            of("angry/q#1"),
+            of("calm/q#1"),
+            of("calm/q#2"),
+            of("calm/q#1", text="別の答えです。"),
+            of("a/q#1", 2),
+        ]
+        graded = await asyncio.gather(*map(panel.grade, shown))
+        later = await panel.grade(of("elderly/q#1"))
+
+    assert len(server.requests) == 4
+    first, second = ({score.judge: score for score in scores} for scores in graded[:2])
+    for name, score in second.items():
+        assert (score.conversation, score.detail["same_as"]) == ("calm/q#1", "angry/q#1")
+        assert (score.raw, score.reason, score.rubric) == (
+            first[name].raw,
+            first[name].reason,
+            first[name].rubric,
+        )
+    assert {score.detail["same_as"] for score in later} == {"angry/q#1"}
+    assert not any("same_as" in score.detail for scores in (graded[0], *graded[2:]) for score in scores)
+
+
+async def test_who_waited_for_a_grade_that_failed_asks_for_it() -> None:
+    """And gets one of its own."""
+    answers = iter([Reply(status=400), *[None] * 9])
+
+    def reply(request: Any) -> Any:
+        return next(answers) or play(request)
+
+    async with OpenAIServer(reply) as server, at(server) as model:
+        panel = Panel([grader(model("judge"), ["turn"], alone=True)])
+        one, other = await asyncio.gather(*(panel.grade(of(name)) for name in ("angry/q#1", "calm/q#1")))
+
+    assert (one[0].state, other[0].state) == ("failed", "scored")
+    assert "same_as" not in other[0].detail

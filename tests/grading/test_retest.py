@@ -275,7 +275,7 @@ def test_a_second_grading_that_fails_changes_nothing_and_is_counted(
     assert f"count as nothing: {judge['n']}." in " ".join(done.err.split())
 
 
-PLAN = [a_talk(a_case(id=f"q{n}")) for n in range(4)]
+PLAN = [a_talk(a_case(id=f"q{n}", question=f"プラン{n}はいくらですか")) for n in range(4)]
 JUDGES = ("turn", "relevance", "conversation", "risk", "rouge_l")
 
 
