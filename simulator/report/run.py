@@ -112,6 +112,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
             yield fixes.red_turns_section(summary, context.language, folded=False)
         yield fixes.red_turns_section(summary, context.language, folded=True)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
+    yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield _technical(context)

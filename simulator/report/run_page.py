@@ -42,8 +42,8 @@ SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
 # Where links lead to a conversation that is not shown: to the list.
 ELSEWHERE = "talks"
-# What the head of a page leads to, beside the sections that only some runs have.
-_LEADS = {"before", "heat", "course", "reddest", "talks", "technical"}
+# The sections in sight, in this order; everything else is folded below them.
+_FRONT = ("conditions", "before", "reddest", "mends", "talks", "shelf")
 # Longer texts are cut: whole ones are in the run file.
 LONGEST = 6000
 # With more red conversations than this, all of them start folded.
@@ -93,18 +93,24 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     endings, passages = list(_endings(context)), _passages(views.passages, talks)
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
-    sections = [each for each in report.shown_in("page") if filled.get(each.key, True)]
-    leads = _LEADS | {section.key for section in context.sections}
+    there = [each for each in report.shown_in("page") if filled.get(each.key, True)]
+    # First what is to be done, then what it rests on; of a data set the sections of its own are the result.
+    own = {section.key for section in context.sections} if summary.rows else set()
+    alarmed = any(note.tone == "alarm" for note in context.notes)
+    front = [key for key in _FRONT if key != "before" or alarmed]
+    ahead = sorted((each for each in there if each.key in front), key=lambda each: front.index(each.key))
+    ahead = [*(each for each in there if each.key in own), *ahead]
+    figures = [each for each in there if each not in ahead]
     best = summary.corrected or summary
     return render(
         "run_page.html.j2",
         report,
-        sections,
+        [*ahead, *figures],
         "report.js",
+        folded_from=len(ahead),
         nav=[
-            (section.key, _("Red") if section.key == "reddest" else section.title)
-            for section in report.shown_in("page")
-            if section.key in leads
+            *((each.key, _("Red") if each.key == "reddest" else each.title) for each in ahead if each.title),
+            *([("figures", _("Figures"))] if figures else []),
         ],
         run=results.run,
         created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
@@ -121,6 +127,8 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         corrected=corrected_line(summary, gate.target),
         score_lines=list(score_lines(context))[1:],
         red_kinds=_red_kinds(context),
+        red_questions=len(every),
+        worth=_worth(context),
         cards=feature("fixes").cards(context, mends, anchors) if found else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(found.fixes) if found else 0,
@@ -143,6 +151,13 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     )
 
 
+def _worth(context: ReportContext) -> Text:
+    """What the deciding judge's grades are worth, in a line; of stand-ins the notice says it."""
+    if context.summary.offline:
+        return ""
+    return feature("trust").worth(context.trusts.judges.get(context.summary.primary))  # type: ignore[no-any-return]
+
+
 def _red_kinds(context: ReportContext) -> Chart | None:
     """A bar for each reason why turns are red, which may stand beside another."""
     kinds = sorted(context.summary.red_kinds.items(), key=lambda item: -item[1])
@@ -154,18 +169,25 @@ def _red_kinds(context: ReportContext) -> Chart | None:
 def _question(
     reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
-    """A question and its red turns, as many as are listed, the gravest first."""
+    """A question and its red answers, each once: the gravest first, then those that most customers got."""
+    listed = reds[: SHOWN_WHOLE + SHOWN_BRIEF]
+    alike: dict[tuple[str, str, str | None], list[RedTurn]] = {}
+    for red in listed:
+        alike.setdefault((red.question, red.answer, red.failure), []).append(red)
     entries = [
         {
-            "red": red,
-            "mark": tables.mark_text(red),
-            "failure": tables.failure_text(red.failure),
-            "anchor": anchors.get((red.conversation, red.turn), ELSEWHERE),
+            "red": same[0],
+            "mark": tables.mark_text(same[0]),
+            "failure": tables.failure_text(same[0].failure),
+            "customers": [
+                (anchors.get((red.conversation, red.turn), ELSEWHERE), red.persona, red.turn) for red in same
+            ],
         }
-        for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]
+        for same in sorted(alike.values(), key=lambda same: (RANK[worst_severity(same[0].marks)], -len(same)))
     ]
     case = next(each for each in context.summary.cases if each.case == reds[0].case)
-    return {"case": case, "severity": worst_severity(reds[0].marks), "entries": entries, "n": len(reds)}
+    worst, left = worst_severity(reds[0].marks), len(reds) - len(listed)
+    return {"case": case, "severity": worst, "entries": entries, "n": len(reds), "left": left}
 
 
 def _endings(context: ReportContext) -> Iterator[tuple[str, Text, int]]:

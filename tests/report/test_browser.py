@@ -150,6 +150,7 @@ def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path
     """Of that customer, with a grade below the limit; the filters show it, and one button clears them."""
     page = show(tab, tmp_path, full())
     visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
+    page.click("#figures")
     page.locator(".heat td.first a").click()
     narrowed = page.evaluate(visible)
     page.click("#clear")
@@ -250,6 +251,7 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
     marked = (
         "(mark) => getComputedStyle(document.querySelector('.scroll:has(.heat)'), '::after').opacity === mark"
     )
+    page.click("#figures")
     page.wait_for_function(marked, arg="1")
     page.evaluate("document.querySelector('.scroll:has(.heat)').scrollLeft = 9999")
     page.wait_for_function(marked, arg="0")
