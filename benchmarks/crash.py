@@ -19,6 +19,7 @@ from benchmarks.measured import ROOT, Measured, measure
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
+from tests.crash.hostile_files import faults, make, read_all
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm
 from tests.crash.repeats import Repeats
@@ -52,10 +53,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
+    parser.add_argument("--megabytes", type=int, default=1100, help="of each hostile file; 0: none")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--warm", action="store_true", help="fork the program instead of starting it anew")
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
+        if flags.megabytes:
+            seen = list(read_all(make(Path(tempfile.mkdtemp(dir=folder)), flags.megabytes)))
+            broken = {each["name"]: faults(each) for each in seen if faults(each)}
+            print(f"{len(seen)} hostile files, {len(broken)} of which broke something: {broken}")
         if flags.kills:
             kill_all(Path(folder), flags.kills, flags.seed, warm=flags.warm)
         if flags.conversations:

@@ -5,6 +5,7 @@ import contextlib
 import glob
 import gzip
 import io
+import itertools
 import os
 import re
 import shutil
@@ -110,10 +111,17 @@ def readable_or_error(path: Path, kind: str, package: str = "") -> Iterator[None
 
 
 # A gzipped file of a few kilobytes can unpack to more than the memory. Text shrinks to a tenth, bombs to a
-# thousandth: what unpacks to more than 64 MB and to more than 500 times its size is refused.
+# thousandth: what unpacks to more than 4 MB and to more than 100 times its size is not read at once. A file
+# that is read line by line may be five times as large.
 MAX_BYTES = 1 << 30
-_HARMLESS_BYTES = 1 << 26
-_MOST_SHRUNK = 500
+_HARMLESS_BYTES = 1 << 22
+_MOST_SHRUNK = 100
+_STREAMED = 5
+# Bytes of a text that becomes passages or nodes, which take many times its size; characters of a line or a
+# cell; columns of a row.
+MAX_TEXT = 1 << 23
+MAX_LINE = 1 << 24
+MAX_COLUMNS = 1 << 14
 
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
@@ -154,9 +162,13 @@ def max_unpacked_bytes(packed: int, most_bytes: int = MAX_BYTES) -> int:
 def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     """The content of a file; `.gz` is unpacked. Raises CaseFileError."""
     zipped = path.suffix.lower() == ".gz"
+    _refuse_pipe(path)
     try:
+        size = path.stat().st_size
         if zipped:
-            most_bytes = max_unpacked_bytes(path.stat().st_size, most_bytes)
+            most_bytes = max_unpacked_bytes(size, most_bytes)
+        elif size > most_bytes:
+            raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=False)))
         with gzip.open(path) if zipped else path.open("rb") as file:
             data = file.read(most_bytes + 1)
     except (OSError, ValueError, EOFError, zlib.error) as error:
@@ -164,6 +176,12 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > most_bytes:
         raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=zipped)))
     return data
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Whoever reads a pipe that nobody writes to waits forever."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise CaseFileError(_("{path}: no file but a pipe or a device; save it as a file.", path=path))
 
 
 # What data files are called.
@@ -318,7 +336,16 @@ def open_lines(path: Path) -> Lines:
 
 def _streamed(path: Path) -> Iterator[str]:
     with _open_utf8(path) as file:
-        yield from file
+        for number in itertools.count(1):
+            line = file.readline(MAX_LINE)
+            if len(line) == MAX_LINE and not line.endswith("\n"):
+                msg = _(
+                    "{path}, line {line:d}: longer than {n} characters.", path=path, line=number, n=MAX_LINE
+                )
+                raise CaseFileError(msg)
+            if not line:
+                return
+            yield line
 
 
 def _open_utf8(path: Path) -> TextIO:
@@ -328,17 +355,18 @@ def _open_utf8(path: Path) -> TextIO:
 
 
 def _is_clean_utf8(path: Path) -> bool:
-    """Whether a file is UTF-8 throughout, not blank, without NUL, and within the limit of size."""
+    """Whether a file is UTF-8 throughout, not blank, and without NUL. Raises CaseFileError when too large."""
     filled = False
+    zipped = path.suffix.lower() == ".gz"
+    _refuse_pipe(path)
     try:
-        zipped = path.suffix.lower() == ".gz"
-        most = max_unpacked_bytes(path.stat().st_size) if zipped else MAX_BYTES
+        most = min(MAX_BYTES, _STREAMED * max_unpacked_bytes(path.stat().st_size)) if zipped else MAX_BYTES
         with _open_utf8(path) as file:
             while chunk := file.read(_CHUNK):
                 if "\0" in chunk or (not filled and chunk.startswith(("PK\x03\x04", "%PDF"))):
                     return False
                 if file.buffer.tell() > most:
-                    return False
+                    raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most, unpacked=zipped)))
                 filled = filled or not chunk.isspace()
     except (OSError, ValueError, EOFError, zlib.error):
         return False

@@ -13,7 +13,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Passage
 from simulator.data.documents import Document, chunks, text_document
-from simulator.data.files import plain_suffix, quote, read_text
+from simulator.data.files import MAX_TEXT, plain_suffix, quote, read_text
 from simulator.data.rows import FEATURES as READERS
 from simulator.data.rows import WORKBOOKS, read_rows
 from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
@@ -70,7 +70,7 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
 
 def _document(file: Path) -> Document:
     if (suffix := plain_suffix(file)) in _TEXTS:
-        return text_document(read_text(file, may_be_empty=True))
+        return text_document(read_text(file, may_be_empty=True, most_bytes=MAX_TEXT))
     module, function = _DOCUMENTS[suffix]
     read: Callable[[Path], Document] = getattr(import_module(FEATURES[module]), function)
     return read(file)

@@ -16,7 +16,7 @@ from unicodedata import east_asian_width, normalize
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.data.documents import Document, text_document
-from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error
+from simulator.data.files import MAX_LINE, language_of, read_archive, read_bytes, readable_or_error
 
 # Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
 # codes, and copies of text boxes for old programs.
@@ -163,6 +163,7 @@ def _pdf(path: Path) -> Iterator[Any]:
     with readable_or_error(path, "PDF", "pypdf"):
         import pypdf
 
+        pypdf.apply_configuration(zlib_maximum_output_length=MAX_LINE)
         # It warns about every flaw that it can work around.
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
         reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))

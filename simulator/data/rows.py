@@ -15,13 +15,24 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
-from simulator.data.files import Lines, files_of, open_lines, plain_suffix, printable, read_text
+from simulator.data.files import (
+    MAX_COLUMNS,
+    MAX_LINE,
+    MAX_TEXT,
+    Lines,
+    files_of,
+    open_lines,
+    plain_suffix,
+    printable,
+    read_text,
+)
 from simulator.data.values import (
     COLUMNS,
     Fits,
     Row,
     RowFault,
     Rows,
+    check_columns,
     column_names,
     field_of,
     raise_faults,
@@ -50,8 +61,6 @@ _OF_LOGS = frozenset({
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
-# A recorded context can be longer than the 131,072 characters that the csv module stops at.
-_LONGEST_CELL = 2**31 - 1
 
 
 def feature(name: str) -> Any:
@@ -138,7 +147,7 @@ def _rows(path: Path, fits: Fits) -> Rows:
     elif suffix in (".json", ".transcript"):
         rows = feature("structured").json_rows(path, read_text(path))
     elif suffix in (".yaml", ".yml"):
-        rows = feature("structured").yaml_rows(path, read_text(path))
+        rows = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:
         raise _unknown_kind(path, suffix)
     is_yaml = suffix in (".yaml", ".yml")
@@ -199,13 +208,15 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
 
 def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these."""
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(MAX_LINE)  # a recorded context can be longer than what it stops at
     header: list[str] = []
     constants: dict[str, JsonValue] = {}
     for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
         if isinstance(cells, RowFault):
             yield cells
             continue
+        if not header:
+            check_columns(path, line, len(cells))
         if not header and not fits(cells) and (header := feature("choices").implied_columns(cells)):
             constants = {"subject": feature("choices").subject_of(path)}
         elif not header:
@@ -255,7 +266,8 @@ def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
     for delimiter in (usual, ",", "\t", ";"):
         try:
             rows = csv.reader(lines(), delimiter=delimiter, strict=True)
-            if fits(next((row for row in rows if any(map(str.strip, row))), [])):
+            first = next((row for row in rows if any(map(str.strip, row))), [])
+            if len(first) > MAX_COLUMNS or fits(first):
                 return delimiter
         except csv.Error:
             continue

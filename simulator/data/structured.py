@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
 from simulator.data.files import printable, quote
-from simulator.data.values import Row, RowFault, Rows, is_storable, row_fault
+from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable, row_fault
 
 _SPACE = " \t\n\r\ufeff"
 
@@ -55,7 +55,9 @@ def json_rows(path: Path, text: str, first: int = 1) -> Rows:
             yield fault
             end = text.find("\n", position) + 1 or len(text)
         else:
-            yield _row(path, line, value, text[position:end])
+            row = _row(path, line, value, text[position:end])
+            del value  # which may be as large as the file
+            yield row
         after = _skip(text, end)
         if in_list and text.startswith(",", after):
             after = _skip(text, after + 1)
@@ -98,6 +100,7 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
 def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
     if not isinstance(value, dict):
         return row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
+    check_columns(path, line, len(value))
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
         return row_fault(path, line, what)

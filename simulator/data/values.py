@@ -21,7 +21,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
-from simulator.data.files import printable, quote
+from simulator.data.files import MAX_COLUMNS, printable, quote
 
 T = TypeVar("T")
 
@@ -201,6 +201,12 @@ def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T])
         raise row_fault(
             path, row, _("column {column}: {problem:sentence}", column=column, problem=error)
         ) from None
+
+
+def check_columns(path: Path, row: Row | int, n: int) -> None:
+    """Raises RowFault for more columns than a spreadsheet has."""
+    if n > MAX_COLUMNS:
+        raise row_fault(path, row, _("{n} columns; at most {most} are read.", n=n, most=MAX_COLUMNS))
 
 
 def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from simulator.data.documents import Document
-from simulator.data.files import read_text
+from simulator.data.files import MAX_TEXT, read_text
 
 _SKIPPED_TAGS = frozenset({"script", "style", "noscript", "template", "svg"})
 _BLOCK_TAGS = frozenset(
@@ -22,19 +22,20 @@ _OPENINGS = {
 _WIDE = "[ぁ-ヿ㐀-鿿、。「」（）！？]"
 # A line break in the source is a space in English and nothing in Japanese.
 _BREAK_IN_JAPANESE = re.compile(rf"(?<={_WIDE})[ \t]*\n\s*(?={_WIDE})")
-# Conditional comments of Office and old browsers, on which the standard parser may give up.
-_CONDITIONAL_COMMENT = re.compile(r"<!\[[^>]*(?:>|\Z)")
+# What the standard parser gives up on, or takes very long for: comments and attributes, which no reader sees.
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<!\[[^>]*(?:>|\Z)", re.DOTALL)
+_ATTRIBUTES = re.compile(r"""(<[a-zA-Z][^\s/<>]*)\s(?>[^<>"']+|"[^"]*"|'[^']*')*+>""")
 
 
 def web_file(path: Path) -> Document:
     """The text of a file with a page; empty where it shows none."""
-    return web_document(read_text(path, may_be_empty=True))
+    return web_document(read_text(path, may_be_empty=True, most_bytes=MAX_TEXT))
 
 
 def web_document(html: str) -> Document:
     """The text of an HTML page without scripts and styles; the title is <title> or the first heading."""
     page = _Page()
-    page.feed(_CONDITIONAL_COMMENT.sub("", html))
+    page.feed(_ATTRIBUTES.sub(r"\1>", _COMMENT.sub("", html)))
     page.close()
     text = "\n".join(re.sub(r"[ \t]+", " ", line).strip(" |") for line in "".join(page.parts).split("\n"))
     heading = re.search(r"(?m)^#+ (.+)$", text)

@@ -194,7 +194,8 @@ def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(files, "max_unpacked_bytes", lambda _: 10)
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(b"x" * 100))
-    assert not files._is_clean_utf8(packed)
+    with pytest.raises(CaseFileError, match="larger than 50 bytes when unpacked"):
+        open_lines(packed)
 
 
 def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:

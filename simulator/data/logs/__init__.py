@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, say, sentences
-from simulator.data.files import files_of, open_lines, plain_suffix, read_text
+from simulator.data.files import MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix, read_text
 from simulator.data.logs import table
 from simulator.data.logs.talks import Skipped, Talk, Turn, decoded, inner, objects
 from simulator.data.rows import DELIMITERS, WORKBOOKS, split_sheet
@@ -128,7 +128,7 @@ def _records(path: Path) -> Iterator[Any]:
 
 def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
     """The rows of a table; of two columns with one name the first counts: pandas writes its index twice."""
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(MAX_LINE)
     lines = open_lines(path)
     head = next((line for line in lines() if line.strip()), "")
     delimiter = max((usual, ",", "\t", ";"), key=head.count)
@@ -136,7 +136,7 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
     try:
         for cells in csv.reader(lines(), delimiter=delimiter):
             if not header:
-                header = cells
+                header = cells[:MAX_COLUMNS]
             elif any(map(str.strip, cells)):
                 yield {name: cell for name, cell in reversed([*zip(header, cells, strict=False)]) if name}
     except csv.Error as error:

@@ -1,0 +1,174 @@
+"""Files that are no files, bombs and what breaks off: what the program says of each, and what it takes.
+
+`python -m tests.crash.hostile_files FOLDER MEGABYTES` makes them, and has a process of its own read each.
+"""
+
+import gzip
+import io
+import json
+import os
+import resource
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+MEGABYTE = 1 << 20
+# No child may take more of the addresses than this, whatever it reads.
+_ADDRESSES = 6 << 30
+_LOADED = (
+    "simulator.cli.rehearsal", "simulator.cli.preflight", "simulator.data.logs", "simulator.data.workbooks",
+)  # fmt: skip
+_DOCUMENTS = {".md", ".html", ".pdf", ".docx", ".pptx"}
+_TALK = {"messages": [{"role": "user", "content": "q" * 80}, {"role": "assistant", "content": "a" * 80}]}
+
+
+def packed(head: bytes, body: bytes, times: int, tail: bytes = b"") -> bytes:
+    """A gzip file whose content repeats itself."""
+    into = io.BytesIO()
+    with gzip.GzipFile(fileobj=into, mode="wb", mtime=0) as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(body)
+        file.write(tail)
+    return into.getvalue()
+
+
+def archive(**entries: bytes) -> bytes:
+    """An office file of these entries, with `__` for a slash."""
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in entries.items():
+            file.writestr(name.replace("__", "/") + ".xml", content)
+    return into.getvalue()
+
+
+def pdf(megabytes: int) -> bytes:
+    """A page whose stream unpacks to so much."""
+    packer = zlib.compressobj(9)
+    stream = b"".join(packer.compress(b" " * MEGABYTE) for _ in range(megabytes)) + packer.flush()
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<<>>>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n" % len(stream) + stream + b"\nendstream",
+    ]  # fmt: skip
+    body = b"".join(b"%d 0 obj" % n + part + b"endobj\n" for n, part in enumerate(parts, 1))
+    return b"%PDF-1.4\n" + body + b"trailer<</Size 5/Root 1 0 R>>\nstartxref\n0\n%%EOF"
+
+
+# The content of each file, of so many megabytes where that is what is wrong with it.
+FILES: dict[str, Callable[[int], bytes]] = {
+    "rows.csv.gz": lambda n: packed(
+        b"question,answer\n", b"how much?,550 yen\n" * (MEGABYTE // 18), n if n > 1000 else 1
+    ),
+    "log.jsonl.gz": lambda n: packed(b"", (json.dumps(_TALK).encode() + b"\n") * 4400, n if n > 1000 else 1),
+    "zeros.jsonl.gz": lambda n: packed(b"", bytes(MEGABYTE), n),
+    "cell.csv.gz": lambda n: packed(b'question\n"', b"a" * MEGABYTE, n, b'"\n'),
+    "nest.json.gz": lambda n: packed(b"", b"[" * MEGABYTE, n),
+    "page.html.gz": lambda n: packed(b"<p>", b"<p>a" * (MEGABYTE // 4), n),
+    "broken.csv.gz": lambda _: gzip.compress(os.urandom(9999))[:5000],
+    "plain.csv.gz": lambda _: b"question\nq\n",
+    "cell.csv": lambda n: b'question,answer\n"' + b"a" * (min(n, 100) * MEGABYTE) + b'",x\n',
+    "open.csv": lambda n: b'question,answer\n"' + b"a\n" * (min(n, 100) * MEGABYTE // 2),
+    "log.csv": lambda n: b'id,role,content\n1,user,"' + b"a" * (min(n, 100) * MEGABYTE) + b'"\n',
+    "columns.csv": lambda _: b",".join(b"c%d" % i for i in range(100_000)) + b",question\n" + b"x\n",
+    "zero.csv": lambda _: b"question\nq\0q\n",
+    "escape.csv": lambda _: b"question,an\x1b[31mswer\n\x1b]0;own\x07q,a\n",
+    "\x1b[31mred.csv": lambda _: b"q,a\n1,2\n",
+    "magic.csv": lambda _: b"PK\x03\x04rest",
+    "empty.csv": lambda _: b"",
+    "deep.json": lambda _: b'[{"question":' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
+    "number.json": lambda _: b'[{"question": ' + b"9" * 1_000_000 + b"}]",
+    "keys.json": lambda _: b"[{" + b",".join(b'"k%d":1' % i for i in range(500_000)) + b',"question":"q"}]',
+    "cut.json": lambda _: b'[{"question":"a"},{"que',
+    "surrogate.jsonl": lambda _: rb'{"question":"q \ud800","answer":"a"}',
+    "talk.jsonl": lambda _: rb'{"messages":[{"role":"user","content":"\u001b[2J"}],"id":"\u001b[2J"}',
+    "nested.json": lambda _: b'{"messages":[{"role":"user","content":' + b"[" * 900 + b"]" * 900 + b"}]}",
+    "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
+    "deep.yaml": lambda _: b"- " * 100_000 + b"x",
+    "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),
+    "spaces.xlsx": lambda n: archive(xl__workbook=b" " * (n * MEGABYTE)),
+    "noise.xlsx": lambda _: os.urandom(99_999),
+    "spaces.docx": lambda n: archive(word__document=b" " * (n * MEGABYTE)),
+    "spaces.pptx": lambda n: archive(ppt__slides__slide1=b" " * (n * MEGABYTE)),
+    "noise.docx": lambda _: b"%PDF-1.4",
+    "stream.pdf": pdf,
+    "cut.pdf": lambda _: pdf(1)[:300],
+    "comments.html": lambda _: b"<!--" * 500_000,
+    "attributes.html": lambda _: b"<p " + b"a=b " * 500_000 + b">x",
+    "large.md": lambda n: b"a " * (min(n, 100) * MEGABYTE // 2),
+}
+
+
+def make(folder: Path, megabytes: int) -> list[Path]:
+    """Writes all files, and what only looks like one: a pipe, links to itself and to nothing, a folder."""
+    (folder / "good.csv").write_bytes(b"question,answer\nq,a\n")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content(megabytes))
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "loop.csv").symlink_to("loop.csv")
+    (folder / "nowhere.csv").symlink_to("gone.csv")
+    (folder / "folder.csv").mkdir()
+    (folder / "folder.csv" / "up").symlink_to("..")
+    return [folder / name for name in (*FILES, "pipe.csv", "loop.csv", "nowhere.csv", "folder.csv")]
+
+
+def command(path: Path) -> list[str]:
+    """How the program is asked to read a file: as questions, or as the bot's knowledge."""
+    good = path.with_name("good.csv")
+    shared = ["--offline", "--limit", "1", "--turns", "1", "--runs", f"{path}.runs"]
+    if not _DOCUMENTS.isdisjoint(path.suffixes):
+        return ["--adapter", "demo", "--set", f"knowledge={path}", "--cases", str(good), *shared]
+    return ["--adapter", "recorded", "--cases", str(path), *shared]
+
+
+def read_all(paths: list[Path]) -> Iterator[dict[str, Any]]:
+    """By file the exit code, the megabytes at the peak, and what was said; each in a child of its own."""
+    from simulator.cli.app import main
+
+    for name in _LOADED:  # once, not in each child
+        import_module(name)
+    for path in paths:
+        said = path.with_name("said.txt")
+        if not (child := os.fork()):
+            code = 70
+            try:
+                resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
+                resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+                into = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                os.dup2(into, 1)
+                os.dup2(into, 2)
+                sys.argv = ["run.py", *command(path)]
+                code = int(main() or 0)
+            except SystemExit as end:
+                code = int(end.code or 0)
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        _child, status, used = os.wait4(child, 0)
+        left = [str(each) for each in Path(f"{path}.runs").rglob(".*.[0-9]*")]
+        code, text = os.waitstatus_to_exitcode(status), said.read_bytes().decode(errors="replace")
+        yield {"name": path.name, "code": code, "megabytes": used.ru_maxrss >> 10, "said": text, "left": left}
+
+
+def faults(seen: dict[str, Any]) -> list[str]:
+    """What must not have happened."""
+    said = seen["said"]
+    wrong = {
+        f"exit code {seen['code']}": seen["code"] not in {0, 2, 3},
+        "a traceback": "Traceback" in said,
+        "not one line": seen["code"] == 2 and said.count("error: ") != 1,
+        f"{seen['megabytes']} MB": seen["megabytes"] >= 300,
+        "control codes": any(not each.isprintable() and each not in "\n\t" for each in said),
+        f"left behind {seen['left']}": bool(seen["left"]),
+    }
+    return [what for what, is_so in wrong.items() if is_so]
+
+
+if __name__ == "__main__":
+    for seen in read_all(make(Path(sys.argv[1]), int(sys.argv[2]))):
+        print(json.dumps(seen), flush=True)
