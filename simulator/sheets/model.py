@@ -342,8 +342,8 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "outdated": pgettext("a cause", "Article wrong"),
         "retrieval": pgettext("a cause", "Not retrieved"),
         "spelling": pgettext("a cause", "Other wording"),
-        "ignored": pgettext("a cause", "Passage ignored"),
-        "invented": pgettext("a cause", "Invented"),
+        "ignored": pgettext("a cause", "Found but not used"),
+        "invented": pgettext("a cause", "Made up"),
         "should_refuse": pgettext("a cause", "Should decline"),
         "should_answer": pgettext("a cause", "Should answer"),
         "misunderstood": pgettext("a cause", "Misunderstood"),
@@ -380,6 +380,10 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
     },
     "grade_1": _GRADE,
     "grade_2": _GRADE,
+}
+# How choices were called before, in sheets that people have filled in.
+_EARLIER = {
+    "cause": {"passage ignored": "ignored", "無視": "ignored", "invented": "invented", "創作": "invented"}
 }
 # In characters of the narrow kind, where a worksheet's own differs from the column's.
 _WIDTHS = {
@@ -455,7 +459,7 @@ def layouts() -> Mapping[str, Layout]:
                 layout.team.add(column.key)
             if column.kind == "date":
                 layout.days.add(column.key)
-            choices = layout.choices.setdefault(column.key, {})
+            choices = layout.choices.setdefault(column.key, dict(_EARLIER.get(column.key, {})))
             for choice in column.choices:
                 choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
     return found
