@@ -134,7 +134,11 @@ def rows_by_field(
 
 def _rows(path: Path, fits: Fits) -> Rows:
     if (files := files_of(path)) != [path]:
-        return _together(path, len(files))
+        log: Rows | None = feature("logs").rows_of_file(path) if files else None
+        if log is None:
+            msg = _("{path}: no log of conversations of a known format; name one file.", path=path)
+            raise CaseFileError(msg)
+        return log
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     rows: Rows
@@ -152,13 +156,6 @@ def _rows(path: Path, fits: Fits) -> Rows:
         raise _unknown_kind(path, suffix)
     is_yaml = suffix in (".yaml", ".yml")
     return _or_log(path, rows, fits) if fits(["turns"]) and not is_yaml else rows
-
-
-def _together(path: Path, n: int) -> Rows:
-    log: Rows | None = feature("logs").rows_of_file(path) if n else None
-    if log is None:
-        raise CaseFileError(_("{path}: no log of conversations of a known format; name one file.", path=path))
-    return log
 
 
 def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:

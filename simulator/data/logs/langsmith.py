@@ -87,13 +87,9 @@ def _trace(id_: str, records: list[dict[str, Any]], skipped: Skipped) -> Trace |
         key=lambda run: (str(run.get("dotted_order") or ""), seconds(run.get("start_time")) or 0.0),
     )
     root = next((run for run in its if str(run.get("parent_run_id")) not in runs), its[0])
-    about = [decoded(run.get("extra")) for run in (root, *its)]
-    metadata = [root, *(decoded(get(each, "metadata")) for each in about), *map(decoded, map(_metadata, its))]
-    threads = (
-        each.get(key)
-        for each in metadata if isinstance(each, dict)
-        for key in _TALKS if each is not root or key != "session_id"  # there it is the project
-    )  # fmt: skip
+    about = [(get(decoded(run.get("extra")), "metadata"), run.get("metadata")) for run in (root, *its)]
+    told = [{"thread_id": root.get("thread_id")}, *(decoded(each) for pair in about for each in pair)]
+    threads = (each.get(key) for each in told if isinstance(each, dict) for key in _TALKS)
     for key, each in inner({"stats": decoded(root.get("feedback_stats"))}, "stats").items():
         if isinstance(each, dict):
             ratings[key] = each.get("values") if each.get("avg") is None else each["avg"]
@@ -104,7 +100,3 @@ def _trace(id_: str, records: list[dict[str, Any]], skipped: Skipped) -> Trace |
         tuple(passage for run in searches for passage in passages_in(run.get("outputs"))), ratings,
         error=str(root.get("error") or "") if not root.get("outputs") else "",
     )  # fmt: skip
-
-
-def _metadata(run: dict[str, Any]) -> Any:
-    return run.get("metadata")
