@@ -18,7 +18,6 @@ from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
 from simulator.data.datasets import (
     Need,
-    Profile,
     SkippedRows,
     case_label_problem,
     missing_need,
@@ -287,7 +286,8 @@ class DataSet:
     def __init__(self, path: Path, request: DatasetRequest) -> None:
         """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
         self.path, self.request = path, request
-        self.profile, self.skipped = Profile(), SkippedRows()
+        self.skipped = SkippedRows()
+        self._labelled = self._referenced = 0
         self._spool = CaseSpool()
         self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
@@ -299,6 +299,14 @@ class DataSet:
     def columns(self) -> ColumnUse:
         """How the columns of the valid rows are used."""
         return ColumnUse.of(self._headers)
+
+    @property
+    def profile(self) -> Any:
+        """What the valid rows have, as `simulator.data.profile.Profile`."""
+        found = feature("profile").Profile()
+        for place in self._valid:
+            found.add(self._spool[place])
+        return found
 
     def skip(self, fault: RowFault) -> None:
         """Counts a row that is not a valid case. Raises RowFault when the request is strict."""
@@ -332,7 +340,8 @@ class DataSet:
         self._sheet = row.sheet
         if not row.values.keys() <= self._headers.keys():
             self._headers |= dict.fromkeys(row.values)
-        self.profile.add(case)
+        self._labelled += case.label is not None
+        self._referenced += bool(case.references_at(1))
         self._valid.append(len(self._spool))
         self._lines.append(row.line)
         self._numbers.append(0 if has_id else self.skipped.rows)
@@ -340,8 +349,8 @@ class DataSet:
 
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
         """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
-        counts = {"references": self.profile.references, "label": self.profile.labels}
-        complete = {need for need, count in counts.items() if count == self.profile.rows}
+        counts = {"references": self._referenced, "label": self._labelled}
+        complete = {need for need, count in counts.items() if count == len(self._valid)}
         if any(complete >= set(judge) for judge in needs):
             return
 

@@ -44,6 +44,7 @@ FEATURES = {
     "choices": "simulator.data.choices",
     "dialogues": "simulator.data.dialogues",
     "logs": "simulator.data.logs",
+    "profile": "simulator.data.profile",
     "structured": "simulator.data.structured",
     "workbooks": "simulator.data.workbooks",
 }

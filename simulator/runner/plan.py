@@ -34,9 +34,6 @@ from simulator.data.datasets import (
     Need,
     SkippedRows,
     case_label_problem,
-    label_forms,
-    label_set_problem,
-    sort_labels,
 )
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
@@ -55,6 +52,8 @@ FEATURES = {
     "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
     "persona": "simulator.users.persona",
+    "faults": "simulator.users.faults",
+    "profile": "simulator.data.profile",
     "prompt": "simulator.runner.prompts",
     "redact": "simulator.runner.masking",
     "script": "simulator.users.scripted",
@@ -174,7 +173,11 @@ def read_plan(settings: Settings) -> PlannedRun:
         replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
         return PlannedRun(*replayed, settings, SkippedRows())
     prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
-    labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
+    labels = (
+        feature("profile").label_forms(settings.labels, tuple(prompt.prompt.labels.values()))
+        if prompt
+        else settings.labels
+    )
     data = _read(settings, labels, prompt)
     chosen_for: Message | str = ""
     if settings.protocol == "single_turn":
@@ -275,8 +278,9 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
         raise InputError(msg)
     settings = settings.model_copy(update={"judges": of_rows})
     if "label" in map(shelves.judge_name, settings.judges):
-        all_labels = labels or label_forms(sort_labels(data.profile.names))
-        if problem := label_set_problem(all_labels):
+        profile = feature("profile")
+        all_labels = labels or profile.label_forms(profile.sort_labels(data.profile.names))
+        if problem := profile.label_set_problem(all_labels):
             msg = _(
                 "{cases}: {problem} Name all there are: --labels A,B.", cases=settings.cases, problem=problem
             )

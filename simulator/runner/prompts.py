@@ -30,8 +30,8 @@ from simulator.core.types import (
     Value,
     traits_of,
 )
-from simulator.data.datasets import labels_in
 from simulator.data.files import quote
+from simulator.data.profile import labels_in
 from simulator.runner.conversation import call_bot
 from simulator.runner.prompt_file import (
     Examples,

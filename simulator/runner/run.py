@@ -55,9 +55,9 @@ from simulator.runner.conversation import (
     grading_context,
     grading_contexts,
 )
+from simulator.runner.plan import feature
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, new_run_id
-from simulator.users.faults import customer_faults
 
 # Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session.
 AGAIN = "~2"
@@ -406,7 +406,7 @@ async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFacto
 
 def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
-    faulty = {fault.conversation for fault in customer_faults(results)}
+    faulty = {fault.conversation for fault in feature("faults").customer_faults(results)}
     planned = set(results.conversations.ids)
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     return tuple(
@@ -424,7 +424,7 @@ def superseded(results: Results) -> dict[str, str]:
     The second attempt counts if it is complete and without a fault of the customer, otherwise the first:
     there is no third.
     """
-    faulty = {fault.conversation for fault in customer_faults(results)}
+    faulty = {fault.conversation for fault in feature("faults").customer_faults(results)}
     endings = {conversation.id: conversation.ended for conversation in results.conversations}
     replaced = {}
     for key, ended in endings.items():

@@ -22,6 +22,7 @@ from simulator.core.shelves import judge_name
 from simulator.core.types import (
     COMPLETE,
     CONVERSATION,
+    LEXICAL,
     PASSED,
     RETEST,
     STOPPED_EARLY,
@@ -38,7 +39,6 @@ from simulator.core.types import (
     Value,
 )
 from simulator.models.pricing import Prices, usage_of
-from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import (
     CaseSummary,
     CustomerSummary,
@@ -75,6 +75,7 @@ from simulator.storage.results import (
 
 # What only some runs have: several models or votes on a turn, and grades by people.
 PANEL, PEOPLE = "simulator.stats.panel", "simulator.stats.corrected"
+CUSTOMERS = "simulator.stats.customers"
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
@@ -194,8 +195,10 @@ def figures_of(results: Results, settings: Settings) -> Summary:
     """The figures of a run by these settings: first the judges they name, then whichever others graded it."""
     results = without_superseded(results)
     played = CUSTOMERS_UNCHECKED
-    if not results.run.asks_once:
-        played = summarise_customers(results, settings.customer_faults)
+    # Phrases say what stands in the persona's file: only a model's customers are looked into.
+    by_model = results.run.models.get("user", LEXICAL) != LEXICAL
+    if not results.run.asks_once and (by_model or settings.customer_faults != "keep"):
+        played = import_module(CUSTOMERS).summarise_customers(results, settings.customer_faults)
     judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
     if results.run.asks_once:
         judges = tuple(name for name in judges if name != CONVERSATION)

@@ -1,0 +1,169 @@
+"""What the rows of a data set have (labels, choices, forms of references), and the judges that fit them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from simulator.core.messages import Message, _
+from simulator.core.types import Case
+from simulator.data.files import quote
+from simulator.text.normalise import plain_form
+from simulator.text.segments import CJK
+
+
+def labels_in(cases: Iterable[Case]) -> tuple[str, ...]:
+    """The labels of these cases: numbers by size, others in the order of their first row."""
+    return sort_labels(case.label for case in cases if case.label)
+
+
+def sort_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Each label once: numbers by size, others in their order."""
+    unique = dict.fromkeys(labels)
+    if unique and all(label.removeprefix("-").isdecimal() for label in unique):
+        return tuple(sorted(unique, key=float))
+    return tuple(unique)
+
+
+def label_forms(
+    labels: Iterable[str], wordings: Iterable[Mapping[str, str]] = ()
+) -> dict[str, tuple[str, ...]]:
+    """By label the texts that stand for it; `wordings` are those of a prompt, one mapping per language.
+
+    The labels that a prompt names come first, in its order.
+    """
+    by_language = list(wordings)
+    every = dict.fromkeys([*(label for wording in by_language for label in wording), *labels])
+    return {
+        label: tuple(dict.fromkeys([*(wording[label] for wording in by_language if label in wording), label]))
+        for label in every
+    }
+
+
+def label_set_problem(labels: Collection[str]) -> Message | None:
+    """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
+    if len(labels) == 1:
+        return _(
+            "every row has the label {labels}: there is nothing to tell apart.",
+            labels=quote(next(iter(labels))),
+        )
+    forms: dict[str, str] = {}
+    for label in labels:
+        other = forms.setdefault(plain_form(label), label)
+        if other != label:
+            return _(
+                "the labels {other} and {label} differ in nothing that an answer shows.",
+                other=quote(other),
+                label=quote(label),
+            )
+    return None
+
+
+Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
+# Of forms that are equally frequent, the longest counts.
+_BY_LENGTH: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
+
+# The longest phrase: characters in Japanese, words in English.
+_MAX_PHRASE = {True: 12, False: 4}
+# The longest sentence, likewise.
+_MAX_SENTENCE = {True: 80, False: 40}
+
+_NUMBER = re.compile(r"[¥$€£-]?\s*\d[\d,]*(?:\.\d+)?\s*(?:%|％|[^\W\d_]{1,3})?")
+_CODE = re.compile(
+    r"```|[{};]\s*(?:\n|$)|(?:^|\n)\s*(?:SELECT|INSERT|UPDATE|DELETE|def|class|import|function|const|let|var"
+    r"|curl|git|docker|kubectl|sudo|cd|ls|grep)\s|(?:^|\s)--?[a-z][\w-]*(?:[=\s]|$)|=>|==|\w\(\w*\)"
+)
+# A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
+_PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
+_IS_CJK = re.compile(f"[{CJK}]")
+_ENDS = re.compile(r"[。．.!?！？]\s*$")
+_END = re.compile(r"[。！？]|[.!?](?:\s|$)")
+
+
+def answer_form(text: str) -> Form:
+    """The form of a right answer: number, short phrase, JSON, code or command, sentence, or a longer text."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return "number"
+    if _is_json(text):
+        return "json"
+    if _CODE.search(text):
+        return "code"
+    japanese = bool(_IS_CJK.search(text))
+    length = len(text) if japanese else len(text.split())
+    if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
+        return "phrase"
+    return "text" if length > _MAX_SENTENCE[japanese] or len(_END.findall(text)) > 2 else "sentence"
+
+
+def _is_json(text: str) -> bool:
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        return isinstance(json.loads(text), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
+_EXACT, _READ = ("exact_match", "contains"), ("llm_similarity", "llm_correctness", "rouge_l")
+# By what most rows have: how messages call it (but for the first three, a form of references), and the judges
+# of a run that names none, the first of which decides. Why each of them fits: docs/thresholds.md.
+_CHOSEN: Mapping[str, tuple[Message, tuple[str, ...]]] = {
+    "choice": (_("choices with a label"), ("choice",)),
+    "label": (_("a label"), ("label",)),
+    "none": (_("no references"), ("turn", "relevance", "groundedness", "fluency")),
+    "number": (_("references: number"), _EXACT),
+    "phrase": (_("references: phrase"), _EXACT),
+    "json": (_("references: json"), ("exact_match",)),
+    "code": (_("references: code"), ("rouge_l", "exact_match")),
+    "sentence": (_("references: sentence"), _READ),
+    "text": (_("references: text"), _READ),
+}
+
+
+class JudgeChoice(NamedTuple):
+    """The judges for a data set, and why they were chosen."""
+
+    judges: tuple[str, ...]
+    why: Message | str
+
+
+class Profile:
+    """Counts of what the rows of a data set have; `names` are the labels of rows without choices."""
+
+    def __init__(self) -> None:
+        self.rows = self.labels = self.choices = self.references = 0
+        self.forms: Counter[Form] = Counter()
+        self.names: dict[str, None] = {}
+
+    def add(self, case: Case) -> None:
+        """Counts a row."""
+        self.rows += 1
+        if case.label is not None:
+            self.labels += 1
+            self.choices += bool(case.choices)
+            if not case.choices:
+                self.names[case.label] = None
+        if case.references_at(1):
+            self.references += 1
+            self.forms[answer_form(case.references_at(1)[0])] += 1
+
+    @property
+    def form(self) -> str:
+        """What most rows have: `choice`, `label`, the form of their references, or `none` of these."""
+        if 2 * self.choices > self.rows:
+            return "choice"
+        if 2 * self.labels > self.rows:
+            return "label"
+        if 2 * self.references <= self.rows:
+            return "none"
+        return max(self.forms, key=lambda form: (self.forms[form], _BY_LENGTH.index(form)))
+
+    def judges(self, *, offline: bool = False) -> JudgeChoice:
+        """The default judges for the form of most rows; `offline`: for a run in which no model judges."""
+        reason, judges = _CHOSEN[self.form]
+        if offline and judges == _READ:
+            reason = _("{form}; no model to judge, so what compares words comes first", form=reason)
+            judges = ("rouge_l", "llm_similarity", "llm_correctness")
+        return JudgeChoice(judges, reason)
