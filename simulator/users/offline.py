@@ -1,16 +1,19 @@
-"""The customer without a model: a persona's phrases, chosen by the kind of answer that the desk gave.
+"""The customer without a model: phrases and short lines, chosen by the kind of answer that the desk gave.
 
 Deterministic and quick: good enough to try everything, but it understands nothing.
 """
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache, partial
 from itertools import takewhile
 from string import Template
+from typing import Any
 
-from simulator.core.templates import stable_int
+from simulator.core.shelves import PERSONAS
+from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, Persona, Turn, Utterance
-from simulator.text.acts import is_refusal, parts, passes_on
+from simulator.text.acts import ends_with_question, is_refusal, parts, passes_on
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
@@ -73,6 +76,8 @@ class PhraseUser:
                 for fact in _unmentioned(case, turns)
             )
             text = next(filter(None, told), None)
+        elif ends_with_question(turns[-1].answer.text, case.language):
+            text = self._plain(case, turns, "asked")
         text = text or self._unused(case, turns, (situations[-1], Situation.USELESS, Situation.PARTLY))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
@@ -99,10 +104,22 @@ class PhraseUser:
         words = self._unused(case, turns, (phrases,)) or ""
         return Utterance.model_validate({"text": words, "next": how, "reason": reason})
 
+    def _plain(self, case: Case, turns: Sequence[Turn], situation: str) -> str | None:
+        """A short line that was not said yet, for as many lines as the file says; None for the others."""
+        table = _plain_lines().get(case.language, {})
+        draw = partial(stable_int, self.seed, case.id, self.persona.id, len(turns))
+        if self.persona.feeling < 0 or draw("plain") >= table.get("share", 0.0) * 2**31:
+            return None
+        said = {turn.meant for turn in turns}
+        left = [line for line in table.get(situation, ()) if line not in said]
+        return left[draw(situation) % len(left)] if left else None
+
     def _unused(
         self, case: Case, turns: Sequence[Turn], situations: Sequence[str], fact: str = ""
     ) -> str | None:
         """A phrase for the first situation that has an unused one; None if all are used up."""
+        if not fact and (plain := self._plain(case, turns, situations[0])):
+            return plain
         guard, said = Guard(case.language), [case.question, *(turn.meant for turn in turns)]
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
@@ -115,6 +132,11 @@ class PhraseUser:
                 draw = stable_int(self.seed, case.id, self.persona.id, len(turns), situation)
                 return left[draw % len(left)]
         return None
+
+
+@cache
+def _plain_lines() -> dict[str, Any]:
+    return read_toml(PERSONAS / "_plain.toml")
 
 
 def filled(phrase: str, question: str, fact: str = "") -> str:
