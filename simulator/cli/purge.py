@@ -21,25 +21,27 @@ def command(
     run: str = argument("RUN", "A run: id, start of an id, latest, or path.", ...),
     *,
     yes: bool = option("--yes", "Delete without asking."),
-    cache: bool = option("--cache", "Also delete the models' replies of this run from the response cache."),
+    replies: bool = option(
+        "--replies", "Also delete the models' replies of this run from the response cache."
+    ),
 ) -> int:
     """Delete a run: its folder with run file, reports and verdicts.
 
-    Also lists where else its text may be: in the response cache (--cache deletes it there), in Google Sheets
-    it was written to, and on pages of other runs that show it.
+    Also lists where else its text may be: in the response cache (--replies deletes it there), in Google
+    Sheets it was written to, and on pages of other runs that show it.
     """
     settings = load_settings(flags)
     with open_purge(run, Path(settings.runs)) as purge:
-        replies = cached_replies(purge.results)
+        cached = cached_replies(purge.results)
         files = len(purge.files)
-        if not yes and not _agreed(purge, len(replies) if cache else 0):
+        if not yes and not _agreed(purge, len(cached) if replies else 0):
             say(_("Nothing was deleted."))
             return DONE
-        if cache and replies:
-            delete_replies(replies)
+        if replies and cached:
+            delete_replies(cached)
         delete_run(purge)
-    left = 0 if cache else len(replies)
-    deleted = len(replies) - left
+    left = 0 if replies else len(cached)
+    deleted = len(cached) - left
     if settings.json_output:
         print_json(
             {

@@ -135,7 +135,7 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     monkeypatch: pytest.MonkeyPatch,
     most: int,
 ) -> None:
-    """--cache removes replies with text of the run, from the bytes of the file, too; else it counts them."""
+    """--replies removes replies with text of the run, also from the file's bytes; else it counts them."""
     monkeypatch.setattr(results, "MAX_LOADED", most)
     cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
     first = min((tmp_path / "runs").iterdir())
@@ -147,7 +147,9 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     assert "cache clear" in capfd.readouterr().err
 
     assert main(["purge", first.name, "--yes", "--cache", "--json"]) == 0
-    cache_counts = json.loads(capfd.readouterr().out)["cache"]
+    said = capfd.readouterr()
+    cache_counts = json.loads(said.out)["cache"]
+    assert said.err.startswith("--cache is now called --replies.\n")
     assert cache_counts["deleted"] >= 1
     assert _rows(cache) == before - cache_counts["deleted"]
     assert reason.encode() not in b"".join(
