@@ -76,7 +76,7 @@ class ModelJudge:
         """
         messages = self.frame.prompt(context, asked, alone=self.alone)
         if context.turn.index > 1 or context.closing is not None:
-            return await self._vote(context, asked, messages)
+            return await self._vote(context, asked, messages, context.conversation)
         repeat = context.conversation.rpartition("#")[2]
         key = fingerprint(repeat, *(message["content"] for message in messages))
         if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
@@ -93,28 +93,30 @@ class ModelJudge:
         self._firsts[key] = waited
         verdicts = None
         try:
-            verdicts = await self._vote(context, asked, messages)
+            verdicts = await self._vote(context, asked, messages, key)
             return verdicts
         finally:
             is_good = verdicts and all(score.state != "failed" for score in verdicts.values())
             waited.set_result(verdicts if is_good else None)
 
     async def _vote(
-        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages
+        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str
     ) -> dict[str, Score]:
+        """The median of the votes; `key` goes into the seed, so that whoever comes first asks the same."""
         if self.votes == 1:
-            return await self._ask(context, asked, messages, 0)
+            return await self._ask(context, asked, messages, key, 0)
         async with asyncio.TaskGroup() as tasks:
             voting = [
-                tasks.create_task(self._ask(context, asked, messages, vote)) for vote in range(self.votes)
+                tasks.create_task(self._ask(context, asked, messages, key, vote))
+                for vote in range(self.votes)
             ]
         ballots = [vote.result() for vote in voting]
         return {rubric.name: median_score([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
     async def _ask(
-        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, vote: int
+        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str, vote: int
     ) -> dict[str, Score]:
-        seed = stable_int(self.seed, context.conversation, context.turn.index, *([vote] if vote else []))
+        seed = stable_int(self.seed, key, context.turn.index, *([vote] if vote else []))
         parts: Parts
         try:
             if self.alone:

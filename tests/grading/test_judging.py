@@ -405,6 +405,11 @@ async def test_the_same_first_turn_is_graded_once() -> None:
         later = await panel.grade(of("elderly/q#1"))
 
     assert len(server.requests) == 4
+    async with OpenAIServer(play) as server_of_another, at(server_of_another) as model:
+        await Panel([grader(model("judge"), RUBRICS)]).grade(of("calm/q#1"))
+    assert (
+        server_of_another.requests[0].body == server.requests[0].body
+    )  # whoever comes first, a cache knows it
     first, second = ({score.judge: score for score in scores} for scores in graded[:2])
     for name, score in second.items():
         assert (score.conversation, score.detail["same_as"]) == ("calm/q#1", "angry/q#1")
