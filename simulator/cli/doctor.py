@@ -42,11 +42,11 @@ _USED = frozenset({
 })  # fmt: skip
 
 
-@takes_settings("dialogue", usual=_USED)
+@takes_settings("dialogue", without=frozenset({"customers"}), usual=_USED)
 def command(
     flags: dict[str, Any],
-    reactions: bool = option(
-        "--reactions",
+    customers: bool = option(
+        "--customers",
         "Play each persona with a perfect, a useless, a rude and an inventing bot, and name those that do"
         " not react; exit code 1 if there are any.",
     ),
@@ -58,7 +58,7 @@ def command(
     settings = load_settings(flags)
     check_destinations(settings)
     settings = run_settings(settings, "dialogue")
-    return asyncio.run(_react(settings) if reactions else _examine(settings))
+    return asyncio.run(_react(settings) if customers else _examine(settings))
 
 
 async def _react(settings: Settings) -> int:

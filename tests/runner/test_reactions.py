@@ -1,4 +1,4 @@
-"""Whether customers react, as `doctor --reactions` finds out."""
+"""Whether customers react, as `doctor --customers` finds out."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from simulator.cli.app import main
 from simulator.core import shelves
 from tests.servers.openai import play, serve
 
-CHECK = ("doctor", "--reactions", "--language", "en")
+CHECK = ("doctor", "--customers", "--language", "en")
 
 
 def test_the_phrases_of_every_persona_react(capsys: pytest.CaptureFixture[str]) -> None:
