@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -56,6 +56,10 @@ coverage: $(DEV)
 # Whether tests notice small changes of the program: half an hour on two cores, at least 90 % must be noticed.
 mutate: $(DEV)
 	$(BIN)/python -m scripts.mutate --seed $(or $(SEED),1)
+
+# The pictures of the report in README and docs, of real runs.
+pictures: $(DEV)
+	$(BIN)/python -m scripts.pictures
 
 # Rewrites the golden files from what the program does now; look at the difference before you commit.
 golden: $(DEV)

@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
-from simulator.core.types import Case, Persona, Turn, Utterance
+from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.text.acts import ends_with_question, is_refusal, parts, passes_on
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
@@ -106,7 +106,7 @@ class PhraseUser:
 
     def _plain(self, case: Case, turns: Sequence[Turn], situation: str) -> str | None:
         """A short line that was not said yet, for as many lines as the file says; None for the others."""
-        table = _plain_lines().get(case.language, {})
+        table = _plain_lines(case.language)
         draw = partial(stable_int, self.seed, case.id, self.persona.id, len(turns))
         if self.persona.feeling < 0 or draw("plain") >= table.get("share", 0.0) * 2**31:
             return None
@@ -135,8 +135,9 @@ class PhraseUser:
 
 
 @cache
-def _plain_lines() -> dict[str, Any]:
-    return read_toml(PERSONAS / "_plain.toml")
+def _plain_lines(language: Language) -> dict[str, Any]:
+    path = PERSONAS / f"_plain_{language}.toml"
+    return read_toml(path) if path.exists() else {}
 
 
 def filled(phrase: str, question: str, fact: str = "") -> str:
