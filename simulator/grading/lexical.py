@@ -42,6 +42,8 @@ LIMITS = {
     # of the nearest reference that the answer says
     "similarity": (0.1, 0.22, 0.42, 0.62),
 }
+# A line of so many characters (ja) or words (en) may ask for nothing.
+SHORT = {"ja": 8, "en": 3}
 # Decimals of a grade: enough to tell answers apart, and few enough to read.
 DECIMALS = 2
 # A sentence of which a smaller share was found is worth quoting in the reason.
@@ -253,10 +255,12 @@ def turn(reading: TurnEvidence) -> Verdict:
     """How far the answer does what the desk should do here: comfort, decline or answer.
 
     An answer is held against the passages, and against the reference, if there is one; with neither there
-    is nothing to count, and no grade.
+    is nothing to count, and no grade. Nor is there for the answer to a word or two that ask for nothing.
     """
     if reading.expected == "answer" and not (reading.passages or reading.wanted):
         return without(reading, "evidence")
+    if reading.expected != "comfort" and asks_for_nothing(reading):
+        return without(reading, "request")
     rule = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[reading.expected]
     found, say = rule(reading), reading.say
     against = "reference" if reading.context.references else "passages" if reading.passages else "neither"
@@ -270,6 +274,20 @@ def turn(reading: TurnEvidence) -> Verdict:
         "score": round(found.overall / 5, 4),
     }
     return Verdict(found.overall, conclusion, detail)
+
+
+def asks_for_nothing(reading: TurnEvidence) -> bool:
+    """Whether the customer says but a word or two ("alright", "not quite"), and none of the matter."""
+    line = reading.context.turn.user.strip()
+    size = len(line) if reading.language == "ja" else len(line.split())
+    if (
+        reading.context.turn.index == 1
+        or size > SHORT[reading.language]
+        or acts.ends_with_question(line, reading.language)
+    ):
+        return False
+    matter = content_units(" ".join((reading.case.question, reading.case.goal or "")))
+    return not content_units(line) & matter
 
 
 def _comforting(reading: TurnEvidence) -> Outcome:

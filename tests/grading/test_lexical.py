@@ -469,3 +469,16 @@ async def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
 
     assert score.raw == 3.5
     assert "字面からは分かりません" in score.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "index", "graded"),
+    [("alright", 2, 0), ("not quite", 2, 0), ("fibre fee", 2, 1), ("really?", 2, 1), ("alright", 1, 1)],
+)
+def test_an_answer_to_a_word_that_asks_for_nothing_is_not_graded(line: str, index: int, graded: int) -> None:
+    """Counting cannot tell what would be right; a word of the matter, or a question, asks for something."""
+    case = Case(id="1", question="How much is the fibre fee?", language="en", references=(("990 yen.",),))
+    turn = Turn(index=index, user=line, answer=Answer(text="I am sorry, I do not know."))
+    score = LexicalJudge("turn").grade(GradingContext(conversation="c", case=case, persona="calm", turn=turn))
+
+    assert (score.state == "scored") is bool(graded)
