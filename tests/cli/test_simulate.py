@@ -1,5 +1,6 @@
 """The main job from the command line to the exit code, offline and with models over HTTP."""
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,6 +177,7 @@ def test_a_second_ctrl_c_is_one_line_too(command: Any, tmp_path: Path) -> None:
         "async def answer(question):\n    raise KeyboardInterrupt\n", encoding="utf-8"
     )
     done = command("--adapter", "hard.py:answer", "--limit", "2")
+    gc.collect()  # what it left unfinished is told now, and not within some later test
 
     assert (done.code, done.run.run.status) == (3, "interrupted")
     assert done.error == f"error: interrupted. Finish it with: python run.py --resume {done.run.run.id}"
