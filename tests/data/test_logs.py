@@ -176,7 +176,7 @@ def test_no_value_breaks_a_reader(data: st.DataObject) -> None:
             if isinstance(inside[key], (dict, list)) and inside[key] and data.draw(st.booleans()):
                 inside = inside[key]
             else:
-                inside[key] = data.draw(junk)
+                inside[key] = copy.deepcopy(data.draw(junk))
                 break
     format_ = format_of(sample[0])
     bare = (
