@@ -1,6 +1,7 @@
 """How many examples a property is tried with: some in every run, many when somebody asks for it.
 
-Twenty times as many with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothesis-profile thorough`.
+A usual run draws the same examples each time, so that it fails for a change and not by chance.
+Twenty times as many, drawn anew, with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothesis-profile thorough`.
 """
 
 import os
@@ -13,7 +14,9 @@ USUAL, THOROUGH = 50, 20
 def load_profile() -> None:
     """The profile that is asked for. None has a deadline: that would be the machine's, not the program's."""
     for name, times in (("usual", 1), ("thorough", THOROUGH)):
-        settings.register_profile(name, parent=settings.default, max_examples=USUAL * times, deadline=None)
+        settings.register_profile(
+            name, parent=settings.default, max_examples=USUAL * times, deadline=None, derandomize=times == 1
+        )
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
