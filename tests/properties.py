@@ -1,7 +1,7 @@
 """How many examples a property is tried with: some in every run, many when somebody asks for it.
 
-A usual run draws the same examples each time, so that it fails for a change and not by chance.
-Twenty times as many, drawn anew, with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothesis-profile thorough`.
+A usual run draws the same examples each time, so that it fails for a change and not by chance. Twenty times
+as many, drawn anew, with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothesis-profile thorough`.
 """
 
 import os

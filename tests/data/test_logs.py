@@ -115,6 +115,13 @@ COMPANIONS: dict[str, tuple[str, str, str]] = {
         "satisfaction_rating=bad",
     ),
     "table": ("table.csv", '{"id":"s-1","csat":2}', "csat=2"),
+    "otlp": (
+        "otlp.json",
+        '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"bb","spanId":"03","eventName":'
+        '"gen_ai.evaluation.result","attributes":[{"key":"gen_ai.evaluation.name","value":{"stringValue":'
+        '"tone"}},{"key":"gen_ai.evaluation.score.value","value":{"doubleValue":4}}]}]}]}]}',
+        "tone=4",
+    ),
 }  # fmt: skip
 
 
@@ -132,6 +139,36 @@ def test_files_that_belong_together_are_joined(name: str, tmp_path: Path) -> Non
     assert said_in(together) == said_in(LOGS / log)
     assert read_labels(together).rows
     assert said(together / "about.jsonl")
+
+
+def test_a_case_of_salesforce_and_its_comments_are_one_conversation(tmp_path: Path) -> None:
+    """Two exports, joined by the case, in order of time; what is not published is left out and counted."""
+    (tmp_path / "Case.csv").write_text(
+        "Id,CaseNumber,Description,CreatedById,CreatedDate\n500A,17,光回線の料金は？,c,2026-11-20T06:00:00Z\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "CaseComment.csv").write_text(
+        "ParentId,CommentBody,CreatedById,CreatedDate,IsPublished\n500A,戸建ては？,c,2026-11-20T08:00:00Z,true\n"
+        '500A,"月額5,280円です。",d,2026-11-20T09:00:00Z,true\n500A,確認中,d,2026-11-20T06:30:00Z,false\n'
+        '500A,"月額4,180円です。",d,2026-11-20T07:00:00Z,true\n',
+        encoding="utf-8",
+    )
+
+    assert said_in(tmp_path) == [[FIRST, SECOND, *ANSWERS]]
+    assert read_cases(tmp_path)[0].id == "17"
+
+
+def test_a_file_without_a_conversation_does_not_keep_the_others_from_being_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder it is named and left out, for cases and for ratings; alone it is refused."""
+    (tmp_path / "langfuse.jsonl").write_bytes((LOGS / "langfuse.jsonl").read_bytes())
+    (tmp_path / "silent.jsonl").write_text('{"messages": [{"role": "system", "content": "s"}]}\n', "utf-8")
+
+    assert said_in(tmp_path) == said_in(LOGS / "langfuse.jsonl")
+    assert read_labels(tmp_path).rows
+    assert "read as OpenAI messages / ShareGPT, but there is no conversation" in capsys.readouterr().err
+    assert "OpenAI messages / ShareGPT" in said(tmp_path / "silent.jsonl")
 
 
 def test_every_format_has_a_sample() -> None:

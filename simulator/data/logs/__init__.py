@@ -10,7 +10,7 @@ import csv
 import itertools
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -152,8 +152,7 @@ def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterat
 def _rows(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) -> Iterator[Row]:
     """Says what was read, and what was not and why; raises CaseFileError where no customer says anything."""
     ids: Counter[str] = Counter()
-    talks = (talk for each in found for talk in _talks(path, *each))
-    for number, talk in enumerate(talks, 1):
+    for number, talk in enumerate(_all_talks(path, found), 1):
         ids[talk.id] += 1
         row = row_of(talk)
         yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
@@ -165,7 +164,7 @@ def rated_rows(path: Path) -> list[Row] | None:
     if not found:
         return None
     rows: list[Row] = []
-    for talk in (talk for each in found for talk in _talks(path, *each)):
+    for talk in _all_talks(path, found):
         said = [{"role": role, "content": text} for role, text in talk.history]
         for at, turn in enumerate(talk.turns, 1):
             if turn.ratings and turn.answer:
@@ -195,7 +194,23 @@ def rated_rows(path: Path) -> list[Row] | None:
     return rows
 
 
-def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[Talk]:
+def _all_talks(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) -> Iterator[Talk]:
+    """The conversations of all formats; one that holds none is told, and refused where none holds any."""
+    empty: list[Message] = []
+    is_read = False
+    for each in found:
+        if why := (yield from _talks(path, *each)):
+            empty.append(why)
+        else:
+            is_read = True
+    if not is_read:
+        raise CaseFileError(empty[0])
+    for why in empty:
+        _tell(why)
+
+
+def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Generator[Talk, None, Message | None]:
+    """The conversations of one format; what there is instead of them, where there is none."""
     skipped, talks, turns, answers = Skipped(), 0, 0, 0
     try:
         for talk in format_.read(_bare(records, format_, skipped), skipped):
@@ -211,19 +226,16 @@ def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Iterator[
         ) from None
     reasons = tuple(_("{reason}: {n}", reason=reason, n=n) for reason, n in skipped.items())
     if not talks:
-        why = reasons or (_("no customer says anything"),)
-        msg = _(
+        return _(
             "{path}: read as {name}, but there is no conversation in it ({why}).",
-            path=path,
-            name=format_.NAME,
-            why=why,
-        )
-        raise CaseFileError(msg)
+            path=path, name=format_.NAME, why=reasons or (_("no customer says anything"),),
+        )  # fmt: skip
     read = _(
         "{path}: read as {name}; conversations {talks}, turns {turns}, answers {answers}.",
         path=path, name=format_.NAME, talks=talks, turns=turns, answers=answers,
     )  # fmt: skip
     _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
+    return None
 
 
 def _bare(records: Iterable[Any], format_: ModuleType, skipped: Skipped) -> Iterator[dict[str, Any]]:
