@@ -14,7 +14,7 @@ from simulator.cli.terminal import print_json, say
 from simulator.core import shelves
 from simulator.core.document import Report, View
 from simulator.core.errors import InputError, RunFileError, UnknownName
-from simulator.core.messages import _, localised, safe_text, sentences
+from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
 from simulator.core.shelves import user_object
 from simulator.core.types import Language
@@ -62,22 +62,13 @@ def write_report(name: str, output: ReportOutput) -> str:
     return DESTINATIONS[name](output)
 
 
-# Other names that people use for a report.
-ALIASES = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
-
-
 def check_destinations(settings: Settings) -> None:
     """Raises InputError for an unknown report, or a sheet without a name or credentials: before any cost."""
     if "sheets" in settings.to:
         _check_sheet(settings)
     for name in settings.to:
         if ":" not in name and name not in DESTINATIONS:
-            alias = ALIASES.get(name.lower())
-            hint = sentences(
-                _("Your own function: --to post.py:send."),
-                _("{name} is called {alias}.", name=name, alias=alias) if alias else None,
-            )
-            raise UnknownName(_("report"), name, DESTINATIONS, hint)
+            raise UnknownName(_("report"), name, DESTINATIONS, _("Your own function: --to post.py:send."))
         if ":" in name:
             _function(name)
 

@@ -734,6 +734,13 @@ class Settings(RowSettings):
             raise ValueError(msg)
         return names
 
+    @field_validator("to")
+    @classmethod
+    def _reports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Other names that people use for a report; the page is written anyway."""
+        called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
+        return tuple(dict.fromkeys(called.get(name, name) for name in value if name != "html"))
+
     @field_validator("set", mode="before")
     @classmethod
     def _pairs(cls, value: Any) -> Any:
