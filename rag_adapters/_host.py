@@ -65,8 +65,10 @@ def found(target: str) -> Any:
         file = Path(where).resolve()
         sys.path.insert(0, str(file.parent))
         spec = importlib.util.spec_from_file_location(file.stem, str(file))
-        if spec is None or spec.loader is None or not file.is_file():
-            raise FileNotFoundError(f"{where} is no Python file")
+        if not file.is_file():
+            raise FileNotFoundError(f"{where}: no such file")
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{where} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)

@@ -292,6 +292,8 @@ class Host:
         if not self._said:
             return BotFailure("error", _("the bot's process ended (exit code {code})", code=code))
         said = " / ".join(self._said)[-_LONGEST_TEXT:]
+        if "SyntaxError" in said and "_host.py" in said:
+            return BotFailure("error", _("this interpreter is too old; Python 3.8 or newer is needed"))
         msg = _("the bot's process ended (exit code {code}): {said}", code=code, said=said)
         return BotFailure("error", msg)
 

@@ -255,6 +255,18 @@ async def test_what_cannot_work_is_said_before_the_start(
     assert "\n" not in str(caught.value)
 
 
+async def test_an_interpreter_that_cannot_read_the_host_is_called_too_old(made: Bots, tmp_path: Path) -> None:
+    """Its syntax error is about this program's file, of which nobody knows."""
+    old = tmp_path / "python2"
+    old.write_text(
+        '#!/bin/sh\necho "  File \\"$2\\", line 9" >&2\necho "SyntaxError: invalid syntax" >&2\nexit 1\n'
+    )
+    old.chmod(0o755)
+
+    with pytest.raises(InputError, match=r"too old; Python 3\.8 or newer"):
+        await made("def answer(q): pass", python=str(old))
+
+
 async def test_it_ends_with_who_started_it(made: Bots) -> None:
     """Closed, it is gone; Ctrl-C alone, which is for the program that started it, does nothing."""
     bot = await made("import os\ndef answer(question): return str(os.getpid())")
