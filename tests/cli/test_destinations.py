@@ -63,7 +63,7 @@ def test_an_async_sink_is_waited_for(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_reports_are_known_by_their_usual_names(folder: Path) -> None:
-    """excel and md as well as xlsx and markdown; html names the page, which is written anyway."""
+    """Excel and md as well as xlsx and markdown; html names the page, which is written anyway."""
     assert main(("report", "--to", "html,excel,md")) == 0
     assert {"report.html", "report.xlsx", "report.md"} <= {path.name for path in folder.iterdir()}
 
