@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import reference
+from simulator.core.messages import Language
 from tests.paths import ROOT
 
 PAGES = sorted(path for path in (ROOT / "docs").glob("*.md") if not path.name.endswith(".ja.md"))
@@ -54,3 +56,9 @@ def test_links_lead_somewhere(page: Path) -> None:
         there = page.parent / path if path else page
         assert there.exists(), target
         assert not anchor or there.suffix != ".md" or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("language", reference.PAGES)
+def test_the_reference_says_what_the_program_declares(language: Language) -> None:
+    """After a change of an option, `python -m scripts.reference` writes it anew."""
+    assert reference.PAGES[language].read_text(encoding="utf-8") == reference.page(language)

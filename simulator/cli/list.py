@@ -34,9 +34,9 @@ def command(flags: dict[str, Any]) -> int:
     """List the personas, judges, adapters, prompts and runs."""
     settings = load_settings(flags)
     names: dict[str, dict[str, Message | str]] = {
-        "personas": _shelf(shelves.PERSONAS, shelves.persona_names()),
-        "judges": _shelf(shelves.JUDGES, shelves.judge_names()),
-        "adapters": _shelf(shelves.ADAPTERS, shelves.adapter_names()),
+        "personas": shelf(shelves.PERSONAS, shelves.persona_names()),
+        "judges": shelf(shelves.JUDGES, shelves.judge_names()),
+        "adapters": shelf(shelves.ADAPTERS, shelves.adapter_names()),
         "prompts": {name: describe_prompt(shelves.prompt_path(name)) for name in shelves.prompt_names()},
         "runs": dict.fromkeys(run_ids(Path(settings.runs)), ""),
     }
@@ -44,16 +44,17 @@ def command(flags: dict[str, Any]) -> int:
         print_json(names)
         return DONE
     widest = max(len(name) for title in names if title != "runs" for name in names[title])
-    for title, shelf in names.items():
+    for title, entries in names.items():
         sys.stdout.write(f"{localised(_TITLES[title])}\n")
-        for name, about in shelf.items():
+        for name, about in entries.items():
             sys.stdout.write(f"  {name:{widest}}  {localised(about)}".rstrip() + "\n")
-        if not shelf:
+        if not entries:
             sys.stdout.write(f"  {localised(_NONE)}\n")
     return DONE
 
 
-def _shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
+def shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
+    """What `list` says about each name of a shelf."""
     rubrics = {path.stem for path in folder.glob("*.toml")}
     return {
         name: _titles(folder / f"{name}.toml")
