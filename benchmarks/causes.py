@@ -331,7 +331,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(f"{language}: {len(every)} turns, {sum(row.cause == SOUND for row in every)} of them sound")
         for title, findings in modes(every, kept):
             print(f" {title}")
-            is_offline = any(each.row.cause == SOUND and each.red for each in findings)
+            is_offline = not all(each.red for each in findings if each.row.cause != SOUND)
             shown_lines = (
                 *(red_lines(findings) if is_offline else ()),
                 *lines(findings),

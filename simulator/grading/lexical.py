@@ -33,7 +33,7 @@ from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 5
+FORMULA = 6
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
@@ -106,7 +106,7 @@ def groundedness(reading: TurnEvidence) -> Verdict:
         return Verdict(grade_of(max(ASKED_BACK, found.score), "groundedness"), say("asked_back"), detail)
     reason = say.together([say("supported", share=percent(found.share)), *unsupported(reading)])
     grade = grade_of(found.score, "groundedness")
-    if found.share >= RELATED and not found.numbers:
+    if (found.share >= RELATED or reading.is_worked_out) and not found.numbers:
         grade = max(grade, min(UNSURE, least_grade(reading)))
     return Verdict(grade, reason, detail)
 

@@ -32,6 +32,11 @@ _TIME = re.compile(
     rf"|(?<![\d.,:/$¥])(?P<hour>\d{{1,2}})(?: ?{_ZONE.replace('<zone>', '<late>')}| ?o'clock)"
     rf"|(?P<noon>正午|(?<![a-z])(?:noon|midday)(?![a-z]))|(?P<night>(?<![a-z])midnight(?![a-z])))"
 )
+# Times with a dot, as they are written in Britain; without these words around it, 7.30 is a number.
+_DOTTED = re.compile(
+    r"(?<![\d.,:/$¥€£])\d{1,2}\.[0-5]\d(?= ?[ap]\.?m\b)"
+    r"|(?<=\bfrom )\d{1,2}\.[0-5]\d (?:to|until|till) \d{1,2}\.[0-5]\d(?!\d|\.\d| ?[%€£円])"
+)
 _CLOCK_TO = r"(?:から|より|~|〜|-|ー|\bto\b|\buntil\b|\btill\b|\bthrough\b)"
 _CLOCK_BETWEEN = re.compile(rf" ?(?:まで)?{_CLOCK_TO} ?(?:翌日?の?)? ?")
 _AND = re.compile(r" ?(?:and|と) ?")
@@ -93,6 +98,7 @@ class _Time(NamedTuple):
 
 def times(text: str) -> Iterator[DetailMatch]:
     """Opening hours with the days beside them, and times of day that stand alone."""
+    text = _DOTTED.sub(lambda match: match[0].replace(".", ":"), text)
     every = _times(text)
     one = next(every, None)
     while one:

@@ -395,7 +395,9 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
     for unit in {_unit(each) for each in every} - {""}:
         of_unit = [each for each in every if _unit(each) == unit]
         new = [each for each in of_unit if located(each, known) is None]
-        if result := _result(new, of_unit):
+        steps = [each for each in new if follows(each, known, reference, sums=False)]
+        last = [each for each in new if each not in steps]
+        if result := last[0] if steps and len(last) == 1 else _result(new, of_unit):
             # What it was worked out from, be it a share, need not be said again.
             return tuple(e for e in every if e == result or (e not in of_unit and located(e, known) is None))
     return every

@@ -175,13 +175,23 @@ class TurnEvidence:
         """The numbers of the answer that neither the passages nor the references have, in any unit."""
         return unaccounted(self.support.numbers, self.answer, [*self.known, *self.wanted])
 
+    @cached_property
+    def is_worked_out(self) -> bool:
+        """Whether all its details follow from passages and question, in words that need not be theirs."""
+        details = [each for each in details_of(self.answer) if located(each, self.known) is None]
+        return bool(details) and set(details) <= set(self._worked_out(self.answer))
+
     def _worked_out(self, text: str) -> list[Specific]:
         """Details of a reference that follow from passages; dates and times, where the question has one."""
         dates = [e for e in details_of(self.context.turn.user) if e.kind in {"date", "time", "hours"}]
         return [
             each
             for each in details_of(text)
-            if (located(each, self.wanted) is not None or any(is_alike(each, other) for other in dates))
+            if (
+                self.agreed.recall >= SAME_WORDS
+                or located(each, self.wanted) is not None
+                or any(is_alike(each, other) for other in dates)
+            )
             and follows(each, self.known, "\n".join((self.context.turn.user, *self.wanted)))
         ]
 
