@@ -1,7 +1,8 @@
 """`make bench-detectors`: how often what is detected without a model is right, on labelled rows.
 
 The rows of detector_rows/ were written before the patterns were read, but for those of `build` that say
-otherwise: `build` may be looked at to better the patterns, `held` may not. With `--before REF` an older
+otherwise: `build` may be looked at to better the patterns, and the weights of act_model.json are learned from
+it; `held` is for measuring alone. With `--before REF` an older
 version of the program is asked as well.
 """
 
@@ -79,20 +80,11 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
     for language in LANGUAGES:
         rows = list(_lines(half, f"facts.{language}.txt"))
         yield f"facts {language}", [verdict for row in rows for verdict in _facts(row, language)]
-        files = [f"acts.{language}.txt", *([f"refusals.{language}.txt"] if half == "build" else [])]
-        labelled = [(*ACTS[row[0]], row[2:]) for name in files for row in _lines(half, name)]
+        labelled = [(*ACTS[row[0]], row[2:]) for row in labelled_lines(half, language)]
         yield (
             f"refusals {language}",
             [Verdict(truth, is_refusal(text, language), text) for truth, _, text in labelled],
         )
-        if half == "build":  # the even rows of refusals.*.txt have shaped no pattern
-            unseen = [
-                (ACTS[row[0]][0], row[2:]) for row in list(_lines(half, f"refusals.{language}.txt"))[1::2]
-            ]
-            yield (
-                f"unseen {language}",
-                [Verdict(truth, is_refusal(text, language), text) for truth, text in unseen],
-            )
         yield (
             f"handover {language}",
             [
@@ -111,6 +103,12 @@ def line(name: str, verdicts: list[Verdict]) -> str:
     said, true = sum(bool(each.said) for each in told), sum(each.truth for each in told)
     shares = f"{hits / said if said else 0:11.3f}{hits / true if true else 0:8.3f}"
     return f"{name:18}{len(verdicts):6}{shares}{len(verdicts) - len(told):6}"
+
+
+def labelled_lines(half: str, language: Language) -> list[str]:
+    """The rows of answers with what they do as first letter."""
+    names = [f"acts.{language}.txt", *([f"refusals.{language}.txt"] if half == "build" else [])]
+    return [row for name in names for row in _lines(half, name)]
 
 
 def _lines(half: str, name: str) -> Iterable[str]:

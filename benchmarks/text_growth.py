@@ -20,6 +20,7 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.grading import lexical, outputs
 from simulator.privacy import redactor
 from simulator.text import (
+    act_model,
     acts,
     choices,
     courtesies,
@@ -157,6 +158,8 @@ def functions() -> dict[str, Use]:
     Where one takes several texts, the long one stands in each place that a bot or a customer fills.
     """
     found: dict[str, Use] = {
+        "act_model.pieces": lambda text: (act_model.pieces(text, "ja"), act_model.pieces(text, "en")),
+        "act_model.is_likely": lambda text: act_model.is_likely("refusal", text, "ja"),
         "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
         "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
         "acts.ends_with_question": lambda text: acts.ends_with_question(text, "ja"),

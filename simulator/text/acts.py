@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
+from simulator.text.act_model import is_likely
 from simulator.text.segments import CJK, normalise, sentences
 from simulator.text.typography import cut, straight_pattern
 
@@ -98,7 +99,9 @@ def is_refusal(text: str, language: Language) -> bool:
     leads = bool(acts & {"handover", "contact"})
     substance = _patterns(_language(text, language)).substance if leads else None
     claimed = _length(text, language, "claim", substance)
-    return claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed
+    if claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed:
+        return True
+    return bool(acts - {"question", "courtesy"}) and is_likely("refusal", text, _language(text, language))
 
 
 def ends_with_question(text: str, language: Language) -> bool:
@@ -119,7 +122,10 @@ def is_handover(text: str, language: Language) -> bool:
 
 def passes_on(text: str, language: Language) -> bool:
     """Whether the bot itself passes the customer on to a person; naming a contact does not count."""
-    return any(part.act == "handover" for part in parts(text, language))
+    acts = {part.act for part in parts(text, language)}
+    if "handover" in acts or "no_handover" in acts:
+        return "handover" in acts
+    return is_likely("handover", text, _language(text, language))
 
 
 def apologises(text: str, language: Language) -> bool:
