@@ -125,7 +125,7 @@ def passes_on(text: str, language: Language) -> bool:
     acts = {part.act for part in parts(text, language)}
     if "handover" in acts or "no_handover" in acts:
         return "handover" in acts
-    return is_likely("handover", text, _language(text, language))
+    return bool(acts - {"question", "courtesy"}) and is_likely("handover", text, _language(text, language))
 
 
 def apologises(text: str, language: Language) -> bool:
