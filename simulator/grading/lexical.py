@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
-from simulator.text import acts
+from simulator.text import act_model, acts
 from simulator.text.courtesies import declines, statements
 from simulator.text.evidence import (
     all_references,
@@ -383,7 +383,8 @@ STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
 @cache
 def rubric_of(judge: str) -> str:
     """The rubric of a lexical judge's scores: the formula, and a hash of all that decides its grades."""
-    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), acts.FILE.read_text(encoding='utf-8'))}"
+    read = (path.read_text(encoding="utf-8") for path in (acts.FILE, act_model.WEIGHTS))
+    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), *read)}"
 
 
 class LexicalJudge:
