@@ -1,31 +1,38 @@
-"""`init`: writes a sample bot with settings and questions into the current folder."""
+"""`init`: writes a folder that runs as it is: settings, questions and a small bot."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
+from simulator.cli.options import argument, option
 from simulator.cli.terminal import DONE
 from simulator.core.errors import InputError
-from simulator.core.messages import CHECKOUT, _, as_called, localised
+from simulator.core.messages import CHECKOUT, _, as_called, language_of, localised
 from simulator.core.shelves import DEMO
+from simulator.core.types import Language
 
 START = DEMO / "start"
 
 
-def command() -> int:
-    """Write a sample rehearsal.toml, a ten-line bot and a question file into the current folder."""
-    files = sorted(path for path in START.iterdir() if path.is_file())
+def command(
+    folder: str | None = argument("FOLDER", "The folder to write it into. Default: the current one."),
+    language: Language = option("--language LANGUAGE", "ja or en. Default: the language of your terminal."),
+) -> int:
+    """Write a folder that runs as it is: rehearsal.toml, a small bot and a question file."""
+    there, sample = Path(folder or ""), START / (language or language_of(os.environ))
+    files = {there / file.name: file for file in sorted(sample.iterdir()) if file.is_file()}
     for file in files:
-        if os.path.lexists(file.name):
+        if os.path.lexists(file):
             msg = _(
-                "{file} is already here; nothing was written. Start in an empty folder, or rename it.",
-                file=file.name,
+                "{file} is already there; nothing was written. Name another folder, or rename it.", file=file
             )
             raise InputError(msg)
     try:
-        for file in files:
-            with Path(file.name).open("x", encoding="utf-8") as copy:
-                copy.write(as_called(file.read_text(encoding="utf-8")))
+        there.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            with file.open("x", encoding="utf-8") as copy:
+                copy.write(as_called(text.read_text(encoding="utf-8")))
     except OSError as error:
         msg = _(
             "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror
@@ -33,10 +40,12 @@ def command() -> int:
         raise InputError(msg) from None
     program = as_called(CHECKOUT)
     if program == CHECKOUT:  # from another folder
-        program = f"python {Path(sys.argv[0])}"
-    written = _("Written: {files}.", files=tuple(file.name for file in files))
-    onward = _(
-        "Put your bot into bot.py and your questions into questions.csv, then run: {program}", program=program
-    )
-    sys.stdout.write(f"{localised(written)}\n{localised(onward)}\n")
+        door = sys.argv[0] if Path(sys.argv[0]).is_absolute() else os.path.relpath(sys.argv[0], there)
+        program = f"python {shlex.quote(door)}"
+    if folder:
+        program = f"cd {shlex.quote(str(there))} && {program}"
+    written = _("Written: {files}.", files=tuple(str(file) for file in files))
+    onward = _("It runs as it is: {program}", program=program)
+    edit = _("Then put your own bot into bot.py, and your questions into questions.csv.")
+    sys.stdout.write(f"{localised(written)}\n{localised(onward)}\n{localised(edit)}\n")
     return DONE

@@ -1,5 +1,6 @@
-"""A start of one's own: three files that work as they are, and never over files that are there."""
+"""A folder of one's own: three files that work as they are, and never over files that are there."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -37,6 +38,31 @@ def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
     assert all(stat.S_IMODE(Path(name).stat().st_mode) & 0o600 == 0o600 for name in FILES)
 
 
+def test_the_folder_that_it_makes_runs_at_once(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the language of the terminal or the one asked for; without a key, without options."""
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    code, out, _ = run("init", "a/my shop")
+    asked = run("init", "shop", "--language", "en")
+
+    assert (code, asked[0]) == (0, 0)
+    assert "cd 'a/my shop' && python " in out
+    assert Path("a/my shop/questions.csv").read_text("utf-8-sig").startswith("質問,")
+    for folder in ("a/my shop", "shop"):
+        with contextlib.chdir(folder):
+            assert run()[0] == 0
+            assert here() == FILES | {"runs"}
+
+
+def test_a_file_in_the_way_is_one_line(run: Any) -> None:
+    """What is named is a file, or lies below one."""
+    Path("shop").write_text("mine", encoding="utf-8")
+
+    for folder in ("shop", "shop/within"):
+        code, out, err = run("init", folder)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "cannot be written" in err
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_nothing_is_overwritten(run: Any, name: str) -> None:
     """One of the files is there: it stays as it is, and none is written."""
@@ -44,10 +70,7 @@ def test_nothing_is_overwritten(run: Any, name: str) -> None:
     code, out, err = run("init")
 
     assert (code, out) == (2, "")
-    assert (
-        err
-        == f"error: {name} is already here; nothing was written. Start in an empty folder, or rename it.\n"
-    )
+    assert err == f"error: {name} is already there; nothing was written. Name another folder, or rename it.\n"
     assert here() == {name}
     assert Path(name).read_text("utf-8") == "mine"
 

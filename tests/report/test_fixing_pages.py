@@ -41,11 +41,14 @@ class Walk:
         """A command that takes a model is only read."""
 
     def _diff(self, block: str) -> None:
-        name, _, before, after = block.splitlines()
+        name, _, changes = block.split("\n", 2)
         file = self.folder / name.removeprefix("--- ")
         text = file.read_text(encoding="utf-8")
-        assert text.count(before[1:]) == 1, before
-        file.write_text(text.replace(before[1:], after[1:]), encoding="utf-8")
+        for pair in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", changes, re.MULTILINE):
+            before, after = (re.sub(r"^.", "", lines.strip(), flags=re.MULTILINE) for lines in pair)
+            assert text.count(before) == 1, before
+            text = text.replace(before, after)
+        file.write_text(text, encoding="utf-8")
 
     def _console(self, block: str) -> None:
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
