@@ -47,7 +47,7 @@ class Author:
         if "manner" in keys:
             return {
                 "goal": "送料を知りたい。", "knows": ["会員です"], "unknown": [], "wording": "casual",
-                "manner": "短く急いで話す。",
+                "manner": "短く急いで話す。", "told": "at_once", "useless": "2", "left": "gave_up",
             }  # fmt: skip
         if "fact" in keys:
             return self._draft(prompt, language)
@@ -82,6 +82,6 @@ class Author:
 
 def _speaker() -> dict[str, Any]:
     return {
-        "id": "In a Hurry", "like": "angry", "patience": "2", "name_ja": "急ぐ人",
+        "id": "In a Hurry", "members": ["1", 9, "x"], "like": "angry", "patience": "2", "name_ja": "急ぐ人",
         "voice_ja": "短く\n\"早く\"話す", "name_en": "In a hurry", "voice_en": "short",
     }  # fmt: skip

@@ -78,6 +78,7 @@ class Outcome:
         self.no_personas: Message | str = ""
         self.stopped: Message | str = ""
         self.personas: list[Path] = []
+        self.mix: Path | None = None
         self.proposed: files.ProposedCases | None = None
         self.written = False
 
@@ -141,6 +142,7 @@ class Outcome:
             "dialogues": len(run.logs.dialogues) if run.logs else 0,
             "redacted": run.logs.counts if run.logs else {},
             "personas": [str(path) for path in self.personas],
+            "mix": str(self.mix) if self.mix else None,
             "sheet": self.proposed
             and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
             "models": run.models,
@@ -214,6 +216,10 @@ def _lines_of_logs(run: TestSetRun, outcome: Outcome) -> Iterator[Message]:
     if n := len(outcome.personas):
         names = tuple(map(str, outcome.personas))
         yield ngettext("{n} persona written: {names}", "{n} personas written: {names}", n=n, names=names)
+        if outcome.mix:
+            yield _("How often each of them comes: {path} (--persona {path})", path=outcome.mix)
+        else:
+            yield _("No mix of them was made: the model said of no dialogue whose it is.")
     elif outcome.no_personas:
         yield _("No personas were made ({why}).", why=outcome.no_personas)
 

@@ -57,7 +57,8 @@ def make(  # noqa: PLR0917 - one for each option
         "personal data is masked.",
     ),
     personas_out: str | None = option(
-        "--personas-out FOLDER", "With --from-logs: write personas that speak like these customers to FOLDER."
+        "--personas-out FOLDER",
+        "With --from-logs: write personas that speak like these customers to FOLDER, and a mix of them.",
     ),
     redact: list[str] | None = option(
         "--redact-pattern REGEX",
@@ -173,7 +174,7 @@ async def _make_all(
         await run.make(progress)
         await run.distil(progress)
         if personas is not None:
-            outcome.personas, outcome.no_personas = await run.personas(personas)
+            (outcome.personas, outcome.mix), outcome.no_personas = await run.personas(personas)
     finally:
         await run.close()
 

@@ -487,7 +487,7 @@ class Settings(RowSettings):
 
     persona: Names = Field(
         (),
-        description="Who plays the customer: a name, your own file.toml, or all; repeatable. "
+        description="Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
         "Default: for each question one of angry, calm and beginner, by lot.",
     )
     cases: str | None = Field(

@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -85,8 +85,9 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
         return model.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        *tables, key = map(str, first["loc"])
+        *tables, key = (str(each) for each in first["loc"] if not isinstance(each, int))
         form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
+        form = next(iter(get_args(form)), form)  # of a list, what is in it
         hint = did_you_mean(key, getattr(form, "model_fields", ()))
         msg = _(
             "{path}: {place}: {problem}. {guide}",

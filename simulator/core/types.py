@@ -424,24 +424,31 @@ class PersonaText(Value):
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Persona(Value):
-    """A kind of customer, who follows `simulator.users.rules`; docs/personas.md says what each setting means.
+class Conduct(Value):
+    """What a kind of customer can set for `simulator.users.rules`; docs/personas.md says what each means.
 
     `patience` is how many useless answers in a row they stand, `feeling` what they begin with; `questions`,
-    `brevity` and `politeness` are shares (0..1) of their lines; `pushback` and `change_of_mind` are turns.
+    `brevity`, `detail` and `politeness` are shares (0..1) of their lines; `pushback` and `change_of_mind` are
+    turns.
     """
 
-    id: Text
     patience: Annotated[int, Field(ge=1)] = 2
     feeling: Annotated[int, Field(ge=-2, le=2)] = 0
     questions: _Share = 0.45
     brevity: _Share = 0.2
+    detail: _Share = 0.0
     politeness: _Share = 0.5
     discloses: Literal["at_once", "when_asked", "never"] = "when_asked"
     counter_question: Literal["answers", "asks_why", "refuses"] = "answers"
     asks_for_person: bool = False
     pushback: Annotated[int, Field(ge=2)] | None = None
     change_of_mind: Annotated[int, Field(ge=2)] | None = None
+
+
+class Persona(Conduct):
+    """A kind of customer: how they behave, and in each language who they are."""
+
+    id: Text
     ja: PersonaText
     en: PersonaText
 

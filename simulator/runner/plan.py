@@ -53,6 +53,7 @@ FEATURES = {
     "outputs": "simulator.grading.outputs",
     "persona": "simulator.users.persona",
     "faults": "simulator.users.faults",
+    "mix": "simulator.users.mix",
     "profile": "simulator.data.profile",
     "prompt": "simulator.runner.prompts",
     "redact": "simulator.runner.masking",
@@ -71,10 +72,19 @@ class Plan(Sequence[Conversation]):
     """The conversations of a run, each made when it is accessed: every case with its personas and repeats."""
 
     def __init__(
-        self, cases: Sequence[Case], personas: Sequence[str], repeats: int = 1, seed: int | None = None
+        self,
+        cases: Sequence[Case],
+        personas: Sequence[str],
+        repeats: int = 1,
+        seed: int | None = None,
+        frequencies: Sequence[float] | None = None,
     ) -> None:
-        """With a `seed` each case is played by one of the personas, chosen at random; else by all of them."""
+        """With a `seed` each case is played by one of the personas, chosen at random; else by all of them.
+
+        They are as likely as their `frequencies`, or each as likely as the others.
+        """
         self.cases, self._personas, self._repeats, self._seed = cases, personas, repeats, seed
+        self._frequencies = frequencies
         self._of_case = repeats * (len(personas) if seed is None else 1)
 
     def __len__(self) -> int:
@@ -98,7 +108,10 @@ class Plan(Sequence[Conversation]):
         if self._seed is not None:
             # Seeded by the case, so that neither --limit nor another order changes its persona.
             rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
-            name = rng.choice(self._personas)
+            if self._frequencies is None:
+                name = rng.choice(self._personas)
+            else:
+                name = rng.choices(self._personas, self._frequencies)[0]
         key = f"{name}/{case.id}#{repeat + 1}"
         return Conversation(id=key, case=case, persona=name, repeat=repeat + 1)
 
@@ -115,7 +128,7 @@ class PlannedRun(NamedTuple):
 
     `settings` name the judges that grade, `judges_chosen_for` the form of the data by which they were chosen,
     "" if the user named them. `columns` says which columns have no effect, `sample_message` how many rows
-    were sampled.
+    were sampled, `mix_message` what is odd about a mix of customers.
     """
 
     plan: Sequence[Conversation]
@@ -125,6 +138,7 @@ class PlannedRun(NamedTuple):
     columns: ColumnUse = ColumnUse()
     judges_chosen_for: Message | str = ""
     sample_message: Message | str = ""
+    mix_message: Message | str = ""
 
     def messages(self) -> Iterator[Message | str]:
         """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
@@ -143,8 +157,7 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 column=self.columns.answers[0],
             )
-        if self.sample_message:
-            yield self.sample_message
+        yield from filter(None, (self.sample_message, self.mix_message))
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
             yield _(
@@ -192,21 +205,37 @@ def read_plan(settings: Settings) -> PlannedRun:
         if sample.size < rows:
             figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
-    plan, personas = _played(settings, cases)
-    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
+    plan, personas, of_mix = _played(settings, cases)
+    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message, of_mix)
 
 
-def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...]]:
+def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...], Message | str]:
+    mix = _mix(settings.persona) if settings.protocol == "dialogue" else None
     if settings.protocol == "single_turn":
         personas = [shelves.scripted()]
     else:
-        personas = _personas(settings.persona or USUAL_PERSONAS)
-    seed = None if settings.persona or len(personas) == 1 else settings.seed
-    plan = Plan(cases, [persona.id for persona in personas], settings.repeats, seed)
+        personas = mix.personas if mix else _personas(settings.persona or USUAL_PERSONAS)
+    draws = len(personas) > 1 and (mix or not settings.persona)
+    seed, frequencies = settings.seed if draws else None, mix.frequencies if mix else None
+    plan = Plan(cases, [persona.id for persona in personas], settings.repeats, seed, frequencies)
+    message = mix.message if mix else ""
     if seed is None:
-        return plan, tuple(personas)
+        return plan, tuple(personas), message
     present = {conversation.persona for conversation in plan}
-    return plan, tuple(persona for persona in personas if persona.id in present)
+    return plan, tuple(persona for persona in personas if persona.id in present), message
+
+
+def _mix(names: Sequence[str]) -> Any:
+    """The mix of customers that is named, None where personas are; InputError for a mix among others."""
+    if not any(name.endswith(".toml") for name in names):
+        return None
+    mixes = {name: mix for name in names if (mix := feature("mix").read_mix(name))}
+    if mixes and len(names) > 1:
+        msg = _(
+            "--persona {mix} is a mix, which says itself who comes: name no other.", mix=next(iter(mixes))
+        )
+        raise InputError(msg)
+    return next(iter(mixes.values()), None)
 
 
 def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:

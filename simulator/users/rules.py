@@ -19,7 +19,7 @@ from simulator.core.types import Next, Persona, Reaction, Turn
 
 # What can matter in a line: how it is put, or what is done in it.
 CUES = (
-    "short", "ask", "tell", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
+    "short", "ask", "tell", "long", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
     "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
 )  # fmt: skip
 # A persona's shares (0..1) of its lines.
@@ -104,8 +104,9 @@ def cues_of(
     """What matters in the customer's next line, drawn by the conversation's `seed`.
 
     `earlier` are the reactions to all answers but the last one, which `asked_back` or did not. What has to be
-    done in the line stands alone, else the line's form and perhaps thanks. The persona's `SHARES` are
-    multiplied with what is `usual` in the language; who `complains` tells more and asks half as often.
+    done in the line stands alone, else the line's form and perhaps its length or thanks. The
+    persona's `SHARES` are multiplied with what is `usual` in the language; who `complains` tells more and
+    asks half as often.
     """
     turn = len(earlier) + 2
     had_all = any(each.got == "all" for each in earlier)
@@ -127,6 +128,8 @@ def cues_of(
     cues = ["short" if draw < brevity else "ask" if asks else "tell"]
     if turn == 2 and persona.feeling < 0:
         cues.append("no_reproach")
+    elif draw >= brevity and _draw("length", seed, turn) < persona.detail:
+        cues.append("long")
     elif _draw("courtesy", seed, turn) < politeness:
         cues.append("thank")
     return tuple(cues)

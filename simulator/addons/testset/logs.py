@@ -2,11 +2,13 @@
 
 import itertools
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
+from typing import Any, NamedTuple
 
 from simulator.addons.testset.checks import TestSet, bare
 from simulator.addons.testset.plan import MADE
@@ -19,6 +21,7 @@ from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
 from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
+from simulator.stats.likeness import FEATURES, people_of
 from simulator.text.acts import parts
 
 FROM_LOGS = "from-logs"
@@ -31,6 +34,16 @@ _GREETING = re.compile(
 # So many ways of speaking are put before a model at once, and so many lines of one dialogue.
 MOST_MANNERS, MOST_LINES = 80, 40
 HEADER = "# Made from recorded dialogues: how such customers speak. Read it over before it is used."
+# The mix of these personas, and what is written at its top.
+MIX = "mix"
+MIX_HEADER = (
+    "# How often each kind of customer comes, in {n} recorded dialogues: --persona draws from it by --seed.\n"
+    "# A row may set what a persona can (docs/personas.md); that goes before what the persona's file says."
+)
+# Shares are written where so many lines were said after the first ones.
+ENOUGH_LINES = 20
+# What is usual in a language, as a multiple of what a persona sets.
+UsualShares = Callable[[Language], Mapping[str, float]]
 
 
 class Dialogue(NamedTuple):
@@ -39,6 +52,20 @@ class Dialogue(NamedTuple):
     id: str
     language: Language
     lines: tuple[Message, ...]
+
+
+class Talk(NamedTuple):
+    """A dialogue, and what a model read in it."""
+
+    dialogue: Dialogue
+    summary: DialogueSummary
+
+
+class Kind(NamedTuple):
+    """Customers who speak alike."""
+
+    speaker: Speaker
+    talks: list[Talk]
 
 
 class Logs:
@@ -60,6 +87,13 @@ class Logs:
                 counts.update(masks)
                 # Ids of logs are often customers' numbers; the place in the file is not.
                 self.dialogues.append(Dialogue(f"log-{number:04}", case.language, lines))
+        if not self.dialogues:
+            msg = _(
+                "--from-logs {path}: no customer says anything in it (--language {language}).",
+                path=path,
+                language=language or "ja|en",
+            )
+            raise InputError(msg)
         self.counts = dict(counts)
         self.made = TestSet()
         self._summaries: dict[str, DialogueSummary] = {}
@@ -92,24 +126,32 @@ class Logs:
 
         await self.made.collect({each.id: each for each in self.dialogues}, question, calls, progress)
 
-    async def speakers(
-        self, model: Model, prompts: Prompts, names: Sequence[str], seed: int
-    ) -> list[Speaker]:
+    async def kinds(self, model: Model, prompts: Prompts, names: Sequence[str], seed: int) -> list[Kind]:
         """The kinds of customers behind the dialogues; empty where nothing is known of how they speak.
 
+        Of very many ways of speaking some are put before the model, by lot: frequencies rest on these.
         Raises ModelFailure.
         """
-        manners: dict[Language, list[str]] = {"ja": [], "en": []}
-        for id_, language, _lines_unused in self.dialogues:
-            if id_ in self._summaries and (manner := " ".join(self._summaries[id_].manner.split())):
-                manners[language].append(manner)
-        language = "ja" if manners["ja"] else "en"
-        different = list(dict.fromkeys([*manners["ja"], *manners["en"]]))[:MOST_MANNERS]
-        if not different:
+        ways: dict[str, list[Talk]] = {}
+        for dialogue in self.dialogues:
+            summary = self._summaries.get(dialogue.id)
+            if summary and (manner := " ".join(summary.manner.split())):
+                ways.setdefault(manner, []).append(Talk(dialogue, summary))
+        manners = list(ways)
+        if not manners:
             return []
-        messages = prompts.speakers(different, language, names)
+        if len(manners) > MOST_MANNERS:
+            manners = random.Random(seed).sample(manners, MOST_MANNERS)  # noqa: S311 - a sample, not a secret
+        spoken = {talk.dialogue.language for talks in ways.values() for talk in talks}
+        language: Language = "ja" if "ja" in spoken else "en"
+        messages = prompts.speakers(manners, language, names)
         again, seed = prompts.again(language), stable_int(seed, "speakers")
-        return (await model.ask(messages, Speakers, again, seed=seed)).personas
+        speakers = (await model.ask(messages, Speakers, again, seed=seed)).personas
+        free = dict(enumerate(manners, 1))  # whom two claim belongs to the first
+        return [
+            Kind(speaker, [talk for n in speaker.members if n in free for talk in ways[free.pop(n)]])
+            for speaker in speakers
+        ]
 
 
 def _first(lines: Sequence[Message], language: Language) -> str:
@@ -130,22 +172,39 @@ def _lines(case: Case) -> Iterator[Message]:
             yield Message(role="assistant", content=answers[at])
 
 
-def save_personas(speakers: Sequence[Speaker], folder: Path, shelf: Mapping[str, Persona]) -> list[Path]:
+class SavedPersonas(NamedTuple):
+    """The files of personas, and that of their mix, None where no dialogue was said to be of any of them."""
+
+    paths: list[Path]
+    mix: Path | None = None
+
+
+def save_personas(
+    kinds: Sequence[Kind], folder: Path, shelf: Mapping[str, Persona], usual: UsualShares
+) -> SavedPersonas:
     """Writes a file for each, never over another; the most similar persona lends its phrases, or `calm`.
 
-    Raises InputError where the folder cannot be written.
+    Beside them stands the mix of them. Raises InputError where the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_save(s, folder, shelf.get(s.like.strip(), shelf["calm"])) for s in speakers]
+        paths = [
+            _save(
+                folder,
+                each.speaker.id,
+                toml_of(each.speaker, shelf.get(each.speaker.like.strip(), shelf["calm"])),
+            )
+            for each in kinds
+        ]
+        text = mix_of(list(zip(kinds, paths, strict=True)), usual)
+        return SavedPersonas(paths, _save(folder, MIX, text) if text else None)
     except OSError as error:
         msg = _("{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
         raise InputError(msg) from None
 
 
-def _save(speaker: Speaker, folder: Path, like: Persona) -> Path:
-    stem = re.sub(r"[^a-z0-9]+", "-", speaker.id.lower()).strip("-")[:40] or "customer"
-    text = toml_of(speaker, like)
+def _save(folder: Path, name: str, text: str) -> Path:
+    stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "customer"
     names = (f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml" for number in itertools.count(1))
     paths = (folder / name for name in names)
     path = next(path for path in paths if not path.exists() or path.read_text(encoding="utf-8") == text)
@@ -164,6 +223,56 @@ def toml_of(speaker: Speaker, like: Persona) -> str:
         lines += ["", f"[{language}.phrases]"]
         lines += [f"{situation} = {_list(phrases)}" for situation, phrases in own.phrases.items()]
     return "\n".join(lines) + "\n"
+
+
+def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
+    """The text of the mix file; empty where nothing is known of who comes how often."""
+    known = [(kind, path) for kind, path in kinds if kind.talks]
+    total = sum(len(kind.talks) for kind, _path in known)
+    rows = [_row(kind, path, len(kind.talks) / total, usual) for kind, path in known]
+    return "\n".join([MIX_HEADER.format(n=total), *rows]) if rows else ""
+
+
+def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
+    left = Counter(talk.summary.left for talk in kind.talks)
+    told = Counter(talk.summary.told for talk in kind.talks if talk.summary.told != "none")
+    useless = [t.summary.useless for t in kind.talks if t.summary.left == "gave_up" and t.summary.useless]
+    settings: dict[str, Any] = lengths(kind, usual)
+    if told:
+        settings["discloses"] = max(told, key=lambda each: told[each])
+    if useless:
+        settings["patience"] = round(median(useless))
+    if left["person"] * 2 > len(kind.talks):
+        settings["asks_for_person"] = True
+    ends = ", ".join(f"{how} {n}" for how, n in left.most_common())
+    values = {"persona": path.name, "frequency": round(frequency, 3), **settings}
+    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+    return "\n".join(
+        ["", f"# Dialogues: {len(kind.talks)}. How they ended: {ends}.", "[[customers]]", *rows, ""]
+    )
+
+
+def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
+    """The shares of short and long lines, questions and thanks in what they said after the first line.
+
+    As a persona sets them: multiples of what is usual in the language. Empty where too little was said.
+    """
+    languages = Counter(talk.dialogue.language for talk in kind.talks)
+    language = max(languages, key=lambda each: languages[each])
+    talks = [
+        [line.content for line in talk.dialogue.lines if line.role == "user"]
+        for talk in kind.talks
+        if talk.dialogue.language == language
+    ]
+    people = people_of(talks, language)
+    if len(people.rows) < ENOUGH_LINES:
+        return {}
+    shares = dict(zip(FEATURES, people.rows.mean(axis=0).tolist(), strict=True))
+    named = {"brevity": "short", "detail": "long", "questions": "asks", "politeness": "thanks"}
+    return {
+        key: round(min(1.0, shares[feature] / usual(language).get(key, 1.0)), 2)
+        for key, feature in named.items()
+    }
 
 
 def _text(text: str) -> str:

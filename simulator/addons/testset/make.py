@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.addons.testset.checks import RejectedQuestion, TestSet, bare, fault_of_check, fault_of_form
-from simulator.addons.testset.logs import Logs, save_personas
+from simulator.addons.testset.logs import Logs, SavedPersonas, save_personas
 from simulator.addons.testset.plan import (
     KINDS,
     MADE,
@@ -47,6 +47,7 @@ from simulator.models import Models
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
+from simulator.users.base import UserPrompts
 
 # An out-of-scope question is checked against its own article and so many of the nearest others.
 NEAREST = 4
@@ -141,22 +142,24 @@ class TestSetRun:
             seed, calls = self.settings.seed, self.settings.calls
             await self.logs.distil(self._checks, self.prompts, seed=seed, calls=calls, progress=progress)
 
-    async def personas(self, folder: Path) -> tuple[list[Path], Sentence | str]:
-        """The paths of persona files of those who speak in the logs, or why there are none.
+    async def personas(self, folder: Path) -> tuple[SavedPersonas, Sentence | str]:
+        """The files of those who speak in the logs and of their mix, or why there are none.
 
         Raises AccessDenied.
         """
         if self.logs is None:
-            return [], ""
+            return SavedPersonas([]), ""
         shelf = {name: shelves.persona(name) for name in shelves.persona_names()}
         try:
-            speakers = await self.logs.speakers(self._checks, self.prompts, sorted(shelf), self.settings.seed)
+            kinds = await self.logs.kinds(self._checks, self.prompts, sorted(shelf), self.settings.seed)
         except AccessDenied:
             raise
         except ModelFailure as error:
-            return [], error.failure.kind
-        why = "" if speakers else _("nothing is known of how they speak")
-        return save_personas(speakers, folder, shelf), why
+            return SavedPersonas([]), error.failure.kind
+        if not kinds:
+            return SavedPersonas([]), _("nothing is known of how they speak")
+        usual = UserPrompts(shelves.PERSONAS / "_user.toml").usual
+        return save_personas(kinds, folder, shelf, usual), ""
 
     async def close(self) -> None:
         """Closes the models' connections."""

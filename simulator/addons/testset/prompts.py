@@ -55,6 +55,22 @@ def _count(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.strip().isdigit() else value
 
 
+def _to_five(value: Any) -> Any:
+    count = _count(value)
+    return max(0, min(5, count)) if isinstance(count, int) else 0
+
+
+def _numbers(value: Any) -> Any:
+    """Whole numbers of a list, also as text; whatever else is in it is left out."""
+    listed = value if isinstance(value, list) else [value]
+    return [int(each) for each in listed if str(each).strip().isdecimal()]
+
+
+def _or_else(default: Any, *known: Any) -> BeforeValidator:
+    """What is not one of these counts as the default: one guess less is no reason to ask again."""
+    return BeforeValidator(lambda value: value if value in known else default)
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 Settled = Annotated[Literal["yes", "partly", "no"], BeforeValidator(_answer)]
 
@@ -119,7 +135,7 @@ class Comparison(Reply):
 
 
 class DialogueSummary(Reply):
-    """What a recorded dialogue was about, and how the customer spoke."""
+    """What a recorded dialogue was about, and how the customer spoke, told of themselves and left."""
 
     goal: str
     knows: Texts = ()
@@ -127,13 +143,26 @@ class DialogueSummary(Reply):
     wording: Annotated[Literal["keigo", "plain", "casual", "keywords", "typed"], BeforeValidator(_answer)] = (
         "plain"
     )
+    told: Annotated[
+        Literal["at_once", "when_asked", "never", "none"],
+        _or_else("none", "at_once", "when_asked", "never"),
+    ] = "none"
+    useless: Annotated[Literal[0, 1, 2, 3, 4, 5], BeforeValidator(_to_five)] = 0
+    left: Annotated[
+        Literal["satisfied", "gave_up", "person", "unclear"],
+        _or_else("unclear", "satisfied", "gave_up", "person"),
+    ] = "unclear"
     manner: str = ""
 
 
 class Speaker(Reply):
-    """One kind of customer, in both languages; `like` is the shelf's persona that lends its phrases."""
+    """One kind of customer, in both languages; `like` is the shelf's persona that lends its phrases.
+
+    `members` are the numbers of those who speak like this.
+    """
 
     id: str
+    members: Annotated[tuple[int, ...], BeforeValidator(_numbers)] = ()
     like: str = ""
     # A Literal, because strict schemas of endpoints know no bounds of numbers.
     patience: Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_count)] = 2
@@ -229,10 +258,13 @@ class Prompts(PromptFile):
         return request(self.text(language, "distil_system"), user)
 
     def speakers(self, manners: Sequence[str], language: Language, names: Sequence[str]) -> Messages:
-        """Asks for the kinds of customers behind these ways of speaking; `names` are the shelf's personas."""
+        """Asks for the kinds of customers behind these ways of speaking, numbered from 1.
+
+        `names` are the shelf's personas.
+        """
         one = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
         form = json.dumps({"personas": [one]}, ensure_ascii=False, indent=1)
-        listed = quote("manners", "\n".join(f"- {manner}" for manner in manners))
+        listed = quote("manners", "\n".join(f"{n}. {manner}" for n, manner in enumerate(manners, 1)))
         user = self.text(language, "speakers", manners=listed, form=form)
         return request(self.text(language, "distil_system"), user)
 

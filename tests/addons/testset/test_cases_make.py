@@ -1,6 +1,7 @@
 """`cases make` from the command line: from documents, from logs, into a sheet, and what goes wrong."""
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -184,11 +185,19 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--to", "xlsx"), "to sheets"),
         ((JA, "--to", "sheets"), "Give --sheet KEY"),
         ((JA, "--personas-out", "p"), "can only be used with --from-logs"),
+        (("--from-logs", JA), "no log of conversations of a known format"),
+        (("--from-logs", "empty.jsonl"), "empty.jsonl: the file is empty"),
+        (("--from-logs", "desk.jsonl"), "no turn in which the customer says something"),
+        (("--from-logs", "ja.jsonl", "--language", "en"), "no customer says anything in it (--language en)"),
         (("nowhere",), "no such file or folder"),
     ],
 )
 def test_wrong_input_is_one_line(make: Any, author: Author, arguments: tuple[str, ...], said: str) -> None:
     """It says what to do, with exit code 2, writes nothing and asks nobody."""
+    Path("empty.jsonl").touch()
+    desk = {"turns": [{"role": "assistant", "content": "いらっしゃいませ"}]}
+    for name, dialogue in (("desk", desk), ("ja", talk(["送料は？", "はい"]))):
+        Path(f"{name}.jsonl").write_text(json.dumps(dialogue, ensure_ascii=False), encoding="utf-8")
     done = make(*arguments)
 
     assert done.code == 2
@@ -247,6 +256,40 @@ def test_logs_become_questions_and_personas(make: Any, author: Author) -> None:
     persona = shelves.persona(f"./{path}")
     assert persona.ja.voice == '短く\n"早く"話す'
     assert persona.ja.phrases == shelves.persona("angry").ja.phrases
+
+
+def talk(lines: list[str]) -> dict[str, Any]:
+    """A recorded dialogue in which the customer says this."""
+    said = [{"role": "user", "content": line} for line in lines]
+    return {"turns": [each for line in said for each in (line, {"role": "assistant", "content": "はい"})]}
+
+
+def test_logs_become_a_mix(make: Any, author: Author) -> None:
+    """How often each kind comes, how long its lines are, when it tells of itself, how it leaves."""
+    calm = [talk([f"{n}番の件でお願いします", "それはいつからですか？", "了解"]) for n in range(15)]
+    loud = [talk([f"{n}番の件、怒鳴りますよ", "まだですか"]) for n in range(5)]
+    Path("logs.jsonl").write_text(
+        "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in calm + loud), encoding="utf-8"
+    )
+    author.wrong["怒鳴り"] = {"manner": "怒る。", "told": "when_asked", "useless": 4, "left": "person"}
+    kind = {"name_ja": "人", "voice_ja": "話す", "name_en": "c", "voice_en": "speaks"}
+    author.wrong["# お客様の話し方"] = {
+        "personas": [{"id": "calm", "members": [1], **kind}, {"id": "mix", "members": [1, 2], **kind}]
+    }
+    done = make("--from-logs", "logs.jsonl", "--personas-out", "own", "--json")
+    mix = tomllib.loads(Path(done.json["mix"]).read_text(encoding="utf-8"))
+
+    assert done.json["mix"] == str(Path("own/mix-2.toml"))
+    assert mix["customers"] == [
+        {"persona": "calm.toml", "frequency": 0.75, "brevity": 1.0, "detail": 0.0, "questions": 0.62,
+         "politeness": 0.0, "discloses": "at_once", "patience": 2},
+        {"persona": "mix.toml", "frequency": 0.25, "discloses": "when_asked", "asks_for_person": True},
+    ]  # fmt: skip
+    plan, personas, *_ = read_plan(
+        Settings(cases="cases-made.csv", persona=("own/mix-2.toml",), offline=True)
+    )
+    assert {each.persona for each in plan} == {"calm", "mix"}
+    assert [(each.patience, each.asks_for_person) for each in personas] == [(2, False), (2, True)]
 
 
 def test_proposed_in_the_sheet_and_left_out_until_approved(

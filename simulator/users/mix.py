@@ -1,0 +1,71 @@
+"""A mix of customers: how often each kind comes, and what is known of how these behave.
+
+A file beside those of personas, called like one (`--persona mix.toml`). Of each case one customer is drawn.
+"""
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
+from simulator.core.settings import resolve_path
+from simulator.core.templates import read_toml
+from simulator.core.types import Conduct, Persona, Text, Value
+
+# Frequencies that add up to 1 but for rounding.
+_ROUNDING = 0.02
+
+
+class Share(Conduct):
+    """A kind of customer in a mix; what else it sets goes before what the persona's file says."""
+
+    persona: Text
+    frequency: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class MixFile(Value):
+    """The file."""
+
+    id: Text
+    customers: Annotated[tuple[Share, ...], Field(min_length=1)]
+
+
+class Mix(NamedTuple):
+    """The personas with their frequencies, and what there is to say about these."""
+
+    personas: list[Persona]
+    frequencies: list[float]
+    message: Message | str
+
+
+def read_mix(name: str) -> Mix | None:
+    """The mix in `folder/mix.toml`, None for a name that is no such file; InputError for a wrong one."""
+    path = Path(name)
+    if path.suffix != ".toml" or not path.is_file() or "customers" not in read_toml(path):
+        return None
+    rows = shelves.read_model(path, MixFile, _("See docs/personas.md.")).customers
+    personas = [_persona(path, row) for row in rows]
+    ids = [persona.id for persona in personas]
+    if twice := [each for each in ids if ids.count(each) > 1]:
+        msg = _(
+            "{path}: '{persona}' is in it twice: give each customer one row.", path=path, persona=twice[0]
+        )
+        raise InputError(msg)
+    total = sum(row.frequency for row in rows)
+    message: Message | str = ""
+    if abs(total - 1) > _ROUNDING:
+        figures = {"total": total}
+        message = _(
+            "{path}: the frequencies add up to {total:.3g}, and are taken as parts of that.",
+            path=path,
+            **figures,
+        )
+    return Mix(personas, [row.frequency for row in rows], message)
+
+
+def _persona(path: Path, row: Share) -> Persona:
+    own = row.model_dump(include=row.model_fields_set - {"persona", "frequency"})
+    return shelves.persona(resolve_path(path, row.persona)).model_copy(update=own)
