@@ -137,11 +137,6 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"
         title = _("Customer: {persona}", persona=persona)
         yield key, title, _mean(person.score, limit), _held(person.graded, person.conversations)
-        for name in summary.active_judges:
-            mean = person.judges[name]
-            title = _("{persona} × {judge}", persona=persona, judge=titles("judge", name))
-            coverage = _("graded {n} of {planned}", n=mean.n, planned=mean.planned)
-            yield f"{key}.{name}", title, _mean(mean.mean, limit), coverage
 
 
 def _held(n: int, planned: int) -> Message:
@@ -317,21 +312,10 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
 
 
 def _conversation_row(conversation: Conversation, context: ReportContext) -> Row:
-    # The date in Japan, persona, case, run and ending, as JSON.
-    about: dict[str, str | None] = {
-        "date": f"{context.results.run.created.astimezone(JST):%Y/%m/%d %H:%M:%S}",
-        "persona": conversation.persona,
-        "case": conversation.case.id,
-        "run": context.results.run.id,
-        "ended": conversation.ended.value if conversation.ended else None,
-    }
-    if context.summary.rows:
-        about = {key: about[key] for key in ("date", "case", "run")}
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole = last.get(CONVERSATION)
-    if whole and whole.state == "scored":
-        about["resolved"] = f"{whole.value:.4g}"
-    cells = {"config": text_cell(json.dumps(about, ensure_ascii=False), note=whole.reason if whole else "")}
+    about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
+    cells = {"config": about}
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
     for turn in conversation.turns:
@@ -341,6 +325,21 @@ def _conversation_row(conversation: Conversation, context: ReportContext) -> Row
         cells[f"assistant{turn.index}"] = _answer_cell(turn, red, reason if noted else "", context)
         cells[f"check{turn.index}"] = _grade_cell(score, context)
     return Row(key=context.key(conversation.id), cells=cells)
+
+
+def _about(conversation: Conversation, whole: Score | None, context: ReportContext) -> Iterator[str]:
+    """Who came with which question, how it ended and when it was, a line each; `whole` is its own grade."""
+    text, titles = context.text, context.titles
+    if not context.summary.rows:
+        yield text(_("Customer: {persona}", persona=titles("persona", conversation.persona)))
+    yield text(_("Question: {case}", case=conversation.case.id))
+    if conversation.ended and not context.summary.rows:
+        yield text(_("Ended: {how}", how=titles("ended", conversation.ended)))
+    if whole and whole.state == "scored":
+        grade = text(grade_text(whole)).replace(" ", "")
+        yield text(_("{judge} {grade}", judge=titles("judge", CONVERSATION), grade=grade))
+    yield f"{context.results.run.created.astimezone(JST):%Y/%m/%d %H:%M}"
+    yield text(_("Run: {run}", run=context.results.run.id))
 
 
 def _judged(

@@ -45,6 +45,7 @@ from simulator.sheets.model import (
     Row,
     SheetCell,
     Worksheet,
+    decimals_of,
     folded,
     layout_of,
     layouts,
@@ -534,9 +535,8 @@ def _wraps(column: Column, text: str) -> bool:
 
 def _number_format(text: str) -> str:
     """With as many decimals as the number is worded with."""
-    whole, _, decimals = text.partition(".")
-    places = f".{'0' * len(decimals)}" if decimals.isdigit() else ""
-    return ("#,##0" if "," in whole else "0") + places
+    decimals = decimals_of(text)
+    return ("#,##0" if "," in text.partition(".")[0] else "0") + (f".{'0' * decimals}" if decimals else "")
 
 
 def _view(sheet: Any, worksheet: Worksheet) -> None:

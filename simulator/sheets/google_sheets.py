@@ -41,6 +41,7 @@ from simulator.sheets.model import (
     Layout,
     Row,
     Worksheet,
+    decimals_of,
     folded,
     layout_of,
     layouts,
@@ -287,7 +288,7 @@ WRITTEN = f"userEnteredValue,note,{_FILL}"
 # Rows below the last one and columns beside it in which people may write; a chart takes more of these.
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
-CLIPPED = frozenset({"passages", "earlier", "config"})
+CLIPPED = frozenset({"passages", "earlier"})
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
 # Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
@@ -403,7 +404,8 @@ class Changes:
         """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
         cell, body = row.cell(key), Json()
         if cell.number is not None:
-            body["userEnteredValue"] = {"numberValue": cell.number}
+            # As it is worded: a format would be the team's to choose.
+            body["userEnteredValue"] = {"numberValue": round(cell.number, decimals_of(cell.text))}
         elif cell.text:
             body["userEnteredValue"] = {"stringValue": cell_text(cell.text, self.language, LONGEST)}
         if cell.note:

@@ -484,6 +484,12 @@ class PulledRow(Value):
     others: tuple[str, ...] = ()
 
 
+def decimals_of(text: str) -> int:
+    """How many decimals a number is worded with."""
+    decimals = text.partition(".")[2]
+    return len(decimals) if decimals.isdigit() else 0
+
+
 def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
     """Untrusted text, without control codes."""
     return SheetCell(text=safe_text(text), mark=mark, note=safe_text(note))

@@ -1,23 +1,29 @@
 """Worksheets painted into a spreadsheet by the real gspread over HTTP: what stands there, and its price."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.google_api import target
+from simulator.sheets.google_sheets import pull
+from tests.excel import read
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import large
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, TITLE, cell, one_cell, pushed, review
+from tests.sheets_sink import KEY, TITLE, Counting, cell, one_cell, pushed, review
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
-    """All worksheets of a run, in its language, with its red cells."""
-    done = pushed(*worksheets(report_context(language)), language=language)
+def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Language) -> None:
+    """Its worksheets have every cell that a workbook's have, and its red ones."""
+    made = worksheets(report_context(language))
+    done = pushed(*made, language=language)
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
@@ -28,6 +34,8 @@ def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
 
     assert [sheet.title for sheet in book.sheets[1:]] == list(done.worksheets)
     assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
+    in_sheet = pull(target(KEY), [sheet.name for sheet in made], client=Counting()).rows
+    assert in_sheet == read(excel.write(made, tmp_path / "a.xlsx", language))
     assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.reddest)
 
 
