@@ -1,46 +1,99 @@
-"""Conversations in the files that other programs write: one module a format, found by what a file holds.
+"""Conversations in the files that other programs write: formats are rows of a table.
 
-A format is a module of this folder with `NAME`, `matches(record)`, which looks at the first record, and
-`read(records, skipped)`, which yields conversations. A new one is one file. Records are JSON objects: the
-items of a list, the lines of JSONL, the rows of a table with texts, or the one object that a file is, without
-the pages and the lines of loggers around them. Files of one format that are given together are read as one.
+Records are JSON objects: the items of a list, the lines of JSONL, the rows of a table with texts, or the one
+object that a file is, without the pages and the lines of loggers around them. Files of one format that are
+given together are read as one. A format says what its records hold, and `talks` makes conversations of it.
 """
 
 import csv
-import itertools
-import pkgutil
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
+from itertools import chain, islice
+from math import inf
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, say, sentences
 from simulator.data.files import MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix, read_text
-from simulator.data.logs import table
-from simulator.data.logs.talks import Skipped, Talk, Turn, decoded, inner, objects
+from simulator.data.logs import chats, messages, table, traces
+from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
+from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.rows import DELIMITERS, WORKBOOKS, split_sheet
 from simulator.data.structured import json_rows, jsonl_rows
 from simulator.data.values import Row, RowFault
 from simulator.data.workbooks import workbook_rows
 
-# Not formats; and what is tried last, because others are special cases of it.
-_SHARED, _LAST = ("talks", "spans"), ("messages", "table")
 # So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
+Record = dict[str, Any]
 
 
-@cache
-def formats() -> tuple[ModuleType, ...]:
-    """The formats, in the order in which a file is held against them."""
-    names = sorted(each.name for each in pkgutil.iter_modules(__path__) if each.name not in _SHARED)
-    names.sort(key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
-    return tuple(import_module(f"{__name__}.{name}") for name in names)
+class Format(NamedTuple):
+    """How one program writes conversations.
+
+    `marks` are the keys of its records, with a bar between several sets of which one is enough, or a test.
+    `parts` says what records hold. After `gap` seconds of silence another conversation begins. A format that
+    is `one_sided` may hold customers only.
+    """
+
+    name: str
+    marks: str | Callable[[Record], bool]
+    parts: Callable[[Iterator[Record]], Iterator[Part]]
+    gap: float = inf
+    one_sided: bool = False
+
+    def matches(self, record: Record) -> bool:
+        """Whether a record is of this format."""
+        if not isinstance(self.marks, str):
+            return self.marks(record)
+        return any(set(keys.split()) <= record.keys() for keys in self.marks.split("|"))
+
+
+def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[Record]], Iterator[Part]]:
+    """Of a format whose records need no others to be understood."""
+    return lambda records: chain.from_iterable(parts(each, number) for number, each in enumerate(records, 1))
+
+
+TABLE = Format("a table with one message a row", table.matches, table.parts)
+# In the order in which a file is held against them: the last two have the others as special cases.
+FORMATS = (
+    Format(
+        "Amazon Connect", "Transcript Participants|Transcript Channel|Transcript ContactId|Segments",
+        _each(chats.CONNECT.parts),
+    ),
+    Format("Amazon Lex", "inputTranscript", _each(chats.lex)),
+    Format("Bot Framework", chats.is_botframework, _each(chats.BOTFRAMEWORK.parts)),
+    Format("Botpress", "direction payload", _each(chats.BOTPRESS.parts)),
+    Format("Dify", "query answer conversation_id|message_id rating", _each(chats.dify)),
+    Format(
+        "Freshdesk", "incoming private|ticket_id ratings|helpdesk_ticket|description_text",
+        _each(chats.freshdesk),
+    ),
+    Format("Intercom", "conversation_parts|type source created_at state", _each(chats.INTERCOM.parts)),
+    Format("Langfuse", traces.is_langfuse, _each(traces.langfuse)),
+    Format(
+        "LangSmith", traces.is_langsmith, _each(traces.langsmith),
+    ),
+    Format(
+        "LINE", "events destination|webhookEventId|source replyToken type", chats.line,
+        gap=1800, one_sided=True,
+    ),
+    Format(
+        "MLflow", "info data|trace_info|trace_metadata request_time|trace_metadata spans"
+        "|request_metadata spans|request_metadata timestamp_ms", _each(traces.mlflow),
+    ),
+    Format("OpenTelemetry (OTLP)", traces.is_otlp, _each(traces.otlp)),
+    Format("Phoenix / OpenInference", traces.is_phoenix, _each(traces.phoenix)),
+    Format("Rasa", "sender_id events|sender_id event|sender_id type_name", _each(chats.rasa), one_sided=True),
+    Format("Salesforce", chats.is_salesforce, chats.salesforce),
+    Format("Zendesk", chats.is_zendesk, chats.zendesk),
+    Format("OpenAI messages / ShareGPT", messages.matches, messages.parts),
+    TABLE,
+)  # fmt: skip
 
 
 # What wraps records: pages of an interface, lines of a logger; and what says that a page is not the last.
@@ -55,16 +108,16 @@ _MORE = (
 )  # fmt: skip
 
 
-def format_of(record: Any) -> ModuleType | None:
+def format_of(record: Any) -> Format | None:
     """The format of a record, or of what it wraps; None where it is of none."""
     if not isinstance(record, dict):
         return None
-    bare = (each for each in formats() if each.matches(record))
-    wrapped = (each for each in formats() if any(map(each.matches, unwrapped(record, each))))
+    bare = (each for each in FORMATS if each.matches(record))
+    wrapped = (each for each in FORMATS if any(map(each.matches, unwrapped(record, each))))
     return next(bare, None) or next(wrapped, None)
 
 
-def unwrapped(record: dict[str, Any], format_: ModuleType, depth: int = 0) -> Iterator[dict[str, Any]]:
+def unwrapped(record: dict[str, Any], format_: Format, depth: int = 0) -> Iterator[dict[str, Any]]:
     """The records of a format in a page or in a line of a logger; the record itself where it wraps none."""
     if depth < _DEEPEST and not format_.matches(record):
         for key in _WRAPS:
@@ -83,30 +136,30 @@ def unwrapped(record: dict[str, Any], format_: ModuleType, depth: int = 0) -> It
     yield record
 
 
-def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[ModuleType, Iterator[Any]]]:
+def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[Format, Iterator[Any]]]:
     """The formats of a file, or of the files of a folder, each with its records; none of an unknown format.
 
     `columns` are those of `--columns` for a table with one message a row.
     """
     if columns:
-        return [(table, (table.renamed(record, columns) for record in _records(path)))]
-    found: dict[ModuleType, Iterator[Any]] = {}
+        return [(TABLE, (table.renamed(record, columns) for record in _records(path)))]
+    found: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
     files = files_of(path)
     for file in files:
         records = _records(file)
         head: list[Any] = []
         try:
-            head.extend(itertools.islice(records, _HEAD))
+            head.extend(islice(records, _HEAD))
         except CaseFileError:
             if len(files) > 1:
                 raise
         if format_ := next(filter(None, map(format_of, head)), None):
-            found[format_] = itertools.chain(found.get(format_, ()), head, records)
+            found[format_] = chain(found.get(format_, ()), head, records)
         elif head and isinstance(head[0], dict) and table.joins(head[0]):
-            about.append(itertools.chain(head, records))
-    if table in found:
-        found[table] = itertools.chain(found[table], *about)
+            about.append(chain(head, records))
+    if TABLE in found:
+        found[TABLE] = chain(found[TABLE], *about)
     return list(found.items())
 
 
@@ -144,18 +197,20 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
 
 
 def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
-    """A row for each conversation of a file, as in a file of dialogues; None for an unknown format."""
+    """A row for each conversation of a file, as in a file of dialogues; None for an unknown format.
+
+    Says what was read, and what was not and why; raises CaseFileError where no customer says anything.
+    """
     found = opened(path, columns)
-    return _rows(path, found) if found else None
-
-
-def _rows(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) -> Iterator[Row]:
-    """Says what was read, and what was not and why; raises CaseFileError where no customer says anything."""
     ids: Counter[str] = Counter()
-    for number, talk in enumerate(_all_talks(path, found), 1):
-        ids[talk.id] += 1
-        row = row_of(talk)
-        yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
+
+    def rows() -> Iterator[Row]:
+        for number, talk in enumerate(_all_talks(path, found), 1):
+            ids[talk.id] += 1
+            row = row_of(talk)
+            yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
+
+    return rows() if found else None
 
 
 def rated_rows(path: Path) -> list[Row] | None:
@@ -168,33 +223,23 @@ def rated_rows(path: Path) -> list[Row] | None:
         said = [{"role": role, "content": text} for role, text in talk.history]
         for at, turn in enumerate(talk.turns, 1):
             if turn.ratings and turn.answer:
-                row: dict[str, Any] = {
-                    "id": f"{talk.id}-{at}",
-                    "question": turn.question,
-                    "answer": turn.answer,
-                }
-                row |= {"history": list(said)} if said else {}
-                row |= (
-                    {
-                        "contexts": [text for _id, text in turn.passages],
-                        "context_ids": [id_ for id_, _text in turn.passages],
-                    }
-                    if turn.passages
-                    else {}
-                )
-                rows.append(Row(len(rows) + 1, row | {"labels": dict(turn.ratings), "group": talk.id}))
-            said += [
-                {"role": "user", "content": turn.question},
-                {"role": "assistant", "content": turn.answer},
-            ]
+                row: dict[str, Any] = {"id": f"{talk.id}-{at}", "question": turn.question}
+                row |= {"answer": turn.answer, "labels": dict(turn.ratings), "group": talk.id}
+                if said:
+                    row["history"] = list(said)
+                if turn.passages:
+                    row["context_ids"], row["contexts"] = map(list, zip(*turn.passages, strict=True))
+                rows.append(Row(len(rows) + 1, row))
+            said.append({"role": "user", "content": turn.question})
+            said.append({"role": "assistant", "content": turn.answer})
     if not rows:
         raise CaseFileError(
-            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].NAME)
+            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].name)
         )
     return rows
 
 
-def _all_talks(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) -> Iterator[Talk]:
+def _all_talks(path: Path, found: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[Talk]:
     """The conversations of all formats; one that holds none is told, and refused where none holds any."""
     empty: list[Message] = []
     is_read = False
@@ -209,11 +254,12 @@ def _all_talks(path: Path, found: Iterable[tuple[ModuleType, Iterator[Any]]]) ->
         _tell(why)
 
 
-def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Generator[Talk, None, Message | None]:
+def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Talk, None, Message | None]:
     """The conversations of one format; what there is instead of them, where there is none."""
     skipped, talks, turns, answers = Skipped(), 0, 0, 0
     try:
-        for talk in format_.read(_bare(records, format_, skipped), skipped):
+        parts = format_.parts(_bare(records, format_, skipped))
+        for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
             if not talk.turns:
                 skipped.note(_("conversations without a line of a customer"))
                 continue
@@ -228,17 +274,17 @@ def _talks(path: Path, format_: ModuleType, records: Iterator[Any]) -> Generator
     if not talks:
         return _(
             "{path}: read as {name}, but there is no conversation in it ({why}).",
-            path=path, name=format_.NAME, why=reasons or (_("no customer says anything"),),
+            path=path, name=format_.name, why=reasons or (_("no customer says anything"),),
         )  # fmt: skip
     read = _(
         "{path}: read as {name}; conversations {talks}, turns {turns}, answers {answers}.",
-        path=path, name=format_.NAME, talks=talks, turns=turns, answers=answers,
+        path=path, name=format_.name, talks=talks, turns=turns, answers=answers,
     )  # fmt: skip
     _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
     return None
 
 
-def _bare(records: Iterable[Any], format_: ModuleType, skipped: Skipped) -> Iterator[dict[str, Any]]:
+def _bare(records: Iterable[Any], format_: Format, skipped: Skipped) -> Iterator[dict[str, Any]]:
     """The records without what wraps them; a page that is not the last is counted."""
     for record in (each for each in records if isinstance(each, dict)):
         about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
@@ -273,15 +319,9 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
 
 def _turn(turn: Turn) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {"question": turn.question}
-    if turn.answer or turn.error:
-        found["answer"] = turn.answer
-    if turn.error:
-        found["error"] = turn.error
-    if turn.reference:
-        found["reference"] = turn.reference
+    found |= {"answer": turn.answer} if turn.answer or turn.error else {}
+    found |= {"error": turn.error} if turn.error else {}
+    found |= {"reference": turn.reference} if turn.reference else {}
     if turn.passages:
-        found |= {
-            "passages": [id_ for id_, _text in turn.passages],
-            "contexts": [text for _id, text in turn.passages],
-        }
+        found["passages"], found["contexts"] = map(list, zip(*turn.passages, strict=True))
     return found

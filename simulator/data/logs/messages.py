@@ -1,30 +1,23 @@
 """OpenAI: fine-tuning messages, threads of assistants, responses and conversations; ShareGPT."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
 from simulator.data.logs.table import columns_of
-from simulator.data.logs.talks import (
-    Groups,
+from simulator.data.logs.talks import Groups, Part, grouped, in_time
+from simulator.data.logs.values import (
     Line,
-    Skipped,
-    Talk,
-    Turn,
     answered_in,
     decoded,
-    grouped,
-    in_time,
     lines_of,
     objects,
     passages_in,
     role_of,
     seconds,
-    talk_of,
     text_of,
-)
-
-NAME = "OpenAI messages / ShareGPT"
+)  # fmt: skip
 
 
 def matches(record: Any) -> bool:
@@ -49,31 +42,43 @@ def _messages(record: Any) -> list[dict[str, Any]]:
     return []
 
 
-def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
+def parts(records: Iterator[Any]) -> Iterator[Part]:
     """One record is one conversation, but for messages of threads and chained responses."""
-    threads, responses = Groups(), Groups()
+    responses = Groups()
     before: dict[str, str] = {}
+    ids: Counter[str] = Counter()
     for number, record in enumerate(records, 1):
         if isinstance(record.get("output"), list):
             id_ = str(record.get("id") or number)
             before[id_] = str(record.get("previous_response_id") or "")
             responses.add(id_, record)
         elif messages := _messages(record):
-            talk = _whole(record, messages, number)
-            if talk.turns:
-                yield talk
-            else:
-                skipped.note(_("line {number:d}: no line of a customer", number=number))
+            names = map(record.get, ("id", "conversation_id", "thread_id", "session_id"))
+            id_ = str(next(filter(None, names), number))
+            ids[id_] += 1
+            talk = f"{id_}~{ids[id_]}" if ids[id_] > 1 else id_
+            columns = columns_of(record)
+            rating = record.get(columns.get("rating", ""))
+            yield Line(
+                "", "", None, talk,
+                {columns["rating"]: rating} if isinstance(rating, (str, int, float)) else {},
+                language=str(record.get(columns.get("language", "")) or ""),
+            )  # fmt: skip
+            yield from (line._replace(time=None, talk=talk) for line in lines_of(messages))
+            if answer := answered_in(record.get("response")):
+                yield Line("assistant", answer, None, talk)
         else:
-            threads.add(
-                record.get("thread_id") or record.get("conversation_id") or record.get("first_id"), record
-            )
-    for thread, items in threads:
-        yield talk_of(thread or "thread", _thread(items))
-    yield from _chains(responses, before, skipped)
+            role, text = role_of(record.get("role")), text_of(record.get("content"))
+            thread = record.get("thread_id") or record.get("conversation_id") or record.get("first_id")
+            time = seconds(record.get("created_at"))
+            if time is not None and record.get("object") == "thread.message":
+                time -= number / 1e6  # of the same second the newest comes first
+            if role and text:
+                yield Line(role, text, time, str(thread or "thread"))
+    yield from _chains(responses, before)
 
 
-def _chains(responses: Groups, before: dict[str, str], skipped: Skipped) -> Iterator[Talk]:
+def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
     """The responses by conversation, or by the one that begins their chain; `before` has ids by id."""
 
     def root(response: dict[str, Any]) -> str:
@@ -85,54 +90,19 @@ def _chains(responses: Groups, before: dict[str, str], skipped: Skipped) -> Iter
         return str((of.get("id") if isinstance(of, dict) else of) or id_)
 
     for id_, several in grouped((each for _id, some in responses for each in some), root):
-        its = in_time(several, lambda each: seconds(each.get("created_at")))
-        talk = talk_of(id_, [line for each in its for line in _response(each, skipped)])
-        if talk.turns:
-            yield talk
-            continue
-        for each in its:  # the questions are kept elsewhere
-            if text := "\n".join(line.text for line in _answers(each)):
-                yield Talk(str(each.get("id")), [Turn("", text)])
-
-
-def _whole(record: dict[str, Any], messages: list[dict[str, Any]], number: int) -> Talk:
-    id_ = next(filter(None, map(record.get, ("id", "conversation_id", "thread_id", "session_id"))), number)
-    answer = answered_in(record.get("response"))
-    lines = [*lines_of(messages), *([Line("assistant", answer)] if answer else [])]
-    columns = columns_of(record)
-    talk = talk_of(str(id_), lines, language=record.get(columns.get("language", "")))
-    rating = record.get(columns.get("rating", ""))
-    if talk.turns and isinstance(rating, (str, int, float)):
-        talk.turns[-1].ratings[columns["rating"]] = rating
-    return talk
-
-
-def _thread(items: list[dict[str, Any]]) -> list[Line]:
-    """The messages in time order; a list begins with the newest where nothing else is said."""
-    times = {str(item.get("created_at")) for item in items}
-    if len(times) == 1 and items[0].get("object") == "thread.message":
-        items.reverse()
-    said = ((item, role_of(item.get("role")), text_of(item.get("content"))) for item in items)
-    return in_time(
-        Line(role, text, seconds(item.get("created_at"))) for item, role, text in said if role and text
-    )
-
-
-def _response(response: dict[str, Any], skipped: Skipped) -> Iterator[Line]:
-    asked = [line for line in lines_of(response.get("input")) if line.role == "user"]
-    if isinstance(response.get("input"), str) and response["input"].strip():
-        asked = [Line("user", response["input"].strip())]
-    if asked:
-        yield asked[-1]
-        yield from _answers(response)
-    else:
-        skipped.note(_("questions, which /v1/responses/ID/input_items has"))
-
-
-def _answers(response: dict[str, Any]) -> Iterator[Line]:
-    found: tuple[tuple[str, str], ...] = ()
-    for item in objects(response["output"]):
-        if item.get("type") == "file_search_call":
-            found += passages_in(item.get("results"))
-        elif item.get("type") == "message" and (text := text_of(item.get("content"))):
-            yield Line("assistant", text, None, found)
+        for each in in_time(several, lambda each: seconds(each.get("created_at"))):
+            given = each.get("input")
+            asked = [line.text for line in lines_of(given) if line.role == "user"]
+            if isinstance(given, str) and given.strip():
+                asked = [given.strip()]
+            # An answer whose question is kept elsewhere is a conversation of its own.
+            talk = id_ if asked else str(each.get("id"))
+            if not asked:
+                yield _("questions, which /v1/responses/ID/input_items has")
+            yield Line("user", asked[-1] if asked else "", None, talk)
+            found: tuple[tuple[str, str], ...] = ()
+            for item in objects(each["output"]):
+                if item.get("type") == "file_search_call":
+                    found += passages_in(item.get("results"))
+                elif item.get("type") == "message" and (text := text_of(item.get("content"))):
+                    yield Line("assistant", text, None, talk, {}, found)

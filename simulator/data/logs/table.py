@@ -6,22 +6,10 @@ from typing import Any
 
 from simulator.core.errors import UnknownName
 from simulator.core.messages import _
-from simulator.data.logs.talks import (
-    Line,
-    Skipped,
-    Talk,
-    decoded,
-    grouped,
-    in_time,
-    plain,
-    role_of,
-    seconds,
-    talk_of,
-    text_of,
-)
+from simulator.data.logs.talks import Part
+from simulator.data.logs.values import Line, decoded, plain, role_of, seconds, text_of
 from simulator.data.values import normalised
 
-NAME = "a table with one message a row"
 # The columns, by every name that is known for them, in the order in which they are taken.
 _NAMES = """
 id        conversation_id ticket_id session_id chat_id thread_id talk_id dialog_id dialogue_id conversation
@@ -87,39 +75,30 @@ def joins(record: Any) -> bool:
     return "id" in record or "id" in columns_of(record)
 
 
-def read(records: Iterator[Any], skipped: Skipped) -> Iterator[Talk]:
-    """The rows by conversation, in time order; rows of one may stand apart, and some be about the whole."""
-    for id_, its in grouped(records, _conversation):
-        lines, language = [], None
-        rated: dict[str, Any] = {}
-        for record in its:
-            columns = _columns(tuple(record))
-            value = {field: record.get(column) for field, column in columns.items()}
-            language = language or value.get("language")
-            rating = {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {}
-            if not {"role", "text"} <= columns.keys():
-                rated |= rating
-            elif not (role := role_of(value["role"])) or _is_hidden(columns, value):
-                skipped.note(_("rows of neither a customer nor the desk (notes, the system)"))
-            else:
-                text, time = plain(text_of(decoded(value["text"]))), seconds(value.get("time"))
-                lines.append(Line(role, text, time, (), rating))
-        talk = talk_of(id_ or "1", in_time(lines), language=language)
-        if talk.turns:
-            talk.turns[-1].ratings |= rated
-        if lines:
-            yield talk
+def parts(records: Iterator[Any]) -> Iterator[Part]:
+    """The rows as lines; rows of one conversation may stand apart, and some be about the whole of it."""
+    for record in records:
+        columns = _columns(tuple(record))
+        value = {field: record.get(column) for field, column in columns.items()}
+        talk = value.get("id")
+        if talk is None and "text" not in columns:
+            talk = record.get("id")
+        about = Line(
+            "", "", seconds(value.get("time")), str(talk or "1"),
+            {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {},
+            language=str(value.get("language") or ""),
+        )  # fmt: skip
+        if not {"role", "text"} <= columns.keys():
+            yield about
+        elif not (role := role_of(value["role"])) or _is_hidden(columns, value):
+            yield _("rows of neither a customer nor the desk (notes, the system)")
+        elif text := plain(text_of(decoded(value["text"]))):
+            yield about._replace(role=role, text=text)
 
 
 @lru_cache(16)
 def _columns(names: tuple[str, ...]) -> dict[str, str]:
     return columns_of(names)
-
-
-def _conversation(record: dict[str, Any]) -> Any:
-    columns = _columns(tuple(record))
-    id_ = record.get(columns["id"]) if "id" in columns else None
-    return id_ if id_ is not None or "text" in columns else record.get("id")
 
 
 def _is_hidden(columns: dict[str, str], value: dict[str, Any]) -> bool:

@@ -1,65 +1,28 @@
-"""What readers of all log formats share: conversations, and the pieces that the formats write them in."""
+"""From the parts of a log to its conversations.
 
-import ast
-import contextlib
+A format says what a log holds, in any order: lines of conversations, steps of traces, notes with what
+somebody thought of either, and, as a message, what it leaves out. Here they are put together, by their ids
+and in time. A trace is one turn: its outermost step holds the question and the answer.
+"""
+
 import json
-import re
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.core.messages import Message
-from simulator.data.web import web_document
+from simulator.core.messages import Message, _
+from simulator.data.logs.values import Line, answered_in, asked_in
 
-# JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
-_LAYERS, _LONGEST_LITERAL = 3, 2_000_000
-# Lists and objects within each other deeper than this hold no text of a conversation.
-_DEEPEST = 12
 # Bytes of records that wait in memory for the others of their conversation; more are on the disk.
 _HELD = 8_000_000
-# Who speaks, by every name that a format has for it; a person at the desk is an agent. Others say nothing.
-_SPEAKERS = """
-user       user human customer visitor enduser lead contact client requester incoming inbound in
-user       お客様 お客さま 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 質問者 客
-assistant  assistant ai gpt model bot chatbot custombot virtualagent automated outgoing outbound out chatgpt
-assistant  ボット チャットボット ai応答 自動応答 アシスタント 応答メッセージ
-agent      agent admin operator staff person supervisor account 担当者 担当 オペレーター オペレータ 有人 窓口
-"""
-_ROLES = {name: role for role, *names in map(str.split, _SPEAKERS.strip().splitlines()) for name in names}
-# Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
-_TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
-_ASKED = (
-    "question", "query", "user_input", "user_message", "input", "prompt", "message", "text", "content",
-    "inputs", "messages", "contents", "human_input", "chat_input",
-)  # fmt: skip
-_ANSWERED = (
-    "answer", "output", "response", "output_text", "text", "content", "result", "completion", "reply",
-    "message", "messages", "outputs", "generations", "choices", "candidates",
-)  # fmt: skip
-# What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
-_HTML = re.compile(
-    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
-    r"|&(?:amp|lt|gt|quot|nbsp|#\d{1,6});",
-    re.IGNORECASE,
-)
+# The role of what ends a conversation, and the kind of what is no step but the whole trace.
+BREAK, TRACE = "break", "TRACE"
 
 T = TypeVar("T")
-
-
-class Line(NamedTuple):
-    """One line of a conversation: `role` is user, assistant, or agent for a person at the desk."""
-
-    role: str
-    text: str
-    time: float | None = None
-    passages: tuple[tuple[str, str], ...] = ()
-    ratings: Mapping[str, Any] = {}
-    error: str = ""
 
 
 @dataclass
@@ -83,10 +46,44 @@ class Talk:
     """A conversation; `history` are roles and texts before the first question."""
 
     id: str
-    turns: list[Turn]
+    turns: list[Turn] = field(default_factory=list)
     history: list[tuple[str, str]] = field(default_factory=list)
-    language: str | None = None
+    language: str = ""
     tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Step:
+    """A step of a trace, or all of it; what went in and came out is as the log has it.
+
+    `kind` is in capitals: LLM, RETRIEVER, TRACE.
+    """
+
+    trace: str
+    id: str = ""
+    parent: str = ""
+    time: float | None = None
+    kind: str = ""
+    session: str = ""
+    asked: Any = None
+    answered: Any = None
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: dict[str, Any] = field(default_factory=dict)
+    reference: str = ""
+    error: str = ""
+    language: str = ""
+    tags: list[str] = field(default_factory=list)
+
+
+class Note(NamedTuple):
+    """A rating of the step, trace or conversation with the id `of`; without a name a right answer."""
+
+    of: str
+    name: str
+    value: Any
+
+
+Part = Line | Step | Note | Message
 
 
 class Skipped(Counter[Message]):
@@ -95,116 +92,6 @@ class Skipped(Counter[Message]):
     def note(self, reason: Message, n: int = 1) -> None:
         """Counts something that was not read."""
         self[reason] += n
-
-
-@dataclass
-class Trace:
-    """One turn as tracing tools keep it: what went into the outermost call, and what came out of it."""
-
-    id: str
-    session: str
-    time: float
-    asked: Any
-    answered: Any
-    passages: tuple[tuple[str, str], ...] = ()
-    ratings: dict[str, Any] = field(default_factory=dict)
-    reference: str = ""
-    language: str | None = None
-    error: str = ""
-
-
-def decoded(value: Any) -> Any:
-    """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
-
-    A table made by pandas holds Python literals, which are read as safely.
-    """
-    for _layer in range(_LAYERS):
-        if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
-            break
-        text = value.strip()
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
-                break
-            try:
-                value = ast.literal_eval(text)
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                break
-    return value
-
-
-def plain(text: str) -> str:
-    """A text as it is, or what an HTML one says, without empty lines."""
-    shown = web_document(text).text if _HTML.search(text) else text
-    return re.sub(r"\n{2,}", "\n", shown).strip()
-
-
-def text_of(content: Any, depth: int = 0) -> str:
-    """The text of a message, which may be a string, an object, or a list of parts; "" where it holds none."""
-    if depth > _DEEPEST or content is None or isinstance(content, bool):
-        return ""
-    if isinstance(content, (str, int, float)):
-        return str(content).strip()
-    if isinstance(content, list):
-        return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
-    if not isinstance(content, dict):
-        return ""
-    if str(content.get("type", "")).startswith(("tool", "function", "reasoning", "image", "file")):
-        return ""
-    return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
-
-
-def role_of(name: Any) -> str:
-    """user, assistant or agent; "" for everybody else: system, tools, events, notes."""
-    word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
-    return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
-
-
-# 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM: what is no ISO.
-_DATE = re.compile(
-    r"(?:(\d{4})\D(\d{1,2})\D(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4}))日?"
-    r"(?:[\sT,(]\D*(\d{1,2})\D(\d{1,2})(?:\D(\d{1,2}))?)?"
-)
-
-
-def seconds(value: Any) -> float | None:
-    """A time in seconds since 1970, of texts with a date and of numbers in s, ms, µs or ns; else None."""
-    if isinstance(value, str) and not re.fullmatch(r"\d{9,20}(?:\.\d+)?", value.strip()):
-        return _moment(value.strip())
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    for unit in (1e17, 1e14, 1e11):
-        if abs(number) >= unit:
-            return number / (unit / 1e8)
-    return number
-
-
-def _moment(text: str) -> float | None:
-    iso = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-").removesuffix(" UTC"))
-    with contextlib.suppress(ValueError, OverflowError):
-        return datetime.fromisoformat(iso).timestamp()
-    if found := _DATE.match(text):
-        year, month, day, first, second, last, hour, *rest = (int(each or 0) for each in found.groups())
-        if last:  # the month is first, where it can be
-            year, month, day = (last, second, first) if first > 12 else (last, first, second)
-        if hour < 12 and re.search(r"PM|午後", text, re.IGNORECASE):
-            hour += 12
-        with contextlib.suppress(ValueError, OverflowError):
-            return datetime(year, month, day, hour, *rest).timestamp()  # type: ignore[arg-type]
-    return None
-
-
-def camelled(record: dict[str, Any]) -> dict[str, Any]:
-    """An object whose keys are written `sessionId`, also where they were `session_id`."""
-    return {_camel(str(key)): value for key, value in record.items()}
-
-
-@lru_cache(1000)
-def _camel(key: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda letter: letter[1].upper(), key)
 
 
 class Groups:
@@ -241,184 +128,7 @@ def grouped(
     yield from groups
 
 
-def get(value: Any, path: str) -> Any:
-    """What stands in nested objects under a dotted path; None where nothing does."""
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def inner(value: Any, key: str) -> dict[str, Any]:
-    """The object under a key; an empty one where there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def words(value: Any) -> list[str]:
-    """The texts of a list; none of anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none of anything else."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-_WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
-
-
-def lines_of(messages: Any) -> list[Line]:
-    """The lines of a list of messages in any of the chat formats; tools and the system have none."""
-    found = []
-    for message in objects(decoded(messages)):
-        said = inner(message, "message") or message
-        kwargs = inner(said, "kwargs") or inner(said, "data") or said
-        kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
-        names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
-        author = inner(said, "author")
-        role = next(filter(None, map(role_of, (*names, author.get("role"), author.get("type")))), "")
-        texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
-        text = next(filter(None, map(text_of, texts)), "")
-        if role and text:
-            found.append(Line(role, text, seconds(kwargs.get("created_at"))))
-        elif {"user", "assistant"} <= (
-            both := {role_of(key): text_of(value) for key, value in said.items()}
-        ).keys():
-            found += [Line(role, both[role]) for role in ("user", "assistant")]
-    return found
-
-
-def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
-    """The question in what went into a call, and the lines before it where they are all there."""
-    value = decoded(value)
-    if isinstance(value, str) or depth > _DEEPEST:
-        return [], value.strip() if isinstance(value, str) else ""
-    if isinstance(value, list):
-        while len(value) == 1 and isinstance(value[0], list):  # batches of messages
-            value = value[0]
-        lines = lines_of(value)
-        asked = next((at for at in reversed(range(len(lines))) if lines[at].role == "user"), None)
-        if asked is not None:
-            return lines[:asked], lines[asked].text
-        return ([], value[0].strip()) if len(value) == 1 and isinstance(value[0], str) else ([], "")
-    if isinstance(value, dict):
-        if role_of(value.get("role") or value.get("type")) == "user":
-            return [], text_of(value)
-        for key in _ASKED:
-            if key in value:
-                earlier, question = asked_in(value[key], depth + 1)
-                if question:
-                    return earlier or lines_of(value.get("history") or value.get("chat_history")), question
-        others = [each for each in value.values() if isinstance(each, (dict, list))]
-        return asked_in(others[0], depth + 1) if len(others) == 1 else ([], "")
-    return [], ""
-
-
-def answered_in(value: Any, depth: int = 0) -> str:
-    """The answer in what came out of a call."""
-    value = decoded(value)
-    if isinstance(value, str) or depth > _DEEPEST:
-        return value.strip() if isinstance(value, str) else ""
-    if isinstance(value, list):
-        lines = lines_of(value)
-        if lines:
-            text = next((line.text for line in reversed(lines) if line.role != "user"), "")
-            return answered_in(text, depth + 1) if text.startswith("{") and '"generations"' in text else text
-        return next(filter(None, (answered_in(each, depth + 1) for each in value)), "")
-    if isinstance(value, dict):
-        if role_of(value.get("role") or value.get("type")) == "user":
-            return ""
-        if isinstance(value.get("kwargs"), dict):
-            value = value["kwargs"]
-        found = (answered_in(value[key], depth + 1) for key in _ANSWERED if key in value)
-        return next(filter(None, found), "")
-    return ""
-
-
-_FOUND = (
-    "documents", "results", "nodes", "source_documents", "retriever_resources", "chunks", "matches",
-    "output",
-)  # fmt: skip
-_PASSAGE, _NAMED = ("page_content", "content", "text", "chunk"), ("id", "source", "doc_uri", "document_id")
-
-
-def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
-    """Ids and texts of the documents that a search gave; those without a text do not count."""
-    value = decoded(value)
-    if isinstance(value, dict):
-        value = next((decoded(value[key]) for key in _FOUND if key in value), [])
-    found = []
-    for number, each in enumerate(objects(value), 1):
-        document = inner(each, "document") or inner(each, "kwargs") or each
-        metadata = decoded(document.get("metadata"))
-        metadata = metadata if isinstance(metadata, dict) else {}
-        text = next(filter(None, (text_of(document.get(key)) for key in _PASSAGE)), "")
-        places = (
-            *map(document.get, ("segment_id", "id", "document_id")), *map(metadata.get, _NAMED),
-            *map(document.get, ("filename", "document_name")),
-        )  # fmt: skip
-        name = next((str(place) for place in places if isinstance(place, (str, int)) and place != ""), number)
-        if text:
-            found.append((str(name), text))
-    return tuple(found)
-
-
-def unflattened(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes with dotted names as objects, and lists where the names are numbers: a.0.b is {a: [{b}]}."""
-    whole: dict[str, Any] = {}
-    for name, value in attributes.items():
-        place, *deeper = str(name).split(".")[:_DEEPEST]
-        here = whole
-        for key in deeper:
-            here = here.setdefault(place, {})
-            if not isinstance(here, dict):
-                break
-            place = key
-        if isinstance(here, dict):
-            here[place] = value
-    return {key: _listed(value) for key, value in whole.items()}
-
-
-def _listed(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    parts = {key: _listed(part) for key, part in value.items()}
-    if parts and all(key.isdecimal() and len(key) < 7 for key in parts):
-        return [parts[key] for key in sorted(parts, key=int)]
-    return parts
-
-
-def talk_of(id_: str, lines: Iterable[Line], **more: Any) -> Talk:
-    """The conversation of these lines in their order; lines of one side that follow each other are one.
-
-    What is said before the first question is history.
-    """
-    talk = Talk(id_, [], **more)
-    for line in lines:
-        if not line.text and not line.error:
-            continue
-        turns = talk.turns
-        if line.role == "user":
-            if turns and not turns[-1].answer and not turns[-1].error:
-                turns[-1].question += f"\n{line.text}"
-            else:
-                turns.append(Turn(line.text))
-            turns[-1].ratings |= line.ratings
-        elif not turns:
-            talk.history.append(("assistant", line.text))
-        else:
-            last = turns[-1]
-            last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
-            last.error, last.passages = last.error or line.error, (*last.passages, *line.passages)
-            last.ratings |= line.ratings
-            last.handed_over |= line.role == "agent"
-    return talk
-
-
-def in_time(
-    items: Iterable[T],
-    time: Callable[[T], float | None] = lambda line: line.time,  # type: ignore[attr-defined]
-) -> list[T]:
+def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
     """By time; what has the same, or none, stays in its order, or in the other where the newest is first."""
     timed = [(time(item), item) for item in items]
     known = [at for at, _item in timed if at is not None]
@@ -431,33 +141,154 @@ def in_time(
     return [item for _at, item in sorted(placed, key=lambda pair: pair[0])]
 
 
-def talks_of_traces(traces: Iterable[Trace], skipped: Skipped, nothing: Message) -> Iterator[Talk]:
-    """The traces of a session, in time order, are one conversation; what a trace repeats is not doubled.
+def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: bool) -> Iterator[Talk]:
+    """The conversations of these parts; more than `gap` seconds of silence begin another one.
 
-    `nothing` is the reason for leaving out a trace without a question.
+    Of a log that may be `one_sided` each line of a customer whom nobody answers is a turn.
     """
-    for session, its in grouped(map(asdict, traces), lambda trace: trace["session"] or trace["id"]):
-        talk = Talk(session, [])
-        for trace in sorted((Trace(**each) for each in its), key=lambda trace: trace.time):
+    lines, traces = Groups(), Groups()
+    notes: dict[str, list[Note]] = {}
+    for part in parts:
+        match part:
+            case Line():
+                lines.add(part.talk, part)
+            case Step():
+                traces.add(part.trace, vars(part))
+            case Note():
+                notes.setdefault(part.of, []).append(part)
+            case _:
+                skipped.note(part)
+    of_lines = (_talks(name, [Line(*line) for line in its], gap, one_sided) for name, its in lines)
+    for talk in chain(chain.from_iterable(of_lines), _sessions(traces, notes, skipped)):
+        if talk.turns:
+            talk.turns[-1].ratings |= {note.name: note.value for note in notes.pop(talk.id, ())}
+        if one_sided and not any(turn.answer for turn in talk.turns):
+            skipped.note(_("answers, which the file does not hold"))
+        yield talk
+    if notes:
+        about = _("ratings without what they are about (another export has the texts)")
+        skipped.note(about, sum(map(len, notes.values())))
+
+
+def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterator[Talk]:
+    """The conversations that somebody has one after the other; those without a customer do not count."""
+    several: list[list[Line]] = [[]]
+    before: float | None = None
+    for line in in_time(lines, lambda line: line.time):
+        if line.role == BREAK or (before is not None and line.time is not None and line.time - before > gap):
+            several.append([])
+        if line.role != BREAK:
+            several[-1].append(line)
+        before = line.time
+    heard = [each for each in several if any(line.role == "user" for line in each)]
+    for number, each in enumerate(heard or several[:1], 1):
+        talk = _talk(f"{name}-{number}" if number > 1 else name, each, one_sided)
+        if talk.turns or talk.history:
+            yield talk
+
+
+def _talk(id_: str, lines: list[Line], one_sided: bool) -> Talk:
+    """The conversation of these lines in their order; lines of one side that follow each other are one.
+
+    What is said before the first question is history.
+    """
+    talk = Talk(id_, language=next((line.language for line in lines if line.language), ""))
+    one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
+    of_all: dict[str, Any] = {}
+    for line in lines:
+        talk.tags += line.tags
+        last = talk.turns[-1] if talk.turns else None
+        if not line.role:
+            of_all |= line.ratings
+        elif line.role == "user":
+            if last and not last.answer and not one_sided:
+                last.question += f"\n{line.text}"
+            else:
+                talk.turns.append(last := Turn(line.text))
+            last.ratings |= line.ratings
+        elif last:
+            last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
+            last.passages = (*last.passages, *map(_pair, line.passages))
+            last.ratings |= line.ratings
+            last.handed_over |= line.role == "agent"
+        else:
+            talk.history.append(("assistant", line.text))
+    if talk.turns:
+        talk.turns[-1].ratings |= of_all
+    return talk
+
+
+def _pair(passage: Iterable[str]) -> tuple[str, str]:
+    id_, text = passage
+    return id_, text
+
+
+def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
+    """The whole of a trace, whose steps may come in any order, in pieces, and without their parents."""
+    by_id: dict[str, Step] = {}
+    for number, step in enumerate(in_time(steps, lambda step: step.time)):
+        kept = by_id.setdefault(step.id or f"{step.kind} {number}", step)
+        if kept is not step:
+            _add(kept, step)
+    its = list(by_id.values())
+    whole = [step for step in its if step.kind == TRACE]
+    outer = [step for step in its if step.kind != TRACE and step.parent not in by_id] or its[:1]
+    models = [step for step in its if step.kind in {"LLM", "CHAT", "CHAT_MODEL", "GENERATION"}]
+    asked = (step.asked for step in (*whole, *outer, *models) if asked_in(step.asked)[1])
+    last = (*whole, *reversed(outer), *reversed(models))
+    answered = (step.answered for step in last if answered_in(step.answered))
+    sessions = (step.session for step in (*whole, *outer, *its) if step.session)
+    first = (whole or its)[0]
+    trace = Step(name, time=first.time, session=next(sessions, ""), language=first.language, tags=first.tags)
+    trace.asked, trace.answered = next(asked, None), next(answered, None)
+    for step in its:
+        trace.passages = (*trace.passages, *step.passages)
+        trace.ratings |= step.ratings
+        trace.reference = trace.reference or step.reference
+    trace.error = outer[0].error if not trace.answered else ""
+    for note in [note for id_ in (name, *by_id) for note in notes.pop(id_, ())]:
+        if note.name:
+            trace.ratings[note.name] = note.value
+        else:
+            trace.reference = str(note.value)
+    return trace
+
+
+def _add(step: Step, more: Step) -> None:
+    """What another piece of the same step adds: messages to messages, and what was missing."""
+    for name, value in vars(more).items():
+        known = getattr(step, name)
+        if name in ("asked", "answered") and isinstance(known, list) and isinstance(value, list):
+            setattr(step, name, known if known == value else known + value)
+        elif name == "ratings":
+            step.ratings |= value
+        else:
+            setattr(step, name, known or value)
+
+
+def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) -> Iterator[Talk]:
+    """Conversations whose turns are traces, in time order; what a trace repeats is not doubled."""
+    sessions = Groups()
+    for name, steps in traces:
+        trace = _trace(name, [Step(**step) for step in steps], notes)
+        sessions.add(trace.session or name, vars(trace))
+    for name, its in sessions:
+        talk = Talk(name)
+        for trace in in_time((Step(**each) for each in its), lambda trace: trace.time):
             earlier, question = asked_in(trace.asked)
             if not question:
-                skipped.note(nothing)
+                skipped.note(_("traces without a question"))
                 continue
             if not talk.turns:
                 talk.history = [
                     ("user" if line.role == "user" else "assistant", line.text) for line in earlier
                 ]
             talk.language = talk.language or trace.language
-            passages = tuple((id_, text) for id_, text in trace.passages)
-            talk.turns.append(
-                Turn(
-                    question,
-                    answered_in(trace.answered),
-                    passages,
-                    trace.ratings,
-                    trace.reference,
-                    trace.error,
-                )
+            talk.tags += trace.tags
+            turn = Turn(
+                question, answered_in(trace.answered), tuple(map(_pair, trace.passages)), trace.ratings
             )
+            turn.reference, turn.error = trace.reference, trace.error
+            talk.turns.append(turn)
         if talk.turns:
             yield talk

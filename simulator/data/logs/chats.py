@@ -1,0 +1,432 @@
+"""Formats of chats and helpdesks: in a table where each has what, and code for what no path can say."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from simulator.core.messages import _
+from simulator.data.logs.talks import BREAK, Note, Part, Step, grouped, in_time
+from simulator.data.logs.values import (
+    Line,
+    at,
+    get,
+    inner,
+    objects,
+    passages_in,
+    plain,
+    role_of,
+    seconds,
+    text_of,
+    words,
+)  # fmt: skip
+
+Record = dict[str, Any]
+# Dotted paths to a value, likeliest first, with a bar between them; or what finds it in a line.
+Place = str | Callable[[Record], Any]
+INTERNAL = _("internal notes")
+NO_LINE = _("events, attachments, lines of the system and lines without a text")
+
+
+class Chat(NamedTuple):
+    """Where lines stand in the records of a format, and where in a line what stands.
+
+    `lines` makes the lines of a record that holds several; a record is itself a line where there is none.
+    """
+
+    talk: str
+    role: Place
+    text: Place
+    time: str
+    lines: Callable[[Record], Iterable[Record]] | None = None
+    hidden: Place = ""
+    language: str = ""
+    tags: str = ""
+    rating: str = ""
+
+    def parts(self, record: Record, number: int) -> Iterator[Part]:
+        """The lines of a record, and what it says of the whole conversation."""
+        talk = str(at(record, self.talk) or (number if self.lines else ""))
+        rating = at(record, self.rating)
+        yield Line(
+            "", "", None, talk, {self.rating.partition(".")[0]: rating} if rating is not None else {}, (),
+            str(at(record, self.language) or ""), tuple(words(at(record, self.tags))),
+        )  # fmt: skip
+        for line in self.lines(record) if self.lines else [record]:
+            role = role_of(_in(line, self.role))
+            found = _in(line, self.text)
+            text = plain(found if isinstance(found, str) else text_of(found))
+            if self.hidden and _in(line, self.hidden):
+                yield INTERNAL
+            elif role and text:
+                yield Line(role, text, seconds(at(line, self.time)), talk)
+            else:
+                yield NO_LINE
+
+
+def _in(line: Record, place: Place) -> Any:
+    return at(line, place) if isinstance(place, str) else place(line)
+
+
+def _shown(value: Any) -> str:
+    """What a message with a menu or with cards shows, from the top."""
+    if not isinstance(value, dict):
+        return text_of(value)
+    inside = [each for key in ("options", "items", "body") for each in objects(value.get(key))]
+    texts = [text_of(value.get("title")), text_of(value.get("subtitle")), text_of(value)]
+    texts += [text_of(each.get("label")) or _shown(each) for each in inside]
+    return " / ".join(filter(None, texts))
+
+
+def _of_participants(record: Record) -> Iterator[Record]:
+    """Amazon Connect: each with the role of who speaks, which may stand beside the transcript."""
+    roles = {
+        str(each.get("ParticipantId")): each.get("ParticipantRole")
+        for each in objects(record.get("Participants"))
+    }
+    segments = objects(record.get("Segments"))
+    for each in objects(record.get("Transcript") or [each.get("Transcript") for each in segments]):
+        speaker = str(each.get("ParticipantId"))
+        bot = "bot" if "bot" in str(each.get("DisplayName")).lower() else ""
+        role = each.get("ParticipantRole") or roles.get(speaker) or speaker
+        is_said = each.get("Type", "MESSAGE") == "MESSAGE"
+        yield each | {"role": role_of(role) or bot, "Content": each.get("Content") if is_said else ""}
+
+
+def _interactive(line: Record) -> Any:
+    if "interactive" in str(line.get("ContentType")):
+        return at(line, "Content.data.content.title|Content")
+    return line.get("Content")
+
+
+def _account(activity: Record) -> str:
+    """Bot Framework: the role of the sender, which Copilot Studio writes as a number, or told by the name."""
+    sides = [
+        role_of({0: "bot", 1: "user"}.get(role, "") if isinstance(role, int) else role)
+        for side in ("from", "recipient")
+        for role in [get(activity, f"{side}.role")]
+    ]
+    is_bot = sides[1] == "user" or "bot" in str(get(activity, "from.name")).lower()
+    return sides[0] or ("assistant" if is_bot else "user")
+
+
+def _cards(activity: Record) -> str:
+    cards = (_shown(at(card, "content|name")) for card in objects(activity.get("attachments")))
+    return str(activity.get("text") or "").strip() or " ".join(cards)
+
+
+def _of_intercom(record: Record) -> Iterator[Record]:
+    yield inner(record, "source") | {"created_at": record.get("created_at")}
+    parts = record.get("conversation_parts")
+    yield from objects(parts.get("conversation_parts") if isinstance(parts, dict) else parts)
+
+
+def _of_ticket(record: Record) -> Iterator[Record]:
+    """Freshdesk: what the ticket says first, and its parts."""
+    ticket = inner(record, "helpdesk_ticket") or record
+    if {"incoming", "private"} <= ticket.keys():
+        yield ticket
+    elif "ratings" not in ticket:
+        yield ticket | {
+            "incoming": True,
+            "body": at(ticket, "description_text|description"),
+            "private": False,
+        }
+        for each in [*objects(ticket.get("conversations")), *objects(ticket.get("notes"))]:
+            yield inner(each, "note") or each
+
+
+def freshdesk(record: Record, number: int) -> Iterator[Part]:
+    """Tickets with their conversations, or parts and ratings of tickets in a file of their own."""
+    for name, value in inner(record, "ratings").items():
+        yield Note(str(record.get("ticket_id")), str(name), value)
+    if "ratings" not in record:
+        yield from _FRESHDESK.parts(record, number)
+
+
+_FRESHDESK = Chat(
+    "ticket_id|id|display_id|helpdesk_ticket.display_id|helpdesk_ticket.id",
+    lambda line: "user" if line.get("incoming") else role_of(line.get("role")) or "agent",
+    lambda line: "" if line.get("deleted") else at(line, "body_text|body"), "created_at",
+    _of_ticket, "private", tags="tags|helpdesk_ticket.tags",
+)  # fmt: skip
+CONNECT = Chat(
+    "CustomerMetadata.ContactId|ContactId", "role", _interactive, "AbsoluteTime|BeginOffsetMillis",
+    _of_participants, language="LanguageCode",
+)  # fmt: skip
+BOTPRESS = Chat(
+    "conversationId|conversation_id", "direction", lambda line: _shown(at(line, "payload")),
+    "createdAt|created_at|sentOn|sent_on",
+)  # fmt: skip
+BOTFRAMEWORK = Chat(
+    "conversation.id|conversationtranscriptid|conversation_id",
+    _account, lambda line: _cards(line) if line.get("type") == "message" else "", "timestamp",
+    language="locale",
+)  # fmt: skip
+INTERCOM = Chat(
+    "id", "author.type", "body", "created_at", _of_intercom,
+    lambda line: str(line.get("part_type")).startswith("note"),
+    "custom_attributes.Language|custom_attributes.language|language_override",
+    rating="conversation_rating.rating",
+)  # fmt: skip
+
+
+def is_botframework(record: Record) -> bool:
+    """An activity of a transcript; those of Copilot Studio too."""
+    places = {"recipient", "conversation", "channelId", "conversation_id", "conversationtranscriptid"}
+    return "type" in record and isinstance(record.get("from"), dict) and not places.isdisjoint(record)
+
+
+def lex(record: Record, number: int) -> Iterator[Part]:
+    """Amazon Lex: one record a line of the customer."""
+    if not str(record.get("inputTranscript") or "").strip():
+        yield _("records without a line of the customer")
+        return
+    texts = [
+        re.sub(r"<[^<>]*>", "", text_of(each)) if each.get("contentType") == "SSML" else text_of(each)
+        for each in objects(record.get("messages"))
+    ]
+    # What a search in Kendra gave; its interface writes names with a capital.
+    items = [
+        {str(key)[:1].lower() + str(key)[1:]: value for key, value in each.items()}
+        for each in objects(at(record, "kendraResponse.resultItems|kendraResponse.ResultItems"))
+    ]
+    found = [
+        {"id": each.get("id"), "text": at(each, "documentExcerpt.text|documentExcerpt.Text|documentExcerpt")}
+        for each in items
+    ]
+    yield Step(
+        str(number), time=seconds(record.get("timestamp")), asked=str(record["inputTranscript"]),
+        session=str(at(record, "sessionId|userId") or ""), language=str(at(record, "bot.localeId") or ""),
+        answered="\n".join(filter(None, texts)) or text_of(record.get("botResponse")),
+        passages=passages_in(found or record.get("passages")),
+        tags=["missedUtterance"] if str(record.get("missedUtterance")).lower() == "true" else [],
+    )  # fmt: skip
+
+
+def dify(record: Record, number: int) -> Iterator[Part]:
+    """Dify: messages of the API, one a turn, and what somebody thought of them."""
+    if "query" not in record:
+        yield Note(str(record.get("message_id")), "feedback", record.get("rating"))
+    elif not str(record["query"] or "").strip():
+        yield _("messages without a question")
+    else:
+        feedback = [inner(record, "feedback"), *objects(record.get("feedbacks"))]
+        rating = next(filter(None, (each.get("rating") for each in feedback)), None)
+        yield Step(
+            str(record.get("id") or number), time=seconds(record.get("created_at")),
+            session=str(at(record, "conversation_id|id") or ""),
+            asked=str(record["query"]), answered=str(record.get("answer") or ""),
+            passages=passages_in(at(record, "retriever_resources|metadata.retriever_resources")),
+            ratings={"feedback": rating} if rating else {},
+            error=str(record.get("error") or ("error" if record.get("status") == "error" else "")),
+        )  # fmt: skip
+
+
+def line(records: Iterator[Record]) -> Iterator[Part]:
+    """LINE: bodies of the Messaging API's webhook, which hold the customer's side only, sometimes twice."""
+    seen: set[str] = set()
+    events = (
+        event for each in records for event in (objects(each["events"]) if "events" in each else [each])
+    )
+    for event in events:
+        id_ = str(event.get("webhookEventId") or "")
+        text = str(get(event, "message.text") or "").strip() if get(event, "message.type") == "text" else ""
+        if get(event, "deliveryContext.isRedelivery") is True and id_ in seen:
+            yield _("deliveries that came twice")
+        elif event.get("type") == "message" and text:
+            who = str(at(event, "source.userId|source.groupId|source.roomId") or "")
+            yield Line("user", text, seconds(event.get("timestamp")), who)
+        else:
+            yield NO_LINE
+        seen.add(id_)
+
+
+def rasa(record: Record, number: int) -> Iterator[Part]:
+    """Rasa: trackers with their events, or events as an event broker or a table has them."""
+    talk = str(record.get("sender_id") or number)
+    inside = at(record, "data") if "type_name" in record else None
+    for event in objects(record.get("events")) or [record | (inside if isinstance(inside, dict) else {})]:
+        kind, text, time = event.get("event"), text_of(event.get("text")), seconds(event.get("timestamp"))
+        if kind in ("session_started", "restart"):
+            yield Line(BREAK, "", time, talk)
+        elif kind in ("user", "bot") and text and text != "/restart":
+            yield Line("user" if kind == "user" else "assistant", text, time, talk)
+
+
+_HEAD = re.compile(r"<p\b[^>]*align=\"?center\"?[^>]*>.*?</p>", re.IGNORECASE | re.DOTALL)
+_SAID = re.compile(r"^\(\s*(?:\d+\s*(?:[hms]|時間|分|秒)\s*)+\)\s*([^:：\n]{1,80})[:：]\s?(.*)$")
+
+
+def is_salesforce(record: Record) -> bool:
+    """The columns of LiveChatTranscript, of CaseComment, or of Case, which some tools write in capitals."""
+    names = {str(name).lower() for name in record}
+    is_chat = "body" in names and not {"chatkey", "starttime", "livechatvisitorid"}.isdisjoint(names)
+    return is_chat or "commentbody" in names or {"casenumber", "description"} <= names
+
+
+def salesforce(records: Iterator[Record]) -> Iterator[Part]:
+    """A transcript is a conversation; comments are put together by their case, behind what it says."""
+
+    def place(record: Record) -> Any:
+        return at(record, "parentid|casenumber" if "commentbody" in record else "name|id|casenumber|chatkey")
+
+    lower = ({str(name).lower(): value for name, value in record.items()} for record in records)
+    for id_, its in grouped(lower, place):
+        if "body" in its[0]:
+            for each in its:
+                yield from (line._replace(talk=id_) for line in _transcript(str(each["body"] or "")))
+            continue
+        of_case = in_time(its, lambda each: seconds(each.get("createddate")))
+        numbers = (at(each, "casenumber|parent.casenumber|parent.CaseNumber") for each in of_case)
+        number = next(filter(None, numbers), id_)
+        customer = None
+        for position, each in enumerate(of_case):
+            if str(each.get("ispublished")).lower() in ("false", "0"):
+                yield INTERNAL
+                continue
+            author = str(at(each, "createdbyid|createdby.name|createdby|creatorname") or position)
+            customer = customer or author  # who writes first
+            role = role_of(at(each, "createdbytype|role"))
+            is_customer = "description" in each or author == customer
+            text = plain(str(at(each, "commentbody|description") or ""))
+            yield Line(role or ("user" if is_customer else "agent"), text, None, str(number))
+
+
+def _transcript(body: str) -> list[Line]:
+    """The lines of a transcript, which holds them as HTML; before a transfer it is the bot who answers."""
+    found: list[Line] = []
+    is_bot = "bot" in (head[0].lower() if (head := re.findall(r"Agent ([^<]*)", body)) else "")
+    for piece in re.split(f"({_HEAD.pattern})", body, flags=_HEAD.flags):
+        if _HEAD.fullmatch(piece):
+            is_bot = is_bot and "transferred" not in piece.lower()
+            continue
+        for text in plain(piece).split("\n"):
+            if said := _SAID.match(text):
+                name = said[1].strip()
+                bot = is_bot or "bot" in name.lower() or "ボット" in name
+                role = role_of(name) or role_of(name.split()[0]) or ("assistant" if bot else "agent")
+                found.append(Line(role, said[2].strip()))
+            elif found and text.strip():
+                found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{text.strip()}")
+    return found
+
+
+# `(10:00:01) Visitor 1: text`, one line of a chat that stands in one comment.
+_CHAT = re.compile(r"^\(\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\) ([^:\n]{1,60}): ?(.*)$", re.MULTILINE)
+
+
+def is_zendesk(record: Record) -> bool:
+    """Tickets, comments with a public flag, audits, ratings, or chats with a history."""
+    parts = [
+        each for key in ("comments", "audits", "satisfaction_ratings") for each in objects(record.get(key))
+    ]
+    ticket = next(iter(objects(record.get("tickets"))), inner(record, "ticket") or record)
+    return (
+        any(not {"author_id", "ticket_id"}.isdisjoint(each) for each in parts)
+        or ("requester_id" in ticket and "description" in ticket and "description_text" not in ticket)
+        or ("visitor" in record and not {"history", "message"}.isdisjoint(record))
+        or {"author_id", "public"} <= record.keys()
+    )
+
+
+def zendesk(records: Iterator[Record]) -> Iterator[Part]:
+    """Tickets and chats, each a conversation."""
+    about = _Zendesk({}, {}, set())
+    for place, its in grouped(about.pieces(records), lambda piece: piece["place"]):
+        yield from _visitor(its[0]["chat"], place) if "chat" in its[0] else about.ticket(place, its)
+
+
+class _Zendesk(NamedTuple):
+    """What comments need to be understood: by id users and tickets, and the ids of tickets with comments."""
+
+    users: dict[str, Record]
+    tickets: dict[str, Record]
+    commented: set[str]
+
+    def pieces(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Chats, comments and ratings, each with the place where it belongs."""
+        for number, record in enumerate(records, 1):
+            if "visitor" in record:
+                yield {"place": f"chat {number}", "chat": record}
+                continue
+            for place, piece in self._found(record, str(number)):
+                if "author_id" in piece:
+                    self.commented.add(place)
+                yield {"place": place} | piece
+
+    def _found(self, record: Record, number: str) -> Iterator[tuple[str, Record]]:
+        several = objects(record.get("tickets")) or [inner(record, "ticket") or record]
+        for holder in several if record in several else [record, *several]:
+            self.users.update({str(each.get("id")): each for each in objects(holder.get("users"))})
+            id_ = str((several[0] if holder is record else holder).get("id") or number)
+            if "requester_id" in holder or "description" in holder:
+                self.tickets[id_] = holder
+                yield id_, {}
+            found = [*objects(holder.get("comments")), *objects(holder.get("satisfaction_ratings"))]
+            for audit in objects(holder.get("audits")):
+                told = {key: audit.get(key) for key in ("created_at", "author_id", "via", "ticket_id")}
+                events = objects(audit.get("events"))
+                found += [told | each for each in events if each.get("type") == "Comment"]
+            yield from ((str(each.get("ticket_id") or id_), each) for each in found)
+        if "author_id" in record:
+            yield str(record.get("ticket_id") or number), record
+
+    def ticket(self, place: str, its: list[Record]) -> Iterator[Part]:
+        """A ticket of its pieces; comments that are read alone do not say whose they are."""
+        only = next(iter(self.tickets)) if len(self.tickets) == 1 else ""
+        talk = only or place
+        ticket = self.tickets.get(talk, {})
+        comments = (each for each in its if "author_id" in each)
+        said = in_time(comments, lambda each: seconds(each.get("created_at")))
+        customer = ticket.get("requester_id")
+        if customer is None and said:
+            customer = said[0].get("author_id")
+            yield _(
+                "tickets that do not say who asked; the author of the first comment is taken for the customer"
+            )
+        requester = self.users.get(str(customer), {}) or inner(ticket, "requester")
+        language = str(requester.get("locale") or ticket.get("locale") or "")
+        yield Line("", "", None, talk, language=language, tags=tuple(words(ticket.get("tags"))))
+        for rating in (get(ticket, "satisfaction_rating.score"), *(each.get("score") for each in its)):
+            if rating in ("good", "bad"):
+                yield Note(talk, "satisfaction_rating", rating)
+        first = plain(str(ticket.get("description") or ""))
+        if first and not (self.commented if only else place in self.commented):
+            yield Line("user", first, seconds(ticket.get("created_at")), talk)
+        for comment in said:
+            author = self.users.get(str(comment.get("author_id"))) or comment.get("author")
+            is_customer = comment.get("author_id") == customer or role_of(get(author, "role")) == "user"
+            yield from _comment(comment, talk, is_customer)
+
+
+def _comment(comment: Record, talk: str, is_customer: bool) -> Iterator[Part]:
+    text = plain(str(at(comment, "plain_body|body|html_body") or ""))
+    time, channel = seconds(comment.get("created_at")), str(get(comment, "via.channel"))
+    is_automatic = comment.get("author_id") == -1 or channel in ("rule", "bot")
+    if channel.startswith("chat") and (chat := _CHAT.findall(text)):
+        customers = {name for name, _said in chat if role_of(name.split()[0]) == "user"} or {chat[0][0]}
+        for name, said in chat:
+            yield Line("user" if name in customers else "assistant", said.strip(), time, talk)
+    elif comment.get("public") is False:
+        yield INTERNAL
+    elif text:
+        role = "assistant" if is_automatic else "user" if is_customer else "agent"
+        yield Line(role, text, time, talk)
+
+
+def _visitor(chat: Record, place: str) -> Iterator[Part]:
+    """A chat; one that nobody took is a message."""
+    talk = str(chat.get("id") or place)
+    if not chat.get("history"):
+        yield Line("user", plain(str(chat.get("message") or "")), None, talk)
+    for each in objects(chat.get("history")):
+        if each.get("type") == "chat.msg" and (text := plain(str(each.get("msg") or ""))):
+            nick = str(each.get("nick") or "")
+            is_bot = "trigger" in nick or "bot" in nick
+            is_user = nick.startswith("visitor") or (
+                not nick and each.get("name") == get(chat, "visitor.name")
+            )
+            role = "user" if is_user else "assistant" if is_bot else "agent"
+            yield Line(role, text, seconds(each.get("timestamp")), talk)
+    if chat.get("rating") in ("good", "bad"):
+        yield Note(talk, "rating", chat["rating"])

@@ -1,0 +1,341 @@
+"""Formats of tracing tools, whose records hold steps of a call, or a whole one."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from simulator.core.messages import _
+from simulator.data.logs.talks import TRACE, Note, Part, Step
+from simulator.data.logs.values import (
+    answered_in,
+    asked_in,
+    at,
+    camelled,
+    decoded,
+    get,
+    inner,
+    objects,
+    passages_in,
+    seconds,
+    text_of,
+    unflattened,
+)  # fmt: skip
+
+# What a span's attributes hold, likeliest first; `gen_ai.prompt` and `gen_ai.completion` are older.
+_SESSION = (
+    "session.id|gen_ai.conversation.id|traceloop.association.properties.session_id"
+    "|traceloop.association.properties.conversation_id|langfuse.session.id|conversation.id|thread.id"
+)
+_IN = (
+    "gen_ai.input.messages|input.value|llm.input_messages|gen_ai.prompt"
+    "|traceloop.entity.input|mlflow.spanInputs"
+)
+_OUT = (
+    "gen_ai.output.messages|output.value|llm.output_messages|gen_ai.completion"
+    "|traceloop.entity.output|mlflow.spanOutputs"
+)
+_FOUND = "retrieval.documents|gen_ai.retrieval.documents|reranker.output_documents"
+_KIND = "openinference.span.kind|gen_ai.operation.name|mlflow.spanType"
+# Arrays and lists within each other are so deep at most.
+_DEEPEST = 20
+
+
+def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind: Any = "") -> Step:
+    """A step whose texts stand in attributes with the names of OpenInference, GenAI or MLflow.
+
+    The ids are those of its trace, its own, and its parent's.
+    """
+    kind = str(kind or at(attributes, _KIND) or "").upper()
+    found = at(attributes, _FOUND) or (at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None)
+    trace, own, parent = (str(id_ or "") for id_ in ids)
+    return Step(
+        trace, own, parent, seconds(time), kind, str(at(attributes, _SESSION) or ""),
+        at(attributes, _IN), at(attributes, _OUT), passages_in(found),
+    )  # fmt: skip
+
+
+def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
+    """What an event says of its span: one message, or all that went in and came out."""
+    body = inner(told, "body") or told
+    if name.startswith("gen_ai.") and name.endswith(".message"):
+        text = text_of(body.get("content"))
+        return {"asked": [{"role": name.split(".")[1], "content": text}] if text else None}
+    if name == "gen_ai.choice":
+        message = decoded(body.get("message"))
+        text = text_of((message if isinstance(message, dict) else body).get("content"))
+        return {"answered": [{"role": "assistant", "content": text}] if text else None}
+    places = "gen_ai.{0}.messages|body.gen_ai.{0}.messages|body.{0}.messages"
+    return {"asked": at(told, places.format("input")), "answered": at(told, places.format("output"))}
+
+
+def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
+    """Traces downloaded from their page or read from its API, and tables of all that they have."""
+    record = camelled(record)
+    if "countTraces" in record or ("traces" in record and "input" not in record):
+        yield _("sessions without texts (the export of traces has them)")
+        return
+    if is_score(record):
+        yield _score(record, "")
+        return
+    steps = [record]
+    whole: dict[str, Any] = {}
+    if "parentObservationId" not in record and not {"traceId", "type"} <= record.keys():
+        steps = [*map(camelled, objects(record.get("observations")))]
+        whole = camelled(inner(record, "trace")) or (record if "id" in record else {})
+    id_ = str(whole.get("id") or at(steps[:1] and steps[0], "traceId") or "")
+    if whole:
+        # The scores of a table of traces have a column for each name, with a list.
+        lists = {key: decoded(whole[key]) for key in sorted(whole.keys() - _NO_SCORES)}
+        yield Step(
+            id_, kind=TRACE, time=seconds(whole.get("timestamp")), session=str(whole.get("sessionId") or ""),
+            asked=whole.get("input"), answered=whole.get("output"),
+            ratings={
+                key: value[-1] for key, value in lists.items()
+                if isinstance(value, list) and value and not isinstance(value[-1], (dict, list))
+            },
+        )  # fmt: skip
+    for step in steps:
+        searches = step.get("type") == "RETRIEVER" or (
+            step.get("type") == "SPAN" and "retriev" in str(step.get("name")).lower()
+        )
+        yield Step(
+            str(step.get("traceId") or id_), str(step.get("id") or ""),
+            str(step.get("parentObservationId") or ""), seconds(step.get("startTime")),
+            str(step.get("type")), str(step.get("sessionId") or ""), step.get("input"), step.get("output"),
+            passages_in(step.get("output")) if searches else (),
+        )  # fmt: skip
+    for given in (record.get("scores"), whole.get("scores"), whole.get("corrections")):
+        yield from (_score(camelled(each), id_) for each in objects(given))
+
+
+_NO_SCORES = {"tags", "comments", "observations", "scores", "input", "output", "metadata", "corrections"}
+
+
+def is_langfuse(record: dict[str, Any]) -> bool:
+    """Keys that only exports of Langfuse have."""
+    keys = camelled(record).keys()
+    return (
+        ("observations" in keys and not {"trace", "scores", "sessionId"}.isdisjoint(keys))
+        or ("sessionId" in keys and not {"bookmarked", "htmlPath", "countTraces"}.isdisjoint(keys))
+        or {"sessionId", "input", "output", "timestamp"} <= keys
+        or not {"parentObservationId", "countTraces"}.isdisjoint(keys)
+        or is_score(keys)
+    )
+
+
+def is_score(record: Iterable[str]) -> bool:
+    """Whether this is a score of Langfuse in a file of its own."""
+    marks = ({"traceId", "sessionId"}, {"dataType", "name"}, {"source"}, {"value"})
+    return not any(each.isdisjoint(record) for each in marks)
+
+
+def _score(score: dict[str, Any], trace: str) -> Note:
+    of = str(trace or score.get("traceId") or score.get("sessionId") or "")
+    if score.get("dataType") == "CORRECTION":
+        return Note(of, "", answered_in(score.get("longStringValue") or score.get("stringValue")))
+    text = score.get("stringValue")
+    return Note(of, str(score.get("name")), score.get("value") if text in (None, "") else text)
+
+
+def langsmith(record: dict[str, Any], number: int) -> Iterator[Part]:
+    """Exported runs, what its SDK sends, feedback, and examples with their right answer."""
+    if {"run_id", "key"} <= record.keys() and "run_type" not in record:
+        value = record.get("value") if record.get("score") is None else record["score"]
+        yield Note(str(record["run_id"]), str(record["key"]), value)
+    elif "run_type" in record:
+        yield from _run(record)
+    elif batch := [*objects(record.get("post")), *objects(record.get("patch"))]:
+        for each in batch:
+            yield from _run(each)
+    elif asked_in(record.get("inputs"))[1]:
+        split = get(record, "metadata.dataset_split")
+        yield Step(
+            str(record.get("id") or number), kind=TRACE, asked=record["inputs"],
+            reference=answered_in(record.get("outputs")),
+            tags=[str(each) for each in (split if isinstance(split, list) else [split]) if each],
+        )  # fmt: skip
+    else:
+        yield _("examples without a question")
+
+
+def is_langsmith(record: dict[str, Any]) -> bool:
+    """A run, a batch of them, feedback, or an example of a data set."""
+    return (
+        not {"run_type", "post"}.isdisjoint(record)
+        or {"run_id", "key", "score"} <= record.keys()
+        or ({"inputs", "outputs"} <= record.keys() and "model" not in record)
+    )
+
+
+def _run(run: dict[str, Any]) -> Iterator[Step]:
+    names = ("session_id", "thread_id", "conversation_id")
+    places = (
+        "thread_id",
+        *(f"{place}{name}" for name in names for place in ("extra.metadata.", "metadata.")),
+    )
+    stats = decoded(run.get("feedback_stats"))
+    yield Step(
+        str(at(run, "trace_id|run_id|parent_run_id|id") or ""), str(run.get("id") or ""),
+        str(run.get("parent_run_id") or ""), seconds(run.get("start_time")),
+        str(run.get("run_type") or "").upper(), str(at(run, "|".join(places)) or ""),
+        run.get("inputs"), run.get("outputs"),
+        passages_in(run.get("outputs")) if run.get("run_type") == "retriever" else (),
+        {
+            key: each.get("values") if each.get("avg") is None else each["avg"]
+            for key, each in (stats.items() if isinstance(stats, dict) else ()) if isinstance(each, dict)
+        },
+        error=str(run.get("error") or ""),
+    )  # fmt: skip
+    for child in objects(run.get("child_runs")):
+        yield from _run({"trace_id": run.get("trace_id") or run.get("id")} | child)
+
+
+def mlflow(record: dict[str, Any], number: int) -> Iterator[Part]:
+    """Traces of versions 2 and 3, as objects, as pages, and as the table of `search_traces`."""
+    whole = decoded(record.get("trace"))
+    record = whole if isinstance(whole, dict) and not {"info", "trace_info"}.isdisjoint(whole) else record
+    info = decoded(record.get("info") or record.get("trace_info") or record)
+    data = decoded(record.get("data", record))
+    if not isinstance(info, dict) or not isinstance(data, dict):
+        return
+    id_ = str(at(info, "trace_id|request_id") or number)
+    spans = []
+    for span in objects(data.get("spans")):
+        context = decoded(span.get("context"))
+        start = at(span, "start_time_unix_nano|start_time_ns|start_time")
+        flat = decoded(span.get("attributes"))
+        attributes = unflattened(
+            {key: decoded(value) for key, value in flat.items()} if isinstance(flat, dict) else {}
+        )
+        own = at(context if isinstance(context, dict) else span, "span_id")
+        ids = (id_, own, at(span, "parent_span_id|parent_id"))
+        spans.append(step := _span(ids, start, attributes, span.get("span_type")))
+        yield step
+    about = Step(id_, kind=TRACE, time=seconds(at(info, "request_time|timestamp_ms")))
+    names = ("trace_metadata", "request_metadata", "tags")
+    about.session = str(at(info, "|".join(f"{name}.mlflow.trace.session" for name in names)) or "")
+    if not any(asked_in(step.asked)[1] for step in spans):
+        about.asked = data.get("request") or info.get("request_preview")
+    if not any(answered_in(step.answered) for step in spans):
+        about.answered = data.get("response") or info.get("response_preview")
+    for each in objects(info.get("assessments")):
+        if "expectation" in each:
+            right = get(each, "expectation.value") or get(each, "expectation.serialized_value.value")
+            about.reference = right if isinstance(right, str) else about.reference
+        elif "feedback" in each:
+            about.ratings[str(at(each, "assessment_name|name"))] = get(each, "feedback.value")
+    yield about
+
+
+def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
+    """Spans of the REST interface, of a dataframe, of `to_json`, and of strands; notes on them."""
+    if "annotator_kind" in record:
+        result = inner(record, "result") or record
+        yield Note(str(record.get("span_id")), str(record.get("name")), at(result, "label|score"))
+        return
+    flat = decoded(record.get("attributes"))
+    if isinstance(flat, list):  # pairs, as OTLP has them
+        flat = {
+            str(pair.get("key")): next(iter(inner(pair, "value").values()), None) for pair in objects(flat)
+        }
+    if not isinstance(flat, dict):  # a row of a dataframe, or a bare object of attributes
+        named = ((str(key).removeprefix("attributes."), decoded(value)) for key, value in record.items())
+        flat = {
+            key: [unflattened(each) if isinstance(each, dict) else each for each in value]
+            if isinstance(value, list) else value
+            for key, value in named if value not in (None, "")
+        }  # fmt: skip
+    ids = (
+        at(record, "context.trace_id|trace_id|gen_ai.response.id") or f"trace {number}",
+        at(record, "context.span_id|span_id") or number,
+        at(record, "parent_id|parent_span_id"),
+    )
+    start = at(record, "start_time|start_time_unix_nano")
+    step = _span(ids, start, unflattened(flat), record.get("span_kind"))
+    for event in objects(record.get("span_events") or record.get("events")):
+        told = event.get("attributes")
+        inside = unflattened(told) if isinstance(told, dict) else {}
+        found = _event(str(event.get("name")), inside | {"body": decoded(event.get("body"))})
+        step.asked, step.answered = found.get("asked") or step.asked, found.get("answered") or step.answered
+    yield step
+
+
+def is_phoenix(record: dict[str, Any]) -> bool:
+    """A span with a trace and attributes, a note on one, or a bare object of GenAI attributes."""
+    return (
+        ({"attributes", "name"} <= record.keys() and not {"context", "trace_id"}.isdisjoint(record))
+        or not {"context.trace_id", "annotator_kind"}.isdisjoint(record)
+        or any(str(key).startswith(("gen_ai.", "llm.input_messages", "openinference.")) for key in record)
+    )
+
+
+def otlp(record: dict[str, Any], _number: int) -> Iterator[Part]:
+    """OpenTelemetry's JSON with the GenAI conventions: spans, and logs with what was said."""
+    for scope in _inner(record, "resourceSpans|batches", "scopeSpans|instrumentationLibrarySpans"):
+        for span in map(camelled, objects(scope.get("spans"))):
+            trace, id_, start = (
+                _id(span.get("traceId")),
+                _id(span.get("spanId")),
+                span.get("startTimeUnixNano"),
+            )
+            attributes = _attributes(span.get("attributes"))
+            yield _span((trace, id_, _id(span.get("parentSpanId"))), start, attributes)
+            for event in map(camelled, objects(span.get("events"))):
+                told = _attributes(event.get("attributes"))
+                yield from _told(trace, id_, event.get("timeUnixNano") or start, str(event.get("name")), told)
+    for scope in _inner(record, "resourceLogs", "scopeLogs|instrumentationLibraryLogs"):
+        for log in map(camelled, objects(at(scope, "logRecords|log_records"))):
+            told, body = _attributes(log.get("attributes")), _value(log.get("body"))
+            told |= {"body": body if isinstance(body, dict) else {"content": body}}
+            name = str(log.get("eventName") or get(told, "event.name") or "")
+            time = at(log, "timeUnixNano|observedTimeUnixNano")
+            yield from _told(_id(log.get("traceId")), _id(log.get("spanId")), time, name, told)
+
+
+def is_otlp(record: dict[str, Any]) -> bool:
+    """An envelope of spans or of logs."""
+    return not {"resourceSpans", "resourceLogs", "batches"}.isdisjoint(camelled(record))
+
+
+def _told(trace: str, id_: str, time: Any, name: str, told: dict[str, Any]) -> Iterator[Part]:
+    """What an event or a log record says: messages of its span, or a rating of it."""
+    if name == "gen_ai.evaluation.result":
+        value = get(told, "gen_ai.evaluation.score.value")
+        label = get(told, "gen_ai.evaluation.score.label")
+        of = str(id_ or get(told, "gen_ai.response.id") or "")
+        yield Note(of, str(get(told, "gen_ai.evaluation.name")), label if value is None else value)
+    elif any((said := _event(name, told)).values()):
+        yield Step(trace, id_, time=seconds(time), kind="LLM", **said)
+
+
+def _inner(record: dict[str, Any], outer: str, inside: str) -> Iterator[dict[str, Any]]:
+    for resource in map(camelled, objects(at(camelled(record), outer))):
+        yield from map(camelled, objects(at(resource, inside)))
+
+
+def _attributes(pairs: Any) -> dict[str, Any]:
+    return unflattened({str(pair.get("key")): _value(pair.get("value")) for pair in objects(pairs)})
+
+
+def _value(value: Any, depth: int = 0) -> Any:
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return value
+    kind, held = next(iter(camelled(value).items()), ("", None))
+    if kind == "kvlistValue":
+        pairs = objects(get(held, "values"))
+        return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
+    if kind == "arrayValue":
+        return [_value(each, depth + 1) for each in objects(get(held, "values"))]
+    return held
+
+
+def _id(value: Any) -> str:
+    """Ids are in hexadecimal, or, by some writers, in base64."""
+    text = str(value or "")
+    if len(text) in (12, 24) and not all(letter in "0123456789abcdefABCDEF" for letter in text):
+        try:
+            return base64.b64decode(text).hex()
+        except (ValueError, binascii.Error):
+            return text
+    return text.lower()

@@ -1,0 +1,308 @@
+"""What stands in the values of logs: texts, roles, times, questions, answers and passages."""
+
+import ast
+import contextlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from simulator.data.web import web_document
+
+# JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
+_LAYERS, _LONGEST_LITERAL = 3, 2_000_000
+# Lists and objects within each other deeper than this hold no text of a conversation.
+_DEEPEST = 12
+# Who speaks, by every name that a format has for it; a person at the desk is an agent. Others say nothing.
+_SPEAKERS = """
+user       user human customer visitor enduser lead contact client requester incoming inbound in
+user       お客様 お客さま 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 質問者 客
+assistant  assistant ai gpt model bot chatbot custombot virtualagent automated outgoing outbound out chatgpt
+assistant  ボット チャットボット ai応答 自動応答 アシスタント 応答メッセージ
+agent      agent admin operator staff person supervisor account 担当者 担当 オペレーター オペレータ 有人 窓口
+"""
+_ROLES = {name: role for role, *names in map(str.split, _SPEAKERS.strip().splitlines()) for name in names}
+# Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
+_TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
+_ASKED = (
+    "question", "query", "user_input", "user_message", "input", "prompt", "message", "text", "content",
+    "inputs", "messages", "contents", "human_input", "chat_input",
+)  # fmt: skip
+_ANSWERED = (
+    "answer", "output", "response", "output_text", "text", "content", "result", "completion", "reply",
+    "message", "messages", "outputs", "generations", "choices", "candidates",
+)  # fmt: skip
+# What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
+_HTML = re.compile(
+    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
+    r"|&(?:amp|lt|gt|quot|nbsp|#\d{1,6});",
+    re.IGNORECASE,
+)
+
+
+class Line(NamedTuple):
+    """One line of a conversation: `role` is user, assistant, or agent for a person at the desk.
+
+    Without a role it says something of the whole conversation; where the role is BREAK another one begins.
+    """
+
+    role: str
+    text: str
+    time: float | None = None
+    talk: str = ""
+    ratings: Mapping[str, Any] = {}
+    passages: tuple[tuple[str, str], ...] = ()
+    language: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def decoded(value: Any) -> Any:
+    """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
+
+    A table made by pandas holds Python literals, which are read as safely.
+    """
+    for _layer in range(_LAYERS):
+        if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
+            break
+        text = value.strip()
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
+                break
+            try:
+                value = ast.literal_eval(text)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                break
+    return value
+
+
+def plain(text: str) -> str:
+    """A text as it is, or what an HTML one says, without empty lines."""
+    shown = web_document(text).text if _HTML.search(text) else text
+    return re.sub(r"\n{2,}", "\n", shown).strip()
+
+
+def text_of(content: Any, depth: int = 0) -> str:
+    """The text of a message, which may be a string, an object, or a list of parts; "" where it holds none."""
+    if depth > _DEEPEST or content is None or isinstance(content, bool):
+        return ""
+    if isinstance(content, (str, int, float)):
+        return str(content).strip()
+    if isinstance(content, list):
+        return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
+    if not isinstance(content, dict):
+        return ""
+    if str(content.get("type", "")).startswith(("tool", "function", "reasoning", "image", "file")):
+        return ""
+    return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
+
+
+def role_of(name: Any) -> str:
+    """user, assistant or agent; "" for everybody else: system, tools, events, notes."""
+    word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
+    return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
+
+
+# 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM: what is no ISO.
+_DATE = re.compile(
+    r"(?:(\d{4})\D(\d{1,2})\D(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4}))日?"
+    r"(?:[\sT,(]\D*(\d{1,2})\D(\d{1,2})(?:\D(\d{1,2}))?)?"
+)
+
+
+def seconds(value: Any) -> float | None:
+    """A time in seconds since 1970, of texts with a date and of numbers in s, ms, µs or ns; else None."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{9,20}(?:\.\d+)?", value.strip()):
+        return _moment(value.strip())
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    for unit in (1e17, 1e14, 1e11):
+        if abs(number) >= unit:
+            return number / (unit / 1e8)
+    return number
+
+
+def _moment(text: str) -> float | None:
+    iso = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-").removesuffix(" UTC"))
+    with contextlib.suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(iso).timestamp()
+    if found := _DATE.match(text):
+        year, month, day, first, second, last, hour, *rest = (int(each or 0) for each in found.groups())
+        if last:  # the month is first, where it can be
+            year, month, day = (last, second, first) if first > 12 else (last, first, second)
+        if hour < 12 and re.search(r"PM|午後", text, re.IGNORECASE):
+            hour += 12
+        with contextlib.suppress(ValueError, OverflowError):
+            return datetime(year, month, day, hour, *rest).timestamp()  # type: ignore[arg-type]
+    return None
+
+
+def camelled(record: dict[str, Any]) -> dict[str, Any]:
+    """An object whose keys are written `sessionId`, also where they were `session_id`."""
+    return {_camel(str(key)): value for key, value in record.items()}
+
+
+@lru_cache(1000)
+def _camel(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda letter: letter[1].upper(), key)
+
+
+def get(value: Any, path: str) -> Any:
+    """What stands in nested objects under a dotted path, which may be one key; None where nothing does."""
+    value = decoded(value)
+    if not isinstance(value, dict) or path in value:
+        return value.get(path) if isinstance(value, dict) else None
+    key, _dot, rest = path.partition(".")
+    return get(value.get(key), rest) if rest else None
+
+
+def at(value: Any, paths: str) -> Any:
+    """What stands under the first of some dotted paths, with a bar between them, where something does."""
+    found = (decoded(get(value, path)) for path in paths.split("|"))
+    return next((each for each in found if each not in (None, "", [], {})), None)
+
+
+def inner(value: Any, key: str) -> dict[str, Any]:
+    """The object under a key; an empty one where there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def words(value: Any) -> list[str]:
+    """The texts of a list; none of anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, which may stand in a text; none of anything else."""
+    value = decoded(value)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+_WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
+
+
+def lines_of(messages: Any) -> list[Line]:
+    """The lines of a list of messages in any of the chat formats; tools and the system have none."""
+    found = []
+    for message in objects(messages):
+        said = inner(message, "message") or message
+        kwargs = inner(said, "kwargs") or inner(said, "data") or said
+        kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
+        names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
+        author = inner(said, "author")
+        role = next(filter(None, map(role_of, (*names, author.get("role"), author.get("type")))), "")
+        texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
+        text = next(filter(None, map(text_of, texts)), "")
+        if role and text:
+            found.append(Line(role, text, seconds(kwargs.get("created_at"))))
+        elif {"user", "assistant"} <= (
+            both := {role_of(key): text_of(value) for key, value in said.items()}
+        ).keys():
+            found += [Line(role, both[role]) for role in ("user", "assistant")]
+    return found
+
+
+def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
+    """The question in what went into a call, and the lines before it where they are all there."""
+    value = decoded(value)
+    if isinstance(value, str) or depth > _DEEPEST:
+        return [], value.strip() if isinstance(value, str) else ""
+    if isinstance(value, list):
+        while len(value) == 1 and isinstance(value[0], list):  # batches of messages
+            value = value[0]
+        lines = lines_of(value)
+        asked = next((at for at in reversed(range(len(lines))) if lines[at].role == "user"), None)
+        if asked is not None:
+            return lines[:asked], lines[asked].text
+        return ([], value[0].strip()) if len(value) == 1 and isinstance(value[0], str) else ([], "")
+    if isinstance(value, dict):
+        if role_of(value.get("role") or value.get("type")) == "user":
+            return [], text_of(value)
+        for key in _ASKED:
+            if key in value:
+                earlier, question = asked_in(value[key], depth + 1)
+                if question:
+                    return earlier or lines_of(value.get("history") or value.get("chat_history")), question
+        others = [each for each in value.values() if isinstance(each, (dict, list))]
+        return asked_in(others[0], depth + 1) if len(others) == 1 else ([], "")
+    return [], ""
+
+
+def answered_in(value: Any, depth: int = 0) -> str:
+    """The answer in what came out of a call."""
+    value = decoded(value)
+    if isinstance(value, str) or depth > _DEEPEST:
+        return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, list):
+        lines = lines_of(value)
+        if lines:
+            text = next((line.text for line in reversed(lines) if line.role != "user"), "")
+            return answered_in(text, depth + 1) if text.startswith("{") and '"generations"' in text else text
+        return next(filter(None, (answered_in(each, depth + 1) for each in value)), "")
+    if isinstance(value, dict):
+        if role_of(value.get("role") or value.get("type")) == "user":
+            return ""
+        if isinstance(value.get("kwargs"), dict):
+            value = value["kwargs"]
+        found = (answered_in(value[key], depth + 1) for key in _ANSWERED if key in value)
+        return next(filter(None, found), "")
+    return ""
+
+
+_FOUND = (
+    "documents", "results", "nodes", "source_documents", "retriever_resources", "chunks", "matches",
+    "output",
+)  # fmt: skip
+_PASSAGE, _NAMED = ("page_content", "content", "text", "chunk"), ("id", "source", "doc_uri", "document_id")
+
+
+def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
+    """Ids and texts of the documents that a search gave; those without a text do not count."""
+    value = decoded(value)
+    if isinstance(value, dict):
+        value = next((decoded(value[key]) for key in _FOUND if key in value), [])
+    found = []
+    for number, each in enumerate(objects(value), 1):
+        document = inner(each, "document") or inner(each, "kwargs") or each
+        metadata = decoded(document.get("metadata"))
+        metadata = metadata if isinstance(metadata, dict) else {}
+        text = next(filter(None, (text_of(document.get(key)) for key in _PASSAGE)), "")
+        places = (
+            *map(document.get, ("segment_id", "id", "document_id")), *map(metadata.get, _NAMED),
+            *map(document.get, ("filename", "document_name")),
+        )  # fmt: skip
+        name = next((str(place) for place in places if isinstance(place, (str, int)) and place != ""), number)
+        if text:
+            found.append((str(name), text))
+    return tuple(found)
+
+
+def unflattened(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes with dotted names as objects, and lists where the names are numbers: a.0.b is {a: [{b}]}."""
+    whole: dict[str, Any] = {}
+    for name, value in attributes.items():
+        place, *deeper = str(name).split(".")[:_DEEPEST]
+        here = whole
+        for key in deeper:
+            here = here.setdefault(place, {})
+            if not isinstance(here, dict):
+                break
+            place = key
+        if isinstance(here, dict):
+            here[place] = value
+    return {key: _listed(value) for key, value in whole.items()}
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    parts = {key: _listed(part) for key, part in value.items()}
+    if parts and all(key.isdecimal() and len(key) < 7 for key in parts):
+        return [parts[key] for key in sorted(parts, key=int)]
+    return parts
