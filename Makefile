@@ -164,7 +164,7 @@ bench-intervals: $(DEV)
 crash: $(DEV)
 	$(BIN)/python -m benchmarks.crash
 
-# MINUTES=5 for a short one; the picture goes to docs/pictures/soak.svg.
+# Throughput and memory by the minute; MINUTES=5 for a short one.
 soak: $(DEV)
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from simulator.storage.run_file import find_run, read_run
 from tests.report.test_fixing_pages import BLOCKS, Walk
 
 PAGES = ("datasets.ja.md", "datasets.md")
@@ -73,25 +72,3 @@ def test_exit_codes_are_those_of_the_page(recipes: Recipes) -> None:
     faults = {name: [code for code in codes if code] for name, codes in recipes.codes.items()}
 
     assert faults == {"evaluate": [2, 1, 1, 2], "diff": [], "thresholds": []}
-
-
-def test_the_cats_score_as_the_table_says(recipes: Recipes) -> None:
-    """Every answer's ROUGE-L and METEOR, rounded to three decimals."""
-    runs = recipes.home / "runs"
-    read = [read_run(find_run(run.name, runs)) for run in runs.glob("*-scripted-*")]
-    (cats,) = [results for results in read if results.run.settings["cases"] == "cats.csv"]
-    scores = {(score.conversation, score.judge): f"{score.value:.3g}" for score in cats.scores}
-    seen = [
-        [scores[conversation.id, judge] for judge in ("rouge_l", "meteor")]
-        for conversation in cats.conversations
-    ]
-
-    assert [[f"{float(cell):.3g}" for cell in cells[1:]] for cells in table(recipes.text, "ROUGE-L")] == seen
-
-
-def table(text: str, last: str) -> list[list[str]]:
-    """The cells of the first table whose head has a cell that is called like this."""
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-    head = next(at for at, cells in enumerate(lines) if last in cells)
-    body = lines[head + 2 :]
-    return body[: next(at for at, cells in enumerate(body) if not cells)]

@@ -332,7 +332,7 @@ def test_documentation(tmp_path: Path, name: str) -> None:
         re.split("[,、] ?", f"{column},{others}".replace("`", "").rstrip(", ")) for column, others in table
     ]
 
-    assert len(examples) == 8
+    assert len(examples) == 7
     assert all(read_cases(saved(tmp_path, example, f"a.{kind}")) for kind, example in examples)
     assert [{field_of(header.strip()) for header in row} for row in named] == [
         {field_of(row[0].strip())} for row in named
