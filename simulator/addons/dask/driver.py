@@ -2,25 +2,21 @@
 
 Each worker gets a batch of conversations as a task, plays them to their end and returns all that happened;
 this process writes that down and gives the worker the next batch. What is written is the whole state: after
-kill -9 of this process, or with the scheduler gone, any engine resumes the run. A batch whose worker is lost
-is given to another one, a bounded number of times; the response cache answers again what it knows.
+kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a batch
+whose worker is lost to another one, a bounded number of times.
 
 Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
-workers that are there at the start; one that comes later takes the place of one that went. The budget is
-granted in shares: a batch gets an equal part of what is neither spent nor granted. As soon as that is too
-little for a batch, batches go one at a time, and each may spend all that is left. What a lost worker has
-spent is not known, so its whole share counts as spent: the budget may end early, and is never exceeded. That
-is why every task names its worker, and why this module, not the scheduler, has a lost one repeated.
+workers that are there at the start. Of the budget, a batch may spend an equal part of what is neither spent
+nor granted; the run ends with the first batch for which that was too little. What a lost worker had spent on
+its batch is the only thing that nobody counts.
 """
 
 import asyncio
 import contextlib
 import itertools
 import logging
-import time
 import uuid
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -33,10 +29,10 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Conversation, Ended, Query, Score
+from simulator.core.types import Conversation, Ended, Query
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import conversation_context, grading_context
+from simulator.runner.conversation import grading_contexts
 from simulator.runner.run import (
     Preparation,
     Progress,
@@ -48,22 +44,11 @@ from simulator.runner.run import (
 )
 from simulator.storage.run_file import RunFile
 
-# Seconds to wait for a scheduler's answer, for the first worker, and for all workers of --workers.
-PATIENCE, FIRST_TIMEOUT, ALL_TIMEOUT = 10.0, 30.0, 300.0
-# Seconds that a run waits without any worker: a killed one is often started again.
-MAX_ALONE = 60.0
-# Seconds between two looks at which workers are there.
-POLL_INTERVAL = 1.0
-# After this many lost batches with the same conversation the run stops.
-MAX_LOSSES = 4
+# Seconds to wait for a scheduler's answer, and for all workers.
+PATIENCE, START_TIMEOUT = 10.0, 120.0
 # A batch has at most so many conversations for each that is played at a time: what a lost worker costs.
 ROUNDS = 3
 LOCAL = _("this machine")
-# A local cluster has no dashboard, and listens on nothing beyond this machine.
-_LOCAL_CONFIG: dict[str, Any] = {
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-}
 
 
 class Cluster:
@@ -73,14 +58,8 @@ class Cluster:
         """Contacts no worker yet."""
         self.client, self.context, self.plan = client, context, plan
         self.run = f"rehearsal-{uuid.uuid4().hex}"
-        # Workers that have connected the bot, and why others could not.
-        self.ready: set[str] = set()
-        self.refused: dict[str, str] = {}
-        # How many of them play at a time.
-        self.slots = 1
-        self.address: Message | str = context.settings.scheduler or LOCAL
-        # Dollars of batches whose worker was lost: nobody knows what it had spent of them.
-        self.lost_usd = 0.0
+        # The workers that play; each gets one batch at a time.
+        self.addresses: list[str] = []
         self._environment = worker.environment(worker.user_files(context.settings))
         self._setup = ""
 
@@ -88,49 +67,29 @@ class Cluster:
         """Waits for the workers and sets them up. Raises InputError for anything the user has to fix."""
         settings = self.context.settings
         count = settings.workers or 1
-        patience = ALL_TIMEOUT if count > 1 else FIRST_TIMEOUT
         with contextlib.suppress(TimeoutError):
-            await self.client.wait_for_workers(count, timeout=patience)
-        there = await self.there()
+            await self.client.wait_for_workers(count, timeout=START_TIMEOUT)
+        there = sorted(await self.client.nthreads())
         if len(there) < count:
             msg = _(
                 "{address} has {n} of {count} workers after {patience:g} s; start them with:"
                 " dask worker (docs/scale.md).",
-                address=self.address,
+                address=settings.scheduler or LOCAL,
                 n=len(there),
                 count=count,
-                patience=patience,
+                patience=START_TIMEOUT,
             )
             raise InputError(msg)
         rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
-        most = min(len(there), settings.concurrency, settings.calls, len(self.plan), *rates)
-        self.slots = max(1, most)
+        self.addresses = there[: min(settings.concurrency, settings.calls, max(1, len(self.plan)), *rates)]
         self._setup = self._packed().model_dump_json()
-        for error in await asyncio.gather(*map(self.set_up, there), return_exceptions=True):
-            if error is not None:
-                raise error
-
-    async def there(self) -> set[str]:
-        """The addresses of all workers. Raises RehearsalError where the scheduler does not answer."""
-        with contextlib.suppress(TimeoutError, OSError):
-            addresses = set(await asyncio.wait_for(self.client.nthreads(), PATIENCE))
-            if self.client.status == "running":
-                return addresses
-        msg = _("the scheduler at {address} is lost; any engine can finish the run.", address=self.address)
-        raise RehearsalError(msg)
+        await self._set_up()
 
     def _packed(self) -> Setup:
-        """What workers need. Secrets stay here; a value of --set that is one has to be named, not given."""
-        context, settings = self.context, self.context.settings
-        if secrets := missing_secrets(settings.stored_values()["set"]):
-            msg = _(
-                "--set {name}: secrets do not travel to workers. Write ${{NAME}} instead, and set that"
-                " variable where the workers run.",
-                name=secrets[0],
-            )
-            raise InputError(msg)
+        """What workers need."""
+        context, settings, n = self.context, self.context.settings, len(self.addresses)
         limits = {
-            f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // self.slots)) if most else ""
+            f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // n)) if most else ""
             for role, end in context.endpoints.items()
             for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
         }
@@ -142,7 +101,7 @@ class Cluster:
         needs_cases = context.applied_prompt is not None or "cases" in bound
         return Setup(
             run=self.run,
-            settings=settings.stored_values() | own | {"calls": max(1, settings.calls // self.slots)},
+            settings=settings.stored_values() | own | {"calls": max(1, settings.calls // n)},
             personas=tuple(context.personas.values()),
             cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
@@ -150,26 +109,25 @@ class Cluster:
             folder=None if settings.scheduler else str(Path.cwd()),
         )
 
-    async def set_up(self, address: str) -> None:
-        """Checks a worker and has it connect the bot; from then on it is `ready`. Raises InputError."""
-        prefix = _("worker {address}: ", address=address) if self.context.settings.scheduler else ""
-        try:
-            # Outside the worker's tasks, for the scheduler would keep those.
-            await self.client.run(worker.prepare, self._environment, self._setup, workers=[address])
-        except RehearsalError as error:
-            raise InputError(_("{process}{reason}", process=prefix, reason=message_of(error))) from None
-        except Exception as error:  # whatever keeps a foreign process from loading our module, or the bot
-            msg = _(
-                "{prefix}cannot load the program or the bot ({why}); its log says more. PYTHONPATH has to"
-                " name the folder of run.py there (docs/scale.md).",
-                prefix=prefix,
-                why=_brief(error),
-            )
-            raise InputError(msg) from None
-        self.ready.add(address)
+    async def _set_up(self) -> None:
+        """Checks every worker and has it connect the bot, unless it has. Raises InputError."""
+        # Outside the workers' tasks, for the scheduler would keep those.
+        answers = await self.client.run(worker.prepare, self._environment, self._setup, on_error="return")
+        for address, error in answers.items():
+            if isinstance(error, RehearsalError):
+                raise InputError(_("worker {address}: {reason}", address=address, reason=message_of(error)))
+            # Whatever keeps a foreign process from loading our module, or the bot; one may be gone by now.
+            if error is not None and not isinstance(error, OSError):
+                msg = _(
+                    "worker {address}: cannot load the program or the bot ({why}); its log says more."
+                    " PYTHONPATH has to name the folder of run.py there (docs/scale.md).",
+                    address=address,
+                    why=_brief(error),
+                )
+                raise InputError(msg)
 
     async def play(self, address: str, batch: Batch) -> Played:
-        """What happened in a batch, on this one worker: another one would not be in the budget's count."""
+        """What happened in a batch, on this worker or, once it is gone, on another one."""
 
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
@@ -177,22 +135,37 @@ class Cluster:
 
             return importlib.import_module("simulator.addons.dask.worker").play(batch)
 
-        future = self.client.submit(
-            play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}", workers=[address], pure=False
-        )
-        try:
-            played: Played = await future.result()
-            return played
-        finally:  # cancelled or not, no worker goes on when nobody waits for it
-            future.release()
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        while True:
+            future = self.client.submit(
+                play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
+                workers=[address], allow_other_workers=True, pure=False,
+            )  # fmt: skip
+            try:
+                played: Played | None = await future.result()
+            except KilledWorker:
+                ids = ", ".join(conversation.id for conversation in batch.conversations)
+                msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
+                raise RehearsalError(msg) from None
+            except FutureCancelledError:
+                msg = _(
+                    "the scheduler at {address} is lost; any engine can finish the run.",
+                    address=self.context.settings.scheduler or LOCAL,
+                )
+                raise RehearsalError(msg) from None
+            finally:  # no worker goes on when nobody waits for it
+                future.release()
+            if played is not None:
+                return played
+            await self._set_up()  # it came while the run goes on
 
     async def close(self) -> None:
         """Has the workers close what they opened; those that are gone have."""
-        if self.ready and self.client.status == "running":
+        if self.client.status == "running":
             with contextlib.suppress(Exception):
-                leaving = self.client.run(
-                    worker.dismiss, self.run, workers=list(self.ready), on_error="ignore"
-                )
+                leaving = self.client.run(worker.dismiss, self.run, on_error="ignore")
                 await asyncio.wait_for(leaving, PATIENCE)
 
 
@@ -209,147 +182,83 @@ class BatchRunner(Runner):
         """The workers, and what every Runner takes."""
         super().__init__(*args)
         self.cluster = cluster
-        self._out: dict[str, tuple[asyncio.Future[Played], Batch]] = {}
-        # Conversations to play: those that came back, then the plan as far as it is not read.
-        self._returned: list[Conversation] = []
-        self._unread, self._left = iter(self._plan), len(self._plan)
-        self._losses: Counter[str] = Counter()
+        self._granted: dict[str, float] = {}  # dollars, by the worker that may spend them
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
-        last = time.monotonic()
-        try:
-            while self._out or (self._left and not self.out_of_budget):
-                there = await self.cluster.there()
-                self.cluster.ready &= there
-                for address in sorted(there - self._out.keys() - self.cluster.refused.keys()):
-                    await self._hand_out(address)
-                if self._out:
-                    last = time.monotonic()
-                    futures = [future for future, _batch in self._out.values()]
-                    await asyncio.wait(futures, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
-                    self._take_in(there)
-                elif time.monotonic() - last > MAX_ALONE:
-                    where = self.cluster.address
-                    why = next(iter(self.cluster.refused.values()), _("none came back"))
-                    raise RehearsalError(_("no worker is left at {address} ({why})", address=where, why=why))
-                else:
-                    await asyncio.sleep(POLL_INTERVAL)
-        finally:
-            for future, _batch in self._out.values():
-                future.cancel()
-        for conversation in (*self._returned, *self._unread):
-            if conversation.ended is None:
-                self.file.save_ending(conversation.id, Ended.BUDGET, "", "")
-                self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
+        unread = self._batches()
+        async with asyncio.TaskGroup() as tasks:
+            for address in self.cluster.addresses:
+                tasks.create_task(self._keep_busy(address, unread))
+        for conversations in unread:
+            for conversation in conversations:
+                if conversation.ended is None:
+                    self.file.save_ending(conversation.id, Ended.BUDGET, "", "")
+                    self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
 
-    async def _hand_out(self, address: str) -> None:
-        """Gives a worker the next batch, if there is one; sets it up if it came while the run goes on."""
-        free = self.cluster.slots - len(self._out)
-        if not self._left or self.out_of_budget or free <= 0:
-            return
-        if address not in self.cluster.ready:
-            try:
-                await self.cluster.set_up(address)
-            except InputError as error:  # it has another version, or is gone already
-                self.cluster.refused[address] = str(error)
-                return
-        share = -(-self.context.settings.concurrency // self.cluster.slots)
-        # Fewer towards the end, so that all workers end together.
-        size = min(ROUNDS * share, max(1, -(-self._left // (2 * self.cluster.slots))))
-        taken = self._returned[:size]
-        del self._returned[:size]
-        taken += itertools.islice(self._unread, size - len(taken))
-        self._left -= len(taken)
-        budget = self.context.ledger.budget
-        if budget is not None:
-            granted = sum(batch.budget or 0.0 for _future, batch in self._out.values())
-            gone = self.context.ledger.spent.least_usd + granted + self.cluster.lost_usd
-            budget = max(0.0, (budget - gone) / free)
-        batch = Batch(
-            run=self.cluster.run,
-            conversations=tuple(taken),
-            pending={each.id: self._pending[each.id] for each in taken if each.id in self._pending},
-            scores=tuple(score for each in taken if each.turns for score in self.file.scores(each.id)),
-            concurrency=share,
-            budget=budget,
-            budget_is_share=self.cluster.slots > 1,
-        )
-        self._out[address] = asyncio.ensure_future(self.cluster.play(address, batch)), batch
+    def _batches(self) -> Iterator[list[Conversation]]:
+        """The plan in parts, smaller ones towards the end, so that all workers end together."""
+        conversations, left = iter(self._plan), len(self._plan)
+        workers, most = len(self.cluster.addresses), ROUNDS * self._at_once
+        while left > 0:
+            size = min(most, max(1, left // (2 * workers)))
+            yield list(itertools.islice(conversations, size))
+            left -= size
 
-    def _take_in(self, there: set[str]) -> None:
-        """Writes down the batches that are over, and takes back those whose workers are gone."""
-        for address, (future, batch) in list(self._out.items()):
-            if future.done() and not future.cancelled() and future.exception() is None:
-                del self._out[address]
-                self._write(batch, future.result())
-            elif future.done() or address not in there:
-                # The task of a worker that has gone would wait for its return.
-                future.cancel()
-                del self._out[address]
-                self.cluster.ready.discard(address)  # it may have been restarted
-                error = future.exception() if future.done() and not future.cancelled() else None
-                self._take_back(batch, _brief(error) if error else _("the worker is gone"))
+    @property
+    def _at_once(self) -> int:
+        """How many conversations a worker plays at a time."""
+        return -(-self.context.settings.concurrency // len(self.cluster.addresses))
 
-    def _take_back(self, batch: Batch, why: Message | str) -> None:
-        """Has a lost batch played again. Raises RehearsalError after too many losses."""
-        self.cluster.lost_usd += batch.budget or 0.0
-        self._again(batch.conversations)
-        for conversation in batch.conversations:
-            self._losses[conversation.id] += 1
-            if self._losses[conversation.id] >= MAX_LOSSES:
-                msg = _(
-                    "{conversation} was lost with {n} workers ({why}); see what the workers logged",
-                    conversation=conversation.id,
-                    n=MAX_LOSSES,
-                    why=why,
-                )
-                raise RehearsalError(msg)
-
-    def _again(self, conversations: Sequence[Conversation]) -> None:
-        self._returned[:0] = conversations
-        self._left += len(conversations)
-
-    def _show(
-        self, name: str, conversation: Conversation, index: int = 0, scores: Sequence[Score] = ()
-    ) -> None:
-        """Tells the progress what a batch noted of a conversation; turn 0 stands for all of it."""
-        if name == "turn":
-            so_far = {"turns": conversation.turns[:index], "ended": None}
-            self.progress.turn(conversation.model_copy(update=so_far))
-        elif name == "ended":
-            self.progress.ended(conversation)
-        else:
-            whole = conversation_context(conversation) if index == 0 else None
-            self.progress.graded(whole or grading_context(conversation, index), scores)
+    async def _keep_busy(self, address: str, unread: Iterator[list[Conversation]]) -> None:
+        while not self.out_of_budget and (taken := next(unread, None)):
+            budget = self.context.ledger.budget
+            if budget is not None:
+                free = budget - self.context.ledger.spent.least_usd - sum(self._granted.values())
+                budget = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
+                self._granted[address] = budget
+            batch = Batch(
+                run=self.cluster.run,
+                conversations=tuple(taken),
+                pending={each.id: self._pending[each.id] for each in taken if each.id in self._pending},
+                scores=tuple(s for each in taken if each.turns for s in self.file.scores(each.id)),
+                concurrency=self._at_once,
+                budget=budget,
+            )
+            played = await self.cluster.play(address, batch)
+            self._granted.pop(address, None)
+            self._write(batch, played)
 
     def _write(self, batch: Batch, played: Played) -> None:
         """Does here what a batch would have done there, in order. Raises RehearsalError where it stopped."""
-        calls, error, out_of_budget = played
-        goes_on = out_of_budget and batch.budget_is_share
-        for name, arguments in calls:
+        for name, arguments in played.calls:
             if name == "charge":
                 judge, role, usage, cached = arguments
                 JUDGE.set(judge)
                 self.context.ledger.charge(role, usage, cached=cached)
-            elif name.startswith("save_") and not (goes_on and Ended.BUDGET in arguments):
+            else:
                 getattr(self.file, name)(*arguments)
         self.file.commit()
-        ids = [conversation.id for conversation in batch.conversations]
-        held = {each.id: each for each in self.file.conversations().with_ids(ids)}
-        for name, arguments in calls:
-            # Of a batch that goes on, grades and endings are shown when all of it comes back.
-            if name == "turn" or (name in {"graded", "ended"} and not goes_on):
-                self._show(name, held[arguments[0]], *arguments[1:])
-        if error:
-            raise RehearsalError(error)
-        if goes_on:
-            self.cluster.slots = 1  # the others may still return some of what they were granted
-            self._pending = self.file.unanswered()
-            self._again(list(held.values()))
-        elif out_of_budget:
-            spent_all = _("the budget of {budget} USD is spent", budget=f"{self.context.ledger.budget:g}")
-            self.out_of_budget = _("{error}; a larger --budget goes on", error=spent_all)
+        earlier = {conversation.id: len(conversation.turns) for conversation in batch.conversations}
+        for conversation in self.file.conversations().with_ids(list(earlier)):
+            for length in range(earlier[conversation.id], len(conversation.turns)):
+                self.progress.turn(
+                    conversation.model_copy(update={"turns": conversation.turns[: length + 1]})
+                )
+            scores = self.file.scores(conversation.id)
+            for context in grading_contexts(conversation):
+                turn, is_whole = context.turn.index, context.closing is not None
+                own = [score for score in scores if (score.turn, score.is_whole) == (turn, is_whole)]
+                self.progress.graded(context, own)
+            self.progress.ended(conversation)
+        if played.error:
+            raise RehearsalError(played.error)
+        if played.out_of_budget:
+            self.out_of_budget = _(
+                "too little is left of the budget of {budget} USD for every worker; a larger --budget goes"
+                " on, or one process without --engine dask",
+                budget=f"{self.context.ledger.budget:g}",
+            )
 
 
 @asynccontextmanager
@@ -368,7 +277,11 @@ async def connected(settings: Settings) -> AsyncIterator[Any]:
         opened.enter_context(dask.config.set(timeouts))
         where: Any = settings.scheduler
         if where is None:
-            opened.enter_context(dask.config.set(_LOCAL_CONFIG))
+            # Without a dashboard, and nothing listens beyond this machine.
+            pages: dict[str, Any] = {
+                f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
+            }
+            opened.enter_context(dask.config.set(pages))
             # Encrypted with a key of its own: other users of this machine could send it code otherwise.
             cluster = distributed.LocalCluster(
                 n_workers=settings.workers, threads_per_worker=1, memory_limit=0, security=True,
@@ -408,6 +321,13 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     `new_runner` is ignored: other kinds of Runner work in one process only.
     """
     try:
+        if secrets := missing_secrets(context.settings.stored_values()["set"]):
+            msg = _(
+                "--set {name}: secrets do not travel to workers. Write ${{NAME}} instead, and set that"
+                " variable where the workers run.",
+                name=secrets[0],
+            )
+            raise InputError(msg)
         async with connected(context.settings) as client:
             cluster = Cluster(client, context, plan)
             try:

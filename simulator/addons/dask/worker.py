@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -36,7 +36,6 @@ from simulator.core.types import (
     LEXICAL,
     Case,
     Conversation,
-    GradingContext,
     Persona,
     Role,
     Run,
@@ -47,7 +46,7 @@ from simulator.core.types import (
 from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
 from simulator.runner.prompts import applied_prompt
-from simulator.runner.run import Runner
+from simulator.runner.run import Runner, Unwatched
 from simulator.shelves import FOLDER
 
 # Seconds between two looks whether the driver still waits for a batch.
@@ -61,17 +60,10 @@ _SHELVES, _SUFFIXES = ("judges", "personas", "prompts", "rag_adapters", "demo"),
 
 
 def _program_hash() -> str:
-    engine = Path(__file__).resolve().parents[2]
-    files = {path.relative_to(FOLDER): path for name in _SHELVES for path in (FOLDER / name).rglob("*")}
-    # Once installed, the shelves stand below the engine, too.
-    modules = {path.relative_to(engine.parent): path for path in engine.rglob("*")}
-    files |= {place: path for place, path in modules.items() if place.parts[1] != "shelves"}
-    digest = hashlib.sha256()
-    for place, path in sorted(files.items()):
-        if path.suffix in _SUFFIXES and path.is_file():
-            digest.update(place.as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    # By content alone: once installed, the shelves stand below the engine.
+    folders = [Path(__file__).resolve().parents[2], *(FOLDER / name for name in _SHELVES)]
+    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES)
+    return hashlib.sha256(b"".join(sorted({path.read_bytes() for path in files}))).hexdigest()[:16]
 
 
 # The code that this process runs, whatever becomes of its files afterwards.
@@ -137,7 +129,7 @@ class Setup(BaseModel):
 class Batch(BaseModel):
     """Conversations to play or finish, with the grades they have and the lines that wait for an answer.
 
-    `budget` is in dollars, None without one; `budget_is_share` says that other batches have some of the rest.
+    `budget` is in dollars, None without one.
     """
 
     run: str
@@ -146,21 +138,25 @@ class Batch(BaseModel):
     scores: tuple[Score, ...]
     concurrency: int
     budget: float | None
-    budget_is_share: bool
 
 
-# What a batch did, in order: names and arguments of methods of a run file, of `charge`, and of progress.
-Calls = list[tuple[str, tuple[Any, ...]]]
-# That, the error after which no conversation can succeed (None without one), and whether the batch's share of
-# the budget was too small.
-Played = tuple[Calls, Message | str | None, bool]
+class Played(NamedTuple):
+    """What a batch did: in order, names and arguments of methods of a run file and of `charge`.
+
+    `error` is one after which no conversation can succeed; `out_of_budget` says that its share was too small.
+    """
+
+    calls: list[tuple[str, tuple[Any, ...]]]
+    error: Message | str | None
+    out_of_budget: bool
 
 
 class BatchRecord:
-    """A run file and a Progress for one batch: reads what the driver sent, and notes every other call."""
+    """A run file for one batch: reads what the driver sent, and notes every other call."""
 
     def __init__(self, batch: Batch) -> None:
-        self.batch, self.calls = batch, Calls()
+        self.batch = batch
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.run = Run(id=batch.run, created=datetime.now(tz=UTC), settings={})
 
     def conversations(self) -> Sequence[Conversation]:
@@ -174,21 +170,6 @@ class BatchRecord:
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """By conversation, the turn and the line that an interruption left unanswered."""
         return self.batch.pending
-
-    # Of progress only what it is about: the driver has the conversations themselves in its file.
-
-    def turn(self, conversation: Conversation) -> None:
-        """Notes that a turn was added."""
-        self.calls.append(("turn", (conversation.id, len(conversation.turns))))
-
-    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
-        """Notes the grades of a turn, or (turn 0) of the whole conversation."""
-        index = context.turn.index if context.closing is None else 0
-        self.calls.append(("graded", (context.conversation, index, scores)))
-
-    def ended(self, conversation: Conversation) -> None:
-        """Notes that a conversation is over."""
-        self.calls.append(("ended", (conversation.id,)))
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *arguments: self.calls.append((name, arguments))
@@ -235,9 +216,7 @@ class Session:
             opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
             self.close = opened.pop_all().close
 
-    async def play(
-        self, batch: Batch, is_wanted: Callable[[], bool]
-    ) -> tuple[Calls, Message | str | None, bool]:
+    async def play(self, batch: Batch, is_wanted: Callable[[], bool]) -> Played:
         """Plays and grades a batch; cancelled as soon as nobody wants it any more."""
         record: Any = BatchRecord(batch)
 
@@ -247,7 +226,7 @@ class Session:
         self.ledger.grant(batch.budget)
         self.ledger.record = charge
         self.context.settings = self.context.settings.model_copy(update={"concurrency": batch.concurrency})
-        runner = Runner(record, self.context, self.bot, record)
+        runner = Runner(record, self.context, self.bot, Unwatched())
         playing = asyncio.create_task(runner.run())
         while not (await asyncio.wait({playing}, timeout=LOOK))[0]:
             if not is_wanted():
@@ -257,7 +236,7 @@ class Session:
             await playing
         except* RehearsalError as group:
             error = message_of(first_error(group))
-        return record.calls, error, runner.out_of_budget is not None
+        return Played(record.calls, error, runner.out_of_budget is not None)
 
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
@@ -267,10 +246,12 @@ _session: Session | None = None
 
 async def prepare(driver: dict[str, str], setup: str) -> None:
     """Makes this worker ready for a run. Raises RehearsalError where it is not like the `driver`, or busy."""
+    parsed = Setup.model_validate_json(setup)
+    if _session is not None and _session.run == parsed.run:
+        return
     if differs := difference(driver, environment(driver)):
         msg = _("{differs}; make them the same before anything is paid (docs/scale.md).", differs=differs)
         raise InputError(msg)
-    parsed = Setup.model_validate_json(setup)
     if parsed.folder:
         os.dup2(2, 1)  # what a bot prints must not stand on the driver's stdout, beside --json
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal
@@ -280,9 +261,8 @@ async def prepare(driver: dict[str, str], setup: str) -> None:
         if not _lock.acquire(timeout=_PATIENCE):
             raise InputError(_("it is playing another run"))
         try:
-            if _session is None or _session.run != parsed.run:
-                _close()
-                _session = Session(parsed)
+            _close()
+            _session = Session(parsed)
         finally:
             _lock.release()
 
@@ -326,8 +306,8 @@ def models(context: RunContext) -> dict[str, str]:
     }
 
 
-def play(batch: str) -> Played:
-    """A task: see `Session.play`. Raises where the run is unknown."""
+def play(batch: str) -> Played | None:
+    """A task: see `Session.play`. None where the run is unknown, for this worker came later."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -341,5 +321,5 @@ def play(batch: str) -> Played:
     parsed = Batch.model_validate_json(batch)
     with _lock:
         if _session is None or _session.run != parsed.run:
-            raise RuntimeError(str(_("this worker does not know the run")))
+            return None
         return _session.loop.run(_session.play(parsed, is_wanted))

@@ -1,9 +1,9 @@
 """Workers hold the very conversations that one process holds, whoever of them is lost on the way."""
 
 import asyncio
+import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import read_run
 from tests.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed, wait_for
 from tests.paths import ROOT
 from tests.runner.test_run import played
+from tests.servers.openai import OpenAIServer
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'dask' is not installed"),
@@ -36,6 +38,8 @@ def strict(exhibit: GradingContext) -> Score:
         value=0.0 if BAD in said else 1.0, raw=0.0, scale=(0, 1), reason="travelled",
     )
 """
+KEY = "sk-never-to-be-seen-1234567890"
+BUDGET = 0.3
 LIGHT: dict[str, Any] = {"judges": ("fluency",), "adapter": "bot.py:answer", "set": {}}
 
 
@@ -70,6 +74,12 @@ def read(name: str) -> str:
     return Path(name).read_text(encoding="utf-8")
 
 
+def holds(text: str, folder: Path) -> list[Path]:
+    """The files below a folder that hold a text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
+
+
 def is_alive(pid: int) -> bool:
     """Whether there is such a process."""
     try:
@@ -92,13 +102,12 @@ def twice(results: Results, asked: Counter[str]) -> set[str]:
     return {line.split()[0] for line, count in asked.items() if count > 1}
 
 
-async def test_two_workers_hold_the_very_run_of_one_process() -> None:
+async def test_two_workers_hold_the_very_run_of_one_process(machines: Machines) -> None:
     """The same lines, answers, endings and grades by the same seed, and the same progress."""
     here, _ = await rehearsed(offline(limit=3, persona=("angry", "calm")))
     progress = Acting(0, lambda: None)
-    there, stopped = await rehearsed(
-        offline(limit=3, persona=("angry", "calm"), engine="dask", workers=2), progress
-    )
+    spread = {"engine": "dask", "scheduler": machines.address, "workers": 2}
+    there, stopped = await rehearsed(offline(limit=3, persona=("angry", "calm"), **spread), progress)
 
     assert stopped is None
     assert there.run.status == "finished"
@@ -114,44 +123,65 @@ async def test_two_workers_hold_the_very_run_of_one_process() -> None:
 async def test_workers_play_with_their_own_copy_of_the_bot(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bot and the judges stand where the workers were started; another copy is refused by its name."""
+    """As it is at the start of each run, where the workers were started; another copy is refused by name."""
     write("窓口.py", "from words import BAD\ndef answer(query):\n    return BAD + '、承知しました。'\n")
     write("mine.py", JUDGE)
-    write("words.py", "BAD = 'もしもし'\n")
     settings = offline(
         limit=1, turns=1, adapter="窓口.py:answer", judges=("mine.py:strict",), engine="dask",
         scheduler=machines.address, workers=2,
     )  # fmt: skip
-    results, stopped = await rehearsed(settings)
+    for word in ("はい", "もしもし"):
+        write("words.py", f"BAD = {word!r}\n")
+        sys.modules.pop("words", None)
+        results, stopped = await rehearsed(settings)
+
+        assert stopped is None
+        assert [t.answer.text for t in results.conversations[0].turns] == [f"{word}、承知しました。"]
+        assert [(score.value, score.reason) for score in results.scores] == [(0.0, "travelled")]
     monkeypatch.chdir(tmp_path)
     for name in ("mine.py", "words.py"):
         shutil.copy(machines.folder / name, name)
     write("窓口.py", "def answer(query):\n    return 'はい。'\n")
 
-    assert stopped is None
-    assert [t.answer.text for t in results.conversations[0].turns] == ["もしもし、承知しました。"]
-    assert [(score.value, score.reason) for score in results.scores] == [(0.0, "travelled")]
     with pytest.raises(InputError, match=r"worker tcp://127.0.0.1:[0-9]+: it has 窓口.py [0-9a-f]{8}, this"):
         await rehearsed(settings)
 
 
-async def test_other_programs_are_refused_before_anything_is_paid(machines: Machines, tmp_path: Path) -> None:
-    """A worker with other files of the program, and one without it, in one line each; no run is left."""
-    other = tmp_path / "other"
-    for folder in ("simulator", "judges", "personas", "rag_adapters"):
-        shutil.copytree(ROOT / folder, other / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    with (other / "judges" / "fluency.toml").open("a", encoding="utf-8") as file:
-        file.write("# another version\n")
-    settings = offline(limit=1, engine="dask", scheduler=machines.address, workers=3)
-    for path, said in ((other, "it runs other files of the program"), (None, "cannot load the program")):
-        third = machines.worker(path)
-        try:
-            with pytest.raises(InputError, match=f"worker tcp://127.0.0.1:[0-9]+: {said}"):
-                await rehearsed(settings)
-        finally:
-            kill(third)
+async def test_workers_that_cannot_play_are_named_before_anything_is_paid(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without the key, by role and models; one without the program. No run is left."""
+    there = {"engine": "dask", "scheduler": machines.address}
+    with monkeypatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        with pytest.raises(
+            InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"
+        ):
+            await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
+    third = machines.worker(None)
+    try:
+        with pytest.raises(InputError, match=r"worker tcp://127.0.0.1:[0-9]+: cannot load the program"):
+            await rehearsed(offline(limit=1, workers=3, **there))
+    finally:
+        kill(third)
 
     assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
+
+
+def test_workers_fill_in_the_prompt_of_each_row(
+    machines: Machines, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one process does: the bot is asked with the prompt, and answers to it."""
+    write("upper.py", "def answer(question):\n    return question.upper()\n")
+    write("rows.csv", "question,reference\na,SAY A\nb,SAY B\n")
+    write("p.toml", 'version = "1"\n[en]\nuser = "say $question"\n')
+    options = "--prompt ./p.toml --adapter upper.py:answer --language en --judges em --offline --json"
+
+    assert (
+        main(["evaluate", "rows.csv", *options.split(), "--engine", "dask", "--scheduler", machines.address])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["score"] == 1.0
 
 
 async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machines) -> None:
@@ -199,13 +229,8 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert twice(finished, asked).isdisjoint(known)
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "status"), [(signal.SIGINT, 3, "interrupted"), (signal.SIGKILL, -9, "running")]
-)
-def test_a_driver_that_leaves_takes_its_workers_along(
-    number: int, code: int, status: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With Ctrl-C or kill -9, no process goes on asking the bot, and any engine finishes the run."""
+def test_a_driver_that_is_killed_takes_its_workers_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process goes on asking the bot, and any engine finishes the run."""
     monkeypatch.setenv("ASKED", "asked")
     write("bot.py", SLOW)
     settings = offline(limit=20, concurrency=2, **LIGHT)
@@ -213,58 +238,66 @@ def test_a_driver_that_leaves_takes_its_workers_along(
         [
             sys.executable, str(ROOT / "run.py"), "--offline", "--cache", "off", "--persona", "angry",
             "--limit", "20", "--concurrency", "2", "--judges", "fluency", "--adapter", "bot.py:answer",
-            "--engine", "dask", "--workers", "2",
+            "--engine", "dask", "--workers", "1",
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     wait_for(lambda: Path("asked").is_file() and read("asked").count("\n") > 20, 60)
-    driver.send_signal(number)
-    assert driver.wait(30) == code
+    kill(driver)
     wait_for(lambda: not any(is_alive(int(pid)) for pid in read("asked.pids").split()))
     broken = read_run(next(Path("runs").glob("*/run.sqlite")))
     done = sum(conversation.ended not in (None, Ended.INTERRUPTED) for conversation in broken.conversations)
     finished, stopped = asyncio.run(resumed(broken, settings))
     here, _ = asyncio.run(rehearsed(settings))
 
-    assert broken.run.status == status
+    assert broken.run.status == "running"
     assert 0 < done < 20
     assert stopped is None
     assert played(finished) == played(here)
 
 
-async def test_a_conversation_that_ends_every_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given to a worker again, a bounded number of times; then the run stops."""
+async def test_a_conversation_that_ends_every_worker_is_named() -> None:
+    """Dask gives it to a worker again, a bounded number of times; then the run stops."""
+    import dask
+
     write("bot.py", "import os\ndef answer(query):\n    os._exit(1)\n")
-    monkeypatch.setattr("simulator.addons.dask.driver.MAX_LOSSES", 2)
-    settings = offline(limit=1, engine="dask", workers=1, **LIGHT)
-    results, stopped = await rehearsed(settings)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        results, stopped = await rehearsed(offline(limit=1, engine="dask", workers=1, **LIGHT))
 
     assert stopped is not None
-    assert "was lost with 2 workers" in stopped
+    assert f"lost again and again with {results.conversations[0].id}" in stopped
     assert results.run.status == "stopped"
 
 
-async def test_a_worker_plays_one_run_after_another(machines: Machines) -> None:
-    """A bot's own modules are those of its run, also where the worker has played with others of that name."""
-    write("bot.py", "from words import SAYS\ndef answer(query):\n    return SAYS\n")
-    settings = offline(limit=1, turns=1, engine="dask", scheduler=machines.address, workers=2, **LIGHT)
-    said = []
-    for word in ("はい。", "いいえ。"):
-        write("words.py", f"SAYS = {word!r}\n")
-        sys.modules.pop("words", None)
-        results, _ = await rehearsed(settings)
-        said.append(results.conversations[0].turns[0].answer.text)
-
-    assert said == ["はい。", "いいえ。"]
-
-
-async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
-    machines: Machines, monkeypatch: pytest.MonkeyPatch
+async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One line names the role and both models; there is no run."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-to-be-seen-1234567890")
-    there = {"engine": "dask", "scheduler": machines.address}
-    with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
-        await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
+    """It stops below the budget, goes on with a larger one, and asks for nothing that was paid before."""
+    price = {"input": 10.0, "output": 10.0}
+    known: dict[str, Any] = {
+        "offline": False, "limit": 6, "turns": 2, "judges": ("turn", "fluency"),
+        "engine": "dask", "workers": 2,
+        "adapter": "bot.py:answer", "user_model": "u", "judge_model": "j", "embed_model": "lexical",
+        "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4, "rpm": 100_000,
+    }  # fmt: skip
+    write("bot.py", "def answer(query):\n    return 'はい。'\n")
+    async with OpenAIServer() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
+        stopped, why = await rehearsed(offline(**known, budget=BUDGET))
+        spent = sum(role.cost_usd or 0.0 for role in stopped.spending.values())
+        finished, _ = await resumed(stopped, offline(**known | {"engine": "local", "workers": None}))
+        asked = dict(server.counts)
 
-    assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
+    assert why is not None
+    assert f"the budget of {BUDGET:g} USD" in why
+    assert 0 < spent <= BUDGET
+    assert stopped.run.status == "stopped"
+    assert finished.run.status == "finished"
+    assert asked["chat"] == sum(role.calls for role in finished.spending.values())
+    assert (
+        len(finished.scores)
+        == 2 * sum(len(conversation.turns) for conversation in finished.conversations)
+        > 0
+    )
+    assert not holds(KEY, Path("runs"))

@@ -1,10 +1,7 @@
-"""With models: keys stay where they are, the budget holds for all workers together, and files are chosen."""
+"""Workers have to be like this machine; what cannot be played with them is one line."""
 
-import json
 import os
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,56 +10,11 @@ from simulator.cli import preflight
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from tests.clusters import offline, rehearsed, resumed
-from tests.servers.openai import OpenAIServer
+from tests.clusters import offline, rehearsed
 
-needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'dask' is not installed")
-BUDGET = 0.12
 KEY = "sk-never-to-be-seen-1234567890"
 
 
-def files_with(text: str, folder: Path) -> list[Path]:
-    """The files below a folder that hold a text."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if text.encode() in path.read_bytes()]
-
-
-@needs_dask
-async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stops below the budget, goes on with a larger one, and asks for nothing that was paid before."""
-    price = {"input": 10.0, "output": 10.0}
-    known: dict[str, Any] = {
-        "offline": False, "limit": 6, "turns": 2, "judges": ("turn", "fluency"),
-        "engine": "dask", "workers": 2,
-        "adapter": "bot.py:answer", "user_model": "u", "judge_model": "j", "embed_model": "lexical",
-        "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4, "rpm": 100_000,
-    }  # fmt: skip
-    (tmp_path / "bot.py").write_text("def answer(query):\n    return 'はい。'\n", encoding="utf-8")
-    async with OpenAIServer() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
-        stopped, why = await rehearsed(offline(**known, budget=BUDGET))
-        spent = sum(role.cost_usd or 0.0 for role in stopped.spending.values())
-        finished, _ = await resumed(stopped, offline(**known | {"engine": "local", "workers": None}))
-        asked = dict(server.counts)
-
-    assert why is not None
-    assert why.startswith(f"the budget of {BUDGET:g} USD is spent")
-    assert 0 < spent <= BUDGET
-    assert stopped.run.status == "stopped"
-    assert finished.run.status == "finished"
-    assert asked["chat"] == sum(role.calls for role in finished.spending.values())
-    assert (
-        len(finished.scores)
-        == 2 * sum(len(conversation.turns) for conversation in finished.conversations)
-        > 0
-    )
-    assert files_with(KEY, tmp_path) == []
-
-
-@needs_dask
 async def test_a_secret_of_the_bot_is_named_and_does_not_travel(tmp_path: Path) -> None:
     """One line says how to give it; there is no run."""
     (tmp_path / "bot.py").write_text(
@@ -127,6 +79,7 @@ def test_the_first_difference_is_told() -> None:
         str(worker.difference(here, here | {"python": "3.9"}))
         == f"it has python 3.9, this machine {here['python']}"
     )
+    assert "other files of the program" in str(worker.difference(here, here | {"program": "1"}))
 
 
 def test_the_files_of_the_user_have_to_be_the_same(tmp_path: Path) -> None:
@@ -149,15 +102,3 @@ def test_the_files_of_the_user_have_to_be_the_same(tmp_path: Path) -> None:
     assert str(worker.difference(here, worker.environment(here) | {"bot.py": here["bot.py"]})) == (
         f"it has mine.py none, this machine {here['mine.py']}"
     )
-
-
-@needs_dask
-def test_workers_fill_in_the_prompt_of_each_row(capsys: pytest.CaptureFixture[str]) -> None:
-    """As one process does: the bot is asked with the prompt, and answers to it."""
-    Path("bot.py").write_text("def answer(question):\n    return question.upper()\n", encoding="utf-8")
-    Path("rows.csv").write_text("question,reference\na,SAY A\nb,SAY B\n", encoding="utf-8")
-    Path("p.toml").write_text('version = "1"\n[en]\nuser = "say $question"\n', encoding="utf-8")
-    options = "--prompt ./p.toml --adapter bot.py:answer --language en --judges em --offline --json"
-
-    assert main(["evaluate", "rows.csv", *options.split(), "--engine", "dask", "--workers", "1"]) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == 1.0
