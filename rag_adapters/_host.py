@@ -11,14 +11,19 @@ input ends the process.
 
 from __future__ import annotations
 
+import os
+import sys
+
+if __name__ == "__main__":  # the modules beside this file would hide those of the library: http, _json
+    _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _HERE]  # noqa: PTH100
+
 import asyncio
 import importlib
 import importlib.util
 import inspect
 import json
-import os
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
@@ -194,8 +199,6 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # also for what C libraries and child processes print
-    here = Path(__file__).resolve().parent  # not a place where the bot's modules are
-    sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != here]
     try:
         thing = found(sys.argv[1])
     except BaseException as error:

@@ -208,6 +208,19 @@ async def test_an_answer_beyond_the_limit_is_a_failure(made: Bots, monkeypatch: 
     assert (await bot(QUERY.model_copy(update={"text": "b"}))).text == "b"
 
 
+async def test_the_bot_has_the_librarys_own_modules(made: Bots) -> None:
+    """Nothing that stands beside the host is imported in the place of Python's own http or fast JSON."""
+    bot = await made(
+        """
+        import http, json.encoder
+        def answer(question):
+            return f"{http.HTTPStatus(200)} {json.encoder.c_make_encoder}"
+        """
+    )
+
+    assert (await bot(QUERY)).text.startswith("200 <class '_json.Encoder'>")
+
+
 async def test_late_answers_are_nobodys(made: Bots) -> None:
     """A question that was given up is not answered with another one's words."""
     bot = await made(
