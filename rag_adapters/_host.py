@@ -59,7 +59,7 @@ def described(error: BaseException) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
     own = [each for each in frames if "site-packages" not in each.filename] or frames
     if own and not isinstance(error, SyntaxError):
-        text = f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}: {text}"
+        text = f"{text} ({os.path.relpath(own[-1].filename)}, line {own[-1].lineno})"
     return " ".join(text.split())[:1000]
 
 

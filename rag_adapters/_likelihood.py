@@ -1,13 +1,13 @@
 """Log-likelihoods of an OpenAI-compatible endpoint: of answers to choose among, and of each token of a text.
 
-Two ways. A chat endpoint tells the likeliest tokens at each place of its answer (`top_logprobs`): the score
-of a text is the log of the summed likelihoods of the tokens that begin it and no other text. A completions
-endpoint that echoes (`echo`, `logprobs`) tells every token of a prompt with the text at its end: the score is
-their sum. Tokens are compared as bytes, for one may end within a Japanese character.
+A chat endpoint tells the likeliest tokens at each place of its answer (`top_logprobs`): the score of a choice
+is the log of the summed likelihoods of the tokens that begin it and no other one. Tokens are compared as
+bytes, for one may end within a Japanese character. A completions endpoint that echoes (`echo`, `logprobs`)
+tells every token of a prompt.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import accumulate, combinations
+from itertools import combinations
 from math import exp, isfinite, log
 from typing import Any, Literal, NamedTuple
 
@@ -30,15 +30,6 @@ _MOST_TOKENS = 64
 Tokens = list[tuple[float | None, bool]]
 
 
-class Way(NamedTuple):
-    """How log-likelihoods are requested: the number of likely tokens, or by echoed completions."""
-
-    choosing: Choosing = "auto"
-    top_logprobs: int = 20
-    completions: bool = False
-    per_token: bool = False
-
-
 class LikelihoodReply(NamedTuple):
     """Scores, if any, and whether the endpoint has log-likelihoods at all (None: unknown)."""
 
@@ -50,16 +41,18 @@ class LikelihoodReply(NamedTuple):
 class Chooser:
     """Requests log-likelihoods, and remembers when an endpoint has none; each notice is printed once."""
 
-    def __init__(self, way: Way, body: Mapping[str, Any], post: Post, where: str) -> None:
+    def __init__(
+        self, body: Mapping[str, Any], post: Post, where: str, *, choosing: Choosing, top_logprobs: int
+    ) -> None:
         """`body` holds the model and other settings of every request; `where` names the endpoint."""
-        self.way, self.post, self.where = way, post, where
+        self.choosing, self.post, self.where, self.top_logprobs = choosing, post, where, top_logprobs
         self.body = {key: value for key, value in body.items() if key not in _DIALOGUE_ONLY}
         self.has_logprobs = True
         self._printed: set[Sentence] = set()
 
     async def __call__(self, query: Query, messages: Messages) -> Answer | None:
         """The likeliest choice with all scores; None when the model has to write its answer."""
-        if not query.choices or self.way.choosing == "generation" or not self.has_logprobs:
+        if not query.choices or self.choosing == "generation" or not self.has_logprobs:
             return None
         reply = await self._request(query.choices, messages)
         if reply.scores is None:
@@ -81,54 +74,29 @@ class Chooser:
         except BotFailure:
             return
         if reply.known is False:
-            what = _("{where} tells no log-likelihoods; use --choosing auto", where=self.where)
-            if not self.way.completions:
-                what = _(
-                    "{where} tells no log-likelihoods; use --choosing auto,"
-                    " or --set completions=on where it can echo a prompt",
-                    where=self.where,
-                )
-            raise InputError(_("--choosing likelihood: {what}.", what=what))
+            msg = _(
+                "--choosing likelihood: {where} tells no log-likelihoods; use --choosing auto.",
+                where=self.where,
+            )
+            raise InputError(msg)
 
     async def _request(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
+        limit = "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"
+        options = {"logprobs": True, "top_logprobs": self.top_logprobs, limit: tokens_needed(choices)}
+        body = {"temperature": 0, **self.body, "messages": list(messages), **options}
         try:
-            return await (self._from_echo if self.way.completions else self._from_tokens)(choices, messages)
+            reply = await self.post(CHAT, body)
         except Refused as error:
             # Any other refusal concerns this row, and occurs again when the answer is written.
-            return LikelihoodReply(known=False if error.about_logprobs or self.way.completions else None)
-
-    async def _from_tokens(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
-        """From the likeliest tokens of a chat completion."""
-        limit = "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"
-        options = {"logprobs": True, "top_logprobs": self.way.top_logprobs, limit: tokens_needed(choices)}
-        reply = await self.post(CHAT, {"temperature": 0, **self.body, "messages": list(messages), **options})
+            return LikelihoodReply(known=False if error.about_logprobs else None)
         places = places_of(reply)
-        scores = scores_of(places, choices) if places else None
-        return LikelihoodReply(scores, bool(places), self._usage(reply))
-
-    async def _from_echo(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
-        """From echoed prompts that end with each of the choices."""
-        prompt = as_text(messages)
-        wholes = [prompt + between(prompt) + choice for choice in choices]
-        options = {"prompt": wholes, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
-        reply = await self.post(COMPLETIONS, {**self.body, **options})
-        echoes = sorted(_echoes(reply), key=lambda echo: echo.index)
-        sums = [echoed(echo.logprobs, prompt, whole) for echo, whole in zip(echoes, wholes, strict=False)]
-        known = [each for each in sums if each is not None]
-        if len(known) < len(wholes):
-            return LikelihoodReply(known=False)
-        scores = {
-            c: value / (n if self.way.per_token else 1) for c, (value, n) in zip(choices, known, strict=True)
-        }
-        return LikelihoodReply(scores, True, self._usage(reply))
+        usage = usage_of(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
+        return LikelihoodReply(scores_of(places, choices) if places else None, bool(places), usage)
 
     def _print_once(self, what: Sentence) -> None:
         if what not in self._printed:
             self._printed.add(what)
             say(_("{where}: {what}.", where=self.where, what=what))
-
-    def _usage(self, reply: Any) -> Usage | None:
-        return usage_of(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
 
 
 class Refused(Exception):
@@ -146,20 +114,6 @@ def usage_of(counted: Any, model: str) -> Usage | None:
     tokens = [counted.get(name) for name in ("prompt_tokens", "completion_tokens")]
     tokens_in, tokens_out = (number if isinstance(number, int) else 0 for number in tokens)
     return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
-
-
-def as_text(messages: Sequence[Mapping[str, str]]) -> str:
-    """A dialogue as one text, for a model without roles to continue."""
-    text = ""
-    for message in messages:
-        gap = between(text) if message["role"] == "assistant" else "\n\n" if text else ""
-        text += gap + message["content"]
-    return text
-
-
-def between(text: str) -> str:
-    """The separator of a prompt and its answer: a space after a Latin character, nothing in Japanese."""
-    return " " if text and not text[-1].isspace() and text[-1].isascii() else ""
 
 
 # --- From the likeliest tokens of a chat answer ---
@@ -257,51 +211,6 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one))
 
 
-class _EchoedTokens(BaseModel):
-    """The tokens of an echoed prompt and what follows it; the fields of OpenAI's API."""
-
-    tokens: list[str] = []
-    token_logprobs: list[float | None]
-    text_offset: list[int] | None = None
-    top_logprobs: list[dict[str, float] | None] | None = None
-
-    def starts(self, whole: str) -> list[int]:
-        """Where each token begins: as told, else counted, where the tokens are the text."""
-        if not whole.startswith("".join(self.tokens[:-1])[: len(whole)]) and self.text_offset:
-            return self.text_offset
-        return list(accumulate(map(len, self.tokens[:-1]), initial=0))
-
-
-class _Echo(BaseModel):
-    """One echoed completion."""
-
-    index: int = 0
-    text: str = ""
-    logprobs: _EchoedTokens
-
-
-def _echoes(reply: Any) -> list[_Echo]:
-    """The echoed completions of a reply; none where it tells no log-likelihoods."""
-    try:
-        return [_Echo.model_validate(each) for each in reply["choices"]]
-    except (KeyError, TypeError, ValueError):
-        return []
-
-
-def echoed(told: _EchoedTokens, prompt: str, whole: str) -> tuple[float, int] | None:
-    """The log-likelihood of what follows `prompt` in `whole`, and its tokens, of one echoed completion.
-
-    A token that lies across the border belongs to what follows. None where nothing was told.
-    """
-    of_it = [
-        value
-        for token, value, start in zip(told.tokens, told.token_logprobs, told.starts(whole), strict=False)
-        if start + len(token) > len(prompt) and start < len(whole)
-    ]
-    known = [value for value in of_it if value is not None and isfinite(value)]
-    return (sum(known), len(known)) if known and len(known) == len(of_it) else None
-
-
 def summed(values: Sequence[float]) -> float:
     """The logarithm of the sum of likelihoods that are given as logarithms."""
     top = max(values, default=-float("inf"))
@@ -320,6 +229,20 @@ def _ends(name: bytes, start: bytes) -> bool:
 
 
 # --- Of each token of a text ---
+
+
+class _EchoedTokens(BaseModel):
+    """The tokens of an echoed prompt and what follows it; the fields of OpenAI's API."""
+
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class _Echo(BaseModel):
+    """One echoed completion."""
+
+    text: str = ""
+    logprobs: _EchoedTokens
 
 
 async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
@@ -341,8 +264,9 @@ def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
 
     Some endpoints accept `echo` but report only what they generated: every text would be equally likely.
     """
-    echo = next(iter(_echoes(reply)), None)
-    if echo is None:
+    try:
+        echo = _Echo.model_validate(reply["choices"][0])
+    except (KeyError, IndexError, TypeError, ValueError):
         return None
     values, likeliest = echo.logprobs.token_logprobs, echo.logprobs.top_logprobs or []
     usage = usage_of(reply.get("usage"), "")

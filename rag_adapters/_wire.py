@@ -266,32 +266,27 @@ class Wire:
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
         words = said or _("{kind} {words}", kind=type(cause).__name__, words=client_words(cause))
         reason = changed(words, lambda text: shortened(self.environment.masked(text)))
-        if isinstance(error, aiohttp.ClientHttpProxyError):
-            return BotFailure(
-                "unreachable",
-                _("the proxy refused to connect to {host}: HTTP {status:d}", host=host, status=error.status),
-            )
-        if isinstance(error, aiohttp.ClientProxyConnectionError):
-            return Transient(
-                "unreachable",
-                _(
-                    "cannot connect to the proxy {host}:{port:d}: {reason}",
-                    host=error.host,
-                    port=error.port,
-                    reason=reason,
-                ),
-            )
-        if isinstance(error, aiohttp.ClientSSLError):
-            told = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
-            if untrusted:
-                told = _("{host} is not trusted: {reason}; --set ca=FILE", host=host, reason=reason)
-            return BotFailure("unreachable", told)
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return Transient("unreachable", _("cannot connect to {host}: {reason}", host=host, reason=reason))
-        if isinstance(error, aiohttp.ClientResponseError):
-            return BotFailure(
-                "malformed", _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
-            )
+        match error:
+            case aiohttp.ClientHttpProxyError():
+                told = _(
+                    "the proxy refused to connect to {host}: HTTP {status:d}", host=host, status=error.status
+                )
+                return BotFailure("unreachable", told)
+            case aiohttp.ClientProxyConnectionError():
+                proxy = f"{error.host}:{error.port}"
+                told = _("cannot connect to the proxy {proxy}: {reason}", proxy=proxy, reason=reason)
+                return Transient("unreachable", told)
+            case aiohttp.ClientSSLError():
+                told = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
+                if untrusted:
+                    told = _("{host} is not trusted: {reason}; --set ca=FILE", host=host, reason=reason)
+                return BotFailure("unreachable", told)
+            case aiohttp.ClientConnectorError():
+                told = _("cannot connect to {host}: {reason}", host=host, reason=reason)
+                return Transient("unreachable", told)
+            case aiohttp.ClientResponseError():
+                told = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
+                return BotFailure("malformed", told)
         return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
 
 
@@ -311,14 +306,9 @@ def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
 
 def moved(status: int, where: str) -> BotFailure:
     """The failure for a redirect, which is not followed: the headers may hold keys for the first address."""
-    return BotFailure(
-        "error",
-        _(
-            "HTTP {status:d}: the bot has moved; set url to {where}",
-            status=status,
-            where=shortened(where.partition("?")[0]),
-        ),
-    )
+    place = shortened(where.partition("?")[0])
+    told = _("HTTP {status:d}: the bot has moved; set url to {where}", status=status, where=place)
+    return BotFailure("error", told)
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:

@@ -23,7 +23,7 @@ from simulator import (
 )
 
 from ._json import JsonPath, kind, parsed, setting
-from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, Way, tokens_of, usage_of
+from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of, usage_of
 from ._limits import limited
 from ._wire import moved, refusal
 
@@ -48,15 +48,12 @@ def connect(
     api_key_env: str = "",
     extra: str = "{}",
     top_logprobs: int = 20,
-    completions: bool = False,
-    per_token: bool = False,
     choosing: Choosing = "auto",
 ) -> Any:  # the ChatBot, or what has to be awaited for it
     """The model `model` at `url` (OPENAI_BASE_URL when empty) with the system prompt `system`, as the bot.
 
-    If a prompt has it choose among labels or letters, their likelihoods are requested: by the
-    `top_logprobs` likeliest tokens of a chat answer, or with `completions` by echoed prompts (divided by the
-    number of tokens with `per_token`). `choosing` is the run's --choosing.
+    If a prompt has it choose among labels or letters, their likelihoods are requested: by the `top_logprobs`
+    likeliest tokens of its answer. `choosing` is the run's --choosing.
 
     `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
     read from the variable `api_key_env`, else from REHEARSAL_BOT_KEY or OPENAI_API_KEY.
@@ -74,8 +71,8 @@ def connect(
         raise InputError(_('extra must be a JSON object, as in {{"temperature": 0}}.'))
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
-    way = Way(choosing, top_logprobs, completions, per_token)
-    bot = ChatBot(address, key, {"model": model, **more}, setting("system", system), way)
+    body, prompt = {"model": model, **more}, setting("system", system)
+    bot = ChatBot(address, key, body, prompt, choosing=choosing, top_logprobs=top_logprobs)
     return _probe(bot) if choosing == "likelihood" else bot
 
 
@@ -111,11 +108,13 @@ class ChatBot:
 
     traits = Traits(takes=frozenset({"system", "history"}))
 
-    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way) -> None:
+    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, **choosing: Any) -> None:
+        """`choosing` is how choices are weighed, as for `Chooser`."""
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
-        self.chooser = Chooser(way, body, self._post, url.rpartition("@")[2] or "OpenAI")
+        where = url.rpartition("@")[2] or "OpenAI"
+        self.chooser = Chooser(body, self._post, where, **choosing)
 
     async def __call__(self, query: Query) -> Answer:
         """The model's answer. Raises BotFailure."""

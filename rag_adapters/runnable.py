@@ -28,6 +28,7 @@ from simulator import (
     Sentence,
     Usage,
     _,
+    describe_error,
     on_a_thread,
     passages_of,
     returned,
@@ -35,7 +36,7 @@ from simulator import (
 
 from ._json import JsonPath, filled, parsed, variables_in
 from ._limits import limited
-from ._load import describe, failure_of, load
+from ._load import failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
 Form = Callable[[Query, Sequence[Message]], Any]
@@ -103,7 +104,7 @@ async def _runnable(found: Any, target: str) -> Any:
             runnable = found()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
-            msg = _("{target}: it cannot be made: {error}", target=target, error=describe(error))
+            msg = _("{target}: it cannot be made: {error}", target=target, error=describe_error(error))
             raise InputError(msg) from None
         if _runs(runnable):
             return runnable

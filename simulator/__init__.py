@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from simulator.core.messages import Message as Sentence
     from simulator.core.messages import _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
-    from simulator.core.shelves import user_object
+    from simulator.core.shelves import describe_error, user_object
     from simulator.core.templates import Texts
     from simulator.core.types import (
         Answer,
@@ -72,7 +72,7 @@ _NAMES = {
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling",
-    "core.shelves": "user_object",
+    "core.shelves": "describe_error user_object",
     "core.templates": "Texts",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
     " Turn Usage traits_of",
@@ -127,6 +127,7 @@ __all__ = [
     "client_words",
     "close_to_others",
     "compare",
+    "describe_error",
     "evaluate",
     "grade",
     "http_client",

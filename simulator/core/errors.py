@@ -143,6 +143,13 @@ GONE: Mapping[str, Message] = {
     "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
     "force": _("runs with other settings are no parts of one run: hold the part again"),
+    **dict.fromkeys(
+        ("poll", "job", "interval"), _("a function of your own waits for a job (--adapter bot.py:answer)")
+    ),
+    **dict.fromkeys(
+        ("completions", "per_token"),
+        _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
+    ),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

@@ -98,7 +98,7 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
     assert by_case["masked-001"].turns[0].answer.passages[0].text == "[住所] [メールアドレス]"
     failure = by_case["q2"].turns[0].answer.error
     assert failure is not None
-    assert str(failure.message) == "bot.py, line 4: RuntimeError: no customer [氏名]様, [電話番号]"
+    assert str(failure.message) == "RuntimeError: no customer [氏名]様, [電話番号] (bot.py, line 4)."
 
 
 def test_without_redact_everything_is_as_it_was(

@@ -60,7 +60,7 @@ SLIPS = {
     "bot.py:chain is RunnableSequence, not a function": (
         "from langchain_core.runnables import RunnableLambda as Link\nchain = Link(str) | Link(str)"
     ),
-    "error: bot.py, line 12: KeyError": "\n" * 10 + "def answer(question):\n    return {}['k']",
+    "error: KeyError: 'k' (bot.py, line 12)": "\n" * 10 + "def answer(question):\n    return {}['k']",
     "malformed: the bot answered with int": "def answer(question): return 3",
 }
 

@@ -8,7 +8,7 @@ import pytest
 from simulator.shelves.rag_adapters._likelihood import Place, Token, scores_of, tokens_of
 from simulator.shelves.rag_adapters.openai_chat import connect
 
-from simulator import Answer, BotFailure, InputError, Message, Query
+from simulator import Answer, BotFailure, InputError, Query
 from tests.servers.faults import Reply, error
 from tests.servers.logprobs import text_of_tokens
 from tests.servers.openai import OpenAIServer
@@ -168,23 +168,6 @@ async def test_an_endpoint_that_is_away_is_no_reason_to_refuse() -> None:
     async with OpenAIServer(lambda _: Reply(status=503)) as server:
         with pytest.raises(BotFailure):
             await asked(server, choosing="likelihood")
-
-
-async def test_echoed_completions_tell_whole_labels() -> None:
-    """One request with every label after the prompt; each is scored by all of its tokens."""
-    async with OpenAIServer(echoes=True) as server:
-        rag = connect(url=server.url, model="base", completions=True, choosing="likelihood")
-        bot = await rag
-        turns = (Message(role="user", content="文：良い\n答え："), Message(role="assistant", content="適切"))
-        answer = await bot(Query(text="文：悪い\n答え：", history=turns, choices=("適切", "苦情")))
-        await bot.aclose()
-
-    assert server.requests[-1].body["prompt"] == [
-        f"文：良い\n答え：適切\n\n文：悪い\n答え：{label}" for label in ("適切", "苦情")
-    ]
-    assert answer.text == "適切"
-    assert list(answer.logprobs) == ["適切", "苦情"]
-    assert answer.logprobs["適切"] - answer.logprobs["苦情"] == pytest.approx(2 * 0.6931, abs=1e-3)
 
 
 HOSTILE_LOGPROBS = (

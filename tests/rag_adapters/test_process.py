@@ -166,7 +166,7 @@ async def test_an_exception_is_a_failure_with_its_line(made: Bots) -> None:
         "def answer(question):\n"
         "    if question == '!': raise ValueError('no\\x1b[31m index')\n    return 'はい'"
     )
-    with pytest.raises(BotFailure, match=r"^bot\.py, line 2: ValueError: no index$"):
+    with pytest.raises(BotFailure, match=r"^ValueError: no index \(bot\.py, line 2\)$"):
         await bot(QUERY.model_copy(update={"text": "!"}))
 
     assert (await bot(QUERY)).text == "はい"
