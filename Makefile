@@ -57,7 +57,7 @@ coverage: $(DEV)
 mutate: $(DEV)
 	$(BIN)/python -m scripts.mutate --seed $(or $(SEED),1)
 
-# The pictures of the report in README and docs, of real runs.
+# Every picture of README and docs, of real runs; takes Chromium, LibreOffice and pdftoppm.
 pictures: $(DEV)
 	$(BIN)/python -m scripts.pictures
 

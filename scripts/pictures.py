@@ -1,32 +1,81 @@
-"""`make pictures`: the pictures of the report in README, of real runs of the bundled bot, offline."""
+"""`make pictures`: every picture of README and docs, of one real run in each language, offline.
+
+The first run of the story: Chromium shows its page, LibreOffice its workbook, which pdftoppm makes a picture.
+"""
 
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import ViewportSize, sync_playwright
+import openpyxl
+from openpyxl.worksheet.page import PageMargins
+from openpyxl.worksheet.properties import PageSetupProperties
+from PIL import Image, ImageChops
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
-RUN = "--offline --persona angry,calm,beginner --limit 8 --target 80 --quiet"
+from simulator.core.messages import Language, shown
+from simulator.core.shelves import ROOT
+from simulator.core.templates import LANGUAGES
+from simulator.sheets.model import TABS
+
+DOCS, STORY = ROOT / "docs", ROOT / "demo" / "story"
+RUN = "--set version=v1 --knowledge articles --target 80 --confidence off --offline --quiet --to xlsx"
 SIZE = ViewportSize(width=1200, height=1200)
+# The columns and rows of a worksheet that are shown.
+SHEETS = {"sheet": ("review", "B1:K6"), "workbook": ("summary", "B1:H12")}
+A3, DOTS = 8, 110
 
 
 def main() -> None:
-    """A picture for each language, of the head of the page as it opens."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    """A run for each language, and its pictures."""
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        for language in ("ja", "en"):
-            runs = Path(folder, language)
+        for language in LANGUAGES:
+            runs = Path(temporary, language)
             command = [sys.executable, str(ROOT / "run.py"), *RUN.split(), "--language", language]
-            subprocess.run(  # noqa: S603 - this program itself
-                [*command, "--runs", str(runs)], check=False, stdout=subprocess.DEVNULL
-            )
-            (page,) = runs.glob("*/report.html")
-            tab = browser.new_page(viewport=SIZE)
-            tab.goto(page.as_uri())
-            tab.screenshot(path=ROOT / "docs" / f"report.{language}.png")
+            subprocess.run([*command, "--runs", str(runs)], cwd=STORY, check=False)  # noqa: S603 - this program itself
+            (folder,) = runs.iterdir()
+            pages(browser, folder / "report.html", language)
+            for picture, (name, area) in SHEETS.items():
+                title = shown(TABS[name], language)
+                sheet(folder / "report.xlsx", title, area, DOCS / f"{picture}.{language}.png")
         browser.close()
+
+
+def pages(browser: Browser, page: Path, language: Language) -> None:
+    """The head of the page as it opens, and what to fix first."""
+    tab = browser.new_page(viewport=SIZE)
+    tab.goto(page.as_uri())
+    tab.screenshot(path=DOCS / f"report.{language}.png")
+    tab.locator("section:has(> #mends)").screenshot(path=DOCS / "pictures" / f"story-fixes.{language}.png")
+
+
+def sheet(workbook: Path, title: str, area: str, picture: Path) -> None:
+    """A part of a worksheet as LibreOffice paints it."""
+    book = openpyxl.load_workbook(workbook)
+    for other in [other for other in book.worksheets if other.title != title]:
+        book.remove(other)
+    (only,) = book.worksheets
+    only.print_area = area
+    only.print_options.headings = only.print_options.gridLines = True
+    only.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+    only.page_setup.paperSize, only.page_setup.orientation = A3, "landscape"
+    only.page_margins = PageMargins(0.2, 0.2, 0.2, 0.2, 0, 0)
+    for part in (only.oddHeader, only.oddFooter):
+        part.left.text = part.center.text = part.right.text = None
+    shortened = workbook.with_name(f"{picture.stem}.xlsx")
+    book.save(shortened)
+    _run("soffice", "--headless", "--convert-to", "pdf", "--outdir", str(workbook.parent), str(shortened))
+    pdf, name = str(shortened.with_suffix(".pdf")), str(picture.with_suffix(""))
+    _run("pdftoppm", "-r", str(DOTS), "-png", "-singlefile", pdf, name)
+    with Image.open(picture) as image:
+        white = Image.new(image.mode, image.size, "white")
+        image.crop(ImageChops.difference(image, white).getbbox()).save(picture)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - a program of this machine
 
 
 if __name__ == "__main__":
