@@ -96,7 +96,7 @@ def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> Read
     kinds = [verdict.source for verdict in taken.verdicts]
     return ReadCounts(
         source, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
-        review=kinds.count("review"), blind=kinds.count("blind"),
+        review=kinds.count("review"), blind=kinds.count("blind"), answers=taken.answers,
     )  # fmt: skip
 
 

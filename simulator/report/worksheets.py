@@ -1,7 +1,10 @@
 """A run as worksheets: what the team sees in a Google Sheet or an Excel workbook."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
 from simulator.core.document import Facts as FactList
@@ -39,7 +42,7 @@ from simulator.sheets.model import (
 )
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.review import blind_sample
+from simulator.stats.review import blind_sample, review_keys
 from simulator.stats.summary import MAX_QUOTED, excerpt
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
@@ -374,29 +377,44 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
 
 
 def review_sheet(context: ReportContext) -> Worksheet:
-    """One row per turn, reddest first, with the columns in which the team answers.
+    """One row per distinct answer, reddest first, with the columns in which the team answers.
 
     Of a large data set only the gravest red rows are there: nobody reviews more than these.
     """
     conversations: Iterable[Conversation] = context.results.conversations
     if context.results.is_sampled:
-        reddest = context.summary.reddest[:MAX_QUOTED]
-        conversations = context.results.conversations.with_ids([red.conversation for red in reddest])
-
-    def gravity(place: tuple[Conversation, Turn]) -> tuple[int, float, str, int]:
-        """Red before the others, gravest first, then the lowest grade; ungraded before good ones."""
-        conversation, turn = place
-        red, score, _reason = _judged(conversation, turn, context)
-        value = score.value if score and score.value is not None else -1.0
-        rank = RANK[worst_severity(red.marks)] if red else len(RANK)
-        return rank, value, conversation.id, turn.index
-
-    turns = sorted(((each, turn) for each in conversations for turn in each.turns), key=gravity)
-    rows = LazyRows(turns, lambda place: _review_row(place[0], place[1], context))
+        reddest = dict.fromkeys(red.conversation for red in context.summary.reddest[:MAX_QUOTED])
+        conversations = context.results.conversations.with_ids(list(reddest))
+    key_of = review_keys(context.results, context.summary)
+    answers: dict[str, list[_Reviewed]] = {}
+    for conversation in conversations:
+        for turn in conversation.turns:
+            found = _Reviewed(_gravity(conversation, turn, context), conversation, turn)
+            answers.setdefault(key_of(conversation, turn), []).append(found)
+    ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
+    rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
     return worksheet("review", context.text, rows, context.wording)
 
 
-def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) -> Row:
+class _Reviewed(NamedTuple):
+    """A turn to review; no two have the same gravity."""
+
+    gravity: tuple[int, float, str, int]
+    conversation: Conversation
+    turn: Turn
+
+
+def _gravity(conversation: Conversation, turn: Turn, context: ReportContext) -> tuple[int, float, str, int]:
+    """Red before the others, gravest first, then the lowest grade; ungraded before good ones."""
+    red, score, _reason = _judged(conversation, turn, context)
+    value = score.value if score and score.value is not None else -1.0
+    rank = RANK[worst_severity(red.marks)] if red else len(RANK)
+    return rank, value, conversation.id, turn.index
+
+
+def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> Row:
+    """The row of an answer: what is said of the gravest of the turns in which it was given."""
+    _rank, conversation, turn = turns[0]
     place, text = (conversation.id, turn.index), context.text
     red, _score, reason = _judged(conversation, turn, context)
     scores = context.scores(*place)
@@ -414,7 +432,7 @@ def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) 
         cause = text_cell(text(cause_text(blame.cause, blame.sure)), note=text(blame.evidence))
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
-        "persona": text_cell(text(context.titles("persona", conversation.persona))),
+        "persona": text_cell(text(_customers(turns, context))),
         "question": text_cell(turn.user),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
@@ -426,7 +444,19 @@ def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) 
     }
     if context.summary.rows:
         del cells["persona"]
-    return Row(key=context.key(*place), cells=cells)
+    return Row(key=key, cells=cells)
+
+
+def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:
+    """Who got an answer and how often, the gravest first; of a red one also for whom it is not red."""
+    red = [(each.conversation.id, each.turn.index) in context.red for each in turns]
+    counts = Counter(zip((each.conversation.persona for each in turns), red, strict=True))
+    named = []
+    for (persona, is_red), n in counts.items():
+        name: Text = context.titles("persona", persona)
+        name = name if is_red or not any(red) else _("{customer} (not red)", customer=name)
+        named.append(name if n == 1 else _("{customer} × {n}", customer=name, n=n))
+    return _("{parts}", parts=named)
 
 
 def _passages(turn: Turn) -> str:

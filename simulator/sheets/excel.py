@@ -9,10 +9,12 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from math import ceil
+from operator import is_
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -32,6 +34,8 @@ from simulator.sheets.merge import (
     EditedSheets,
     cell_text,
     edited_sheet,
+    from_earlier,
+    lasting,
     merge,
     recognised,
     units,
@@ -57,6 +61,8 @@ _WRITTEN, _FRESH = "rehearsal_written", "rehearsal_fresh"
 _SECONDS = 2
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
+# Of earlier runs the workbooks that were saved last: so many are looked at, so many with words are read.
+_LOOKED_AT, _READ = 50, 10
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
 _OTHER_WIDTH = 20
 
@@ -80,15 +86,14 @@ class _Workbook(NamedTuple):
 def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "ja") -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
-    What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
-    open in Excel is left alone; stderr says where the report stands instead.
+    What the team wrote into the newest workbook beside the run file is carried over; where there is none,
+    what it wrote in those of earlier runs about what is the same again. A workbook that is open in Excel is
+    left alone; stderr says where the report stands instead.
     """
     folder, started = run_file.parent, time.time_ns()
-    paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
-    newest = sorted(paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.stem), reverse=True)
-    workbooks = {path: _existing(path) for path in newest}
-    edited = next((path for path in newest if workbooks[path].edited), None)
-    carried, properties, first = tuple(worksheets), dict[str, str](), 1
+    workbooks = {path: _existing(path) for path in _newest_first([folder])}
+    edited = next((path for path in workbooks if workbooks[path].edited), None)
+    properties, first = dict[str, str](), 1
     if edited:
         content, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
         for note in content.notes:
@@ -103,6 +108,11 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
             )
         carried = tuple(_with_edits(sheet, content, properties) for sheet in worksheets)
         first = int((number and number[1]) or 1) + workbooks[edited].touched
+        alone = False
+    else:
+        carried = _from_earlier_runs(worksheets, run_file)
+        # A worksheet that nothing is carried into stays the one that it is.
+        alone = all(map(is_, carried, worksheets))
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
         known = workbooks.get(path)
@@ -110,11 +120,17 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
         if known and (known.touched or (known.edited and path != edited)):
             continue
         try:
-            return write(carried, path, language, properties=properties, alone=not edited, since=started)
+            return write(carried, path, language, properties=properties, alone=alone, since=started)
         except _LockedFile:
             say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
     msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
     raise RunFileError(msg)
+
+
+def _newest_first(folders: Iterable[Path]) -> list[Path]:
+    """The workbooks in these folders, the last one saved first."""
+    paths = [path for folder in folders for path in folder.glob("report*.xlsx") if path.is_file()]
+    return sorted(paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.stem), reverse=True)
 
 
 def _existing(path: Path) -> _Workbook:
@@ -126,9 +142,44 @@ def _existing(path: Path) -> _Workbook:
         return _Workbook()
     if not content.sheets:
         return _Workbook()
-    # Whoever saves a file changes its time.
-    touched = content.properties.get(_WRITTEN) != str(path.stat().st_mtime)
+    touched = _touched(path, content.properties)
     return _Workbook(content, edited=touched or _FRESH not in content.properties, touched=touched)
+
+
+def _touched(path: Path, properties: Mapping[str, str]) -> bool:
+    """Whether somebody saved a workbook after the program: that changes its time."""
+    return properties.get(_WRITTEN) != str(path.stat().st_mtime)
+
+
+def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple[Worksheet, ...]:
+    """The worksheets with what the team wrote into workbooks of earlier runs, beside rows of the same key.
+
+    The names of folders say which run is earlier; of several workbooks the one that was saved last counts.
+    """
+    run, names = run_file.parent.resolve(), [sheet.name for sheet in worksheets if lasting(sheet)]
+    folders = (path.parent for path in run.parent.glob(f"*/{run_file.name}") if path.parent.name < run.name)
+    edited = filter(_may_be_the_teams, _newest_first(folders)[:_LOOKED_AT])
+    written = {path: read_edited(path, names) for path in islice(edited, _READ)}
+    for path, content in written.items():
+        for note in (note for note in content.notes if note.about == "cell"):
+            say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
+    carried, n = [], 0
+    for sheet in worksheets:
+        before = from_earlier(sheet, [*written.values()]) if sheet.name in names else None
+        carried.append(_with_edits(sheet, EditedSheets({sheet.name: before}), {}) if before else sheet)
+        n += len(before.rows) if before else 0
+    if n:
+        say(_("Rows that came again, with what the team wrote into them for earlier runs: {n}.", n=n))
+    return tuple(carried)
+
+
+def _may_be_the_teams(path: Path) -> bool:
+    """Whether the team may have written anything into a workbook; one that is broken is none of these."""
+    try:
+        properties = _outline(path).properties
+    except InputError:
+        return False
+    return _touched(path, properties) or _FRESH not in properties
 
 
 def write(
@@ -239,10 +290,16 @@ _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7
 Places = Mapping[str, tuple[int, int]]
 
 
-def read_edited(path: Path) -> EditedSheets:
-    """All known worksheets; raises CaseFileError in one line for a file that is not a workbook."""
+class _Outline(NamedTuple):
+    """What a workbook says of itself: properties, names and what they stand for, hidden worksheets."""
+
+    properties: Mapping[str, str]
+    names: Mapping[str, str]
+    hidden: Sequence[str]
+
+
+def _outline(path: Path) -> _Outline:
     import openpyxl  # most runs have no workbook to read
-    from openpyxl.utils import column_index_from_string
 
     data = read_archive(path, "Excel")
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
@@ -253,10 +310,21 @@ def read_edited(path: Path) -> EditedSheets:
         properties = {p.name: str(p.value) for p in workbook.custom_doc_props.props}
         hidden = [s.title for s in workbook.worksheets if s.sheet_state != "visible" and s.title != LISTS]
         defined |= dict(workbook.defined_names.items())
+    return _Outline(properties, {name: each.attr_text or "" for name, each in defined.items()}, hidden)
+
+
+def read_edited(path: Path, names: Collection[str] = ()) -> EditedSheets:
+    """All known worksheets; with `names` these, as far as the workbook itself still says where they are.
+
+    Raises CaseFileError in one line for a file that is not a workbook.
+    """
+    from openpyxl.utils import column_index_from_string
+
+    properties, defined, hidden = _outline(path)
     places: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
     for defined_name, definition in defined.items():
-        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
+        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition)
         if not known or known[1] not in layouts():
             continue
         name, column = known.groups()
@@ -266,13 +334,14 @@ def read_edited(path: Path) -> EditedSheets:
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault((tab, name), {})[column] = header
-    tabs = {sheet.name: sheet.lines for tab in ("", *hidden) for sheet in read_workbook(path, tab)}
-    names = _identified(tabs, places)
+    wanted = dict.fromkeys(tab for tab, name in places if name in names) if names else ["", *hidden]
+    tabs = {sheet.name: sheet.lines for tab in wanted for sheet in read_workbook(path, tab)}
+    found = _identified(tabs, places)
     sheets = {
         name: _sheet(tab, tabs[tab], name, places.get((tab, name), {}), ever[name])
-        for name, tab in names.items()
+        for name, tab in found.items()
     }
-    foreign = tuple(tab for tab, lines in tabs.items() if tab not in names.values() and lines)
+    foreign = tuple(tab for tab, lines in tabs.items() if tab not in found.values() and lines)
     return EditedSheets(sheets, foreign, properties)
 
 

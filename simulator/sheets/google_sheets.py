@@ -23,12 +23,15 @@ from simulator.data.files import quote
 from simulator.data.values import WorksheetRow
 from simulator.sheets.google_api import Conflict, SheetsClient, SinkUnavailable, Target, worksheet_of
 from simulator.sheets.merge import (
+    CARRIED,
     OTHER,
+    RUN,
     EditedSheet,
     EditedSheets,
     Merged,
     cell_text,
     edited_sheet,
+    lasting,
     merge,
     recognised,
     team_kept,
@@ -613,12 +616,15 @@ class _Push:
         self.url = found.url
 
         def parts(name: str, tab: Tab) -> Iterator[Json]:
-            """A worksheet's head, its keys, and what tells rows without a key apart."""
+            """A worksheet's head, its keys, what tells rows without a key apart, and what is carried."""
             sheet = self.worksheets[name]
             yield head(tab)
-            for key in ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",):
-                if key in tab.places:
-                    yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
+            keys = ["key", *([sheet.columns[1].key] if team_kept(sheet) else ())]
+            if lasting(sheet):
+                team = (column.key for column in sheet.columns if column.owner == "team")
+                keys += [RUN, CARRIED, *team]
+            for span in spans(tab.places[key] for key in keys if key in tab.places):
+                yield box(tab.id, columns=span)
 
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
         there = read_sheets(self.client, self.target, found, layouts, parts)

@@ -24,6 +24,8 @@ _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 _MOST_TITLE_ROWS = 30
 # Columns that people added have this and their number for a key.
 OTHER = "other."
+# The column of worksheets whose rows last: of a row that people filled in for an earlier run it says which.
+CARRIED, RUN = "carried", "run"
 
 Place = TypeVar("Place")
 
@@ -208,14 +210,60 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
     text = sheet.columns[1].key
     keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
     loose = set(map(folded, keyless)) if team_kept(sheet) else ()
-    numbers = {row.key: row.number for row in edited.rows if row.key}
+    there = {row.key: row for row in edited.rows if row.key}
     changed, new = dict[int, Row](), list[Row]()
     for row in sheet.rows:
-        if number := numbers.get(row.key):
-            changed[number] = Row(row.key, {key: row.cell(key) for key in ours})
+        if before := there.get(row.key):
+            cells = {key: row.cell(key) for key in ours}
+            if CARRIED in cells:
+                cells[CARRIED] = _carried(row, before, sheet)
+            changed[before.number] = Row(row.key, cells)
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
     return Merged(changed, new, places, added, deleted)
+
+
+def lasting(sheet: Worksheet) -> bool:
+    """Whether a row of this worksheet is the same in the next run, with what people wrote into it."""
+    return any(column.key == CARRIED for column in sheet.columns)
+
+
+def from_earlier(sheet: Worksheet, earlier: Sequence[EditedSheets]) -> EditedSheet | None:
+    """The rows of a worksheet as people filled them in before, the first of `earlier` that has them.
+
+    They stand in its own columns and order; columns that people added stand behind that of what is carried.
+    None without any such row.
+    """
+    found: dict[str, tuple[PulledRow, dict[str, str]]] = {}
+    for there in (sheets.sheets[sheet.name] for sheets in earlier if sheet.name in sheets.sheets):
+        own = [there.titles.get(place, "") for place in there.others]
+        for row in there.rows:
+            if row.key and _filled_in(row, sheet):
+                found.setdefault(row.key, (row, dict(zip(own, row.others, strict=True))))
+    # Rows are made anew whenever they are looked at.
+    again = [found[row.key] for row in sheet.rows if row.key in found] if found else []
+    titles = sorted({title for _row, words in again for title, word in words.items() if word})
+    keys = [column.key for column in sheet.columns]
+    end = keys.index(CARRIED) + 1
+    added = dict(enumerate(titles, end + 1))
+    places = {key: place + len(added) * (place > end) for place, key in enumerate(keys, 1)}
+    rows = [
+        row.model_copy(update={"number": number, "others": tuple(words.get(title, "") for title in titles)})
+        for number, (row, words) in enumerate(again, 2)
+    ]
+    return EditedSheet(sheet.title, 1, places, added, others=tuple(added), rows=rows) if rows else None
+
+
+def _filled_in(row: PulledRow, sheet: Worksheet) -> bool:
+    """Whether people wrote anything into a row."""
+    return any(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
+
+
+def _carried(row: Row, before: PulledRow, sheet: Worksheet) -> SheetCell:
+    """The run for which people filled in a row that is now one of a later run."""
+    run = before.cells.get(RUN, "")
+    earlier = run if run < row.cell(RUN).text else ""
+    return SheetCell(before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else "")
 
 
 def _places(

@@ -3,6 +3,7 @@
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -200,7 +201,10 @@ TABS: Mapping[str, Message] = {
 
 HELP: Mapping[str, Message] = {
     "summary": _("Fill in your decision, who approved it, when and why, in the row at the top."),
-    "review": _("Start at the top. Columns with a blue heading are for your team to fill in."),
+    "review": _(
+        "Start at the top. An answer has one row, however many customers got it, and keeps it in the next run"
+        " if it comes again. Columns with a blue heading are for your team to fill in."
+    ),
     "fixes": _(
         "What brings most comes first. A fix keeps its row from run to run; a row that still names an older"
         " run was not found again. Columns with a blue heading are for your team to fill in."
@@ -266,6 +270,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "assignee": ColumnKind(pgettext("a column", "Assignee"), 12, team=True),
     "checked": ColumnKind(pgettext("a column", "Checked on"), 12, team=True, kind="date"),
     "status": ColumnKind(pgettext("a column", "Status"), 14, team=True),
+    "carried": ColumnKind(pgettext("a column", "Carried over from"), 18),
     "grade_1": ColumnKind(pgettext("a column", "Grade, reviewer 1"), 14, team=True),
     "comment_1": ColumnKind(pgettext("a column", "Comment, reviewer 1"), 28, team=True),
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
@@ -302,6 +307,8 @@ _GRADES = _(
     "5 may go out as it is, 4 with a blemish, 3 after a small fix, 2 misleads or is of no use, 1 does harm"
 )
 COLUMN_HELP: Mapping[str, Message] = {
+    "persona": _("Who got this answer. What you write in the row counts for all of them."),
+    "carried": _("The run for which your team filled in this row, where that was an earlier one."),
     "judge_is": _("Was the red mark right?"),
     "correct_answer": _(
         "What it should have said. Once the status is fixed or retested it becomes the reference of the"
@@ -319,9 +326,9 @@ COLUMN_HELP: Mapping[str, Message] = {
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
     "review": "key severity persona question answer reason judge_is likely_cause cause correct_answer comment"
-    " assignee checked status scores passages earlier run",
+    " assignee checked status carried scores passages earlier run",
     "fixes": "key rank what where found_cause sure gain turns customers question answer reason assignee"
-    " status memo run",
+    " status memo carried run",
     "conversations": "key config reference user assistant check",
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
     "questions": "key question reference answerable handover category use approved gold goal facts history",
@@ -387,6 +394,7 @@ _EARLIER = {
 }
 # In characters of the narrow kind, where a worksheet's own differs from the column's.
 _WIDTHS = {
+    ("review", "persona"): 22,
     ("questions", "question"): 44,
     ("questions", "reference"): 44,
     ("history", "key"): 30,
@@ -484,10 +492,13 @@ class PulledRow(Value):
     others: tuple[str, ...] = ()
 
 
+_DECIMALS = re.compile(r"[^.]*\.(\d+)")
+
+
 def decimals_of(text: str) -> int:
     """How many decimals a number is worded with."""
-    decimals = text.partition(".")[2]
-    return len(decimals) if decimals.isdigit() else 0
+    found = _DECIMALS.match(text)
+    return len(found[1]) if found else 0
 
 
 def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:

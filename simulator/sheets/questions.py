@@ -17,6 +17,7 @@ from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
+from simulator.sheets.keys import FIRST, question_key
 from simulator.sheets.model import TABS, PulledRow, folded
 
 QUESTIONS, REVIEW = "questions", "review"
@@ -87,7 +88,7 @@ def approved(
         texts = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
         table[row.number] = {at: text for at, text in enumerate(texts, 1) if text.strip()}
     cases = cases_of_worksheet(source, title, table, language)
-    answers = _right_answers(rows.get(REVIEW, ()))
+    answers = _right_answers(rows.get(REVIEW, ()), cases)
     if left:
         reasons = tuple(
             ngettext(
@@ -160,16 +161,25 @@ def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[
     return asked, left
 
 
-def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _right_answers(
+    rows: Iterable[PulledRow], cases: Iterable[Case]
+) -> dict[str, tuple[str, tuple[str, ...]]]:
     """By case: the newest run with a right answer that is mended, and the answers given there."""
+    asked: dict[str, list[str]] = {}
+    for case in cases:
+        asked.setdefault(question_key(case), []).append(case.id)
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for row in rows:
-        at, answer = _FIRST_TURN.fullmatch(row.key.strip()), row.cells.get("correct_answer", "").strip()
-        if at is None or not answer or row.cells.get("status") not in _DONE:
+        key, answer = row.key.strip(), row.cells.get("correct_answer", "").strip()
+        if not answer or row.cells.get("status") not in _DONE:
             continue
-        run, known = found.get(at["case"], ("", ()))
-        if at["run"] > run:
-            found[at["case"]] = at["run"], (answer,)
-        elif at["run"] == run and answer not in known:
-            found[at["case"]] = run, (*known, answer)
+        # In earlier worksheets a row was a turn, and its key said of which case and run.
+        at, question = _FIRST_TURN.fullmatch(key), key.partition(FIRST)[0]
+        of = at["run"] if at else row.cells.get("run", "")
+        for name in [at["case"]] if at else asked.get(question, ()):
+            run, known = found.get(name, ("", ()))
+            if of > run or not known:
+                found[name] = of, (answer,)
+            elif of == run and answer not in known:
+                found[name] = run, (*known, answer)
     return found

@@ -2,13 +2,14 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
+from simulator.sheets.keys import RED, answer_key
 from simulator.stats.agreement import auroc, quadratic_kappa
 from simulator.stats.figures import Stratum, Summary, rounded
 from simulator.stats.intervals import wilson
@@ -25,6 +26,8 @@ _SAME = 1e-9
 OF_THE_KNOWLEDGE = frozenset({"knowledge", "retrieval", "ignored", "invented"})
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
+# What the team says of a turn in the review.
+_SAID = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
 
 
 class SampledTurn(Value):
@@ -101,8 +104,12 @@ class _ComparedTurn(NamedTuple):
 
 
 class ReviewedTurn(Value):
-    """A turn with what the team said of it; `value` (0..1) is the deciding judge's grade."""
+    """A turn with what the team said of it; `value` (0..1) is the deciding judge's grade.
 
+    Turns with the same `key` have the same answer.
+    """
+
+    key: str
     conversation: str
     turn: int
     persona: str
@@ -176,13 +183,17 @@ class PendingReviews(Value):
 
 
 class ReviewFindings(Value):
-    """The result of a review. Of the run's `red` turns the team judged right + wrong + unsure.
+    """The result of a review: of all `turns` that the team reviewed, and of their distinct `answers`.
 
-    `precision` (0..1) is right / (right + wrong) with the 95 % interval of Wilson (1927); `missed` are turns
-    that are not red and, as the team says, should be. `articles` are ranked by confirmed red turns.
+    What people say of an answer is said once, however many customers got it: `right`, `wrong` and `unsure`
+    count red answers, `points`, `pending` and `missed` answers. `red` counts the run's red turns, of which
+    the team has `judged` some; `articles` are ranked by confirmed red turns.
+    `precision` (0..1) is right / (right + wrong) with the 95 % interval of Wilson (1927); `missed` are
+    answers that are not red and, as the team says, should be.
     """
 
     turns: tuple[ReviewedTurn, ...]
+    answers: tuple[ReviewedTurn, ...]
     red: int
     right: int
     wrong: int
@@ -196,16 +207,16 @@ class ReviewFindings(Value):
     @property
     def judged(self) -> int:
         """Red turns of which the team said whether the mark is right."""
-        return self.right + self.wrong + self.unsure
+        return sum(turn.red and turn.judge_is is not None for turn in self.turns)
 
     @property
     def wrong_turns(self) -> tuple[ReviewedTurn, ...]:
-        """The turns on which the judge was wrong: what its next version has to get right."""
-        return tuple(turn for turn in self.turns if turn.judge_is == "wrong")
+        """A turn of each answer on which the judge was wrong: what its next version has to get right."""
+        return tuple(turn for turn in self.answers if turn.judge_is == "wrong")
 
     @property
     def missed(self) -> int:
-        """Turns that are not red although the team says that the judge was wrong."""
+        """Answers that are not red although the team says that the judge was wrong."""
         return sum(not turn.red for turn in self.wrong_turns)
 
 
@@ -339,11 +350,12 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
     turns = tuple(_reviewed(results, summary))
     if not turns:
         return None
-    judged = Counter(turn.judge_is for turn in turns if turn.red)
+    answers = tuple(_distinct(turns))
+    judged = Counter(turn.judge_is for turn in answers if turn.red)
     right, wrong = judged["right"], judged["wrong"]
-    points = Counter((turn.cause, turn.status) for turn in turns if turn.point)
+    points = Counter((turn.cause, turn.status) for turn in answers if turn.point)
     left: dict[str, Counter[str]] = {}
-    for turn in turns:
+    for turn in answers:
         if turn.pending:
             left.setdefault(turn.assignee, Counter())[turn.status] += 1
     pending = [
@@ -351,6 +363,7 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
     ]
     return ReviewFindings(
         turns=turns,
+        answers=answers,
         red=summary.red,
         right=right,
         wrong=wrong,
@@ -365,10 +378,41 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
     )
 
 
+def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, Turn], str]:
+    """The key of the row in which a turn is reviewed: that of its answer, marked where it is red for anybody.
+
+    What people say of a mark is carried from run to run only while the mark is the same.
+    """
+    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+    answers = {
+        answer_key(conversation.case, turn)
+        for _at, conversation in select_conversations(results, {conversation for conversation, _turn in red})
+        for turn in conversation.turns
+        if (conversation.id, turn.index) in red
+    }
+
+    def key_of(conversation: Conversation, turn: Turn) -> str:
+        key = answer_key(conversation.case, turn)
+        return f"{key}{RED}" if key in answers else key
+
+    return key_of
+
+
+def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
+    """Of turns with the same answer, of which the same was said, the first; red ones come first."""
+    told: dict[tuple[Any, ...], set[str | None]] = {}
+    for turn in turns:
+        said = turn.model_dump(include=_SAID - {"judge_is"})
+        judgements = told.setdefault((turn.key, *said.values()), set())
+        # Where others with that answer are red, nothing is said of the mark of one that is not.
+        if turn.judge_is not in judgements and (turn.judge_is or not judgements):
+            judgements.add(turn.judge_is)
+            yield turn
+
+
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
-    said = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
-    reviewed = [(v, v.model_dump(include=said)) for v in results.verdicts if v.source == "review"]
+    reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source == "review"]
     verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     turns = {
@@ -381,6 +425,7 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
         if at in verdicts and at in turns:
             conversation, turn = turns[at]
             yield ReviewedTurn(
+                key=answer_key(conversation.case, turn),
                 conversation=conversation.id,
                 turn=turn.index,
                 persona=conversation.persona,

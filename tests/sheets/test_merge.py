@@ -17,20 +17,31 @@ from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import PulledRow, Worksheet
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
+from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, TITLE, Counting, letter, pushed, review, sheets_server
 
 QUESTIONS = next(sheet for sheet in worksheets(report_context()) if sheet.name == "questions")
+FEE = "ホーム1ギガを1年で解約。"
+# Runs, one after the other.
+FIRST, SECOND, THIRD = (
+    "20261121-090400-mixed-0001",
+    "20261122-090400-mixed-0002",
+    "20261123-090400-mixed-0003",
+)
 
 
 class Workbook:
     """A workbook, which every report writes anew, and a person at it."""
 
     def __init__(self, folder: Path) -> None:
-        self.run_file, self.path = folder / "run.sqlite", folder / "report.xlsx"
+        self.folder, self.path = folder, folder
 
-    def report(self, *sheets: Worksheet) -> None:
-        """Writes the worksheets."""
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
+        """Writes the worksheets of a run, each of which has a folder."""
+        self.run_file = self.folder / run / "run.sqlite"
+        self.run_file.parent.mkdir(exist_ok=True)
+        self.run_file.touch()
         self.path = excel.save(sheets, self.run_file)
 
     def edited(self) -> EditedSheets:
@@ -74,7 +85,7 @@ class GoogleSheet:
     def __init__(self, server: SheetsServer) -> None:
         self.server, self.mari, self.names = server, server.person(KEY), list[str]()
 
-    def report(self, *sheets: Worksheet) -> None:
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
         self.names = [sheet.name for sheet in sheets]
         pushed(*sheets)
 
@@ -211,3 +222,62 @@ def test_a_question_that_people_added_is_not_added_again(team: Team) -> None:
 
     keys = sorted(row.key for row in team.edited().rows["questions"])
     assert keys == sorted(["", *(row.key for n, row in enumerate(QUESTIONS.rows) if n != 1)])
+
+
+def reviewed(run: str, *, red: bool = True, **said: str) -> Worksheet:
+    """The review of a run in which the bot `said` something else to some questions, and the judge perhaps."""
+    results = rehearsed("ja", id=run)
+    talks = []
+    for talk in results.conversations:
+        turn, *later = talk.turns
+        answer = turn.answer.model_copy(update={"text": said.get(talk.persona, turn.answer.text)})
+        turns = (turn.model_copy(update={"answer": answer}), *later)
+        talks.append(talk.model_copy(update={"turns": turns}))
+    changed: dict[str, Any] = {"conversations": tuple(talks)}
+    if not red:
+        good = (score.model_copy(update={"raw": 5, "value": 1.0, "detail": {}}) for score in results.scores)
+        changed["scores"] = tuple(good)
+    found = worksheets(report_context("ja", results.model_copy(update=changed)))
+    return next(sheet for sheet in found if sheet.name == "review")
+
+
+def row_about(team: Team, question: str) -> PulledRow:
+    """The row of the review in which that is asked."""
+    return next(row for row in rows(team).values() if row.cells["question"].startswith(question))
+
+
+def test_a_review_goes_on_in_the_next_run(team: Team) -> None:
+    """Beside answers that came again, and it says for which run it was begun; nowhere else."""
+    team.report(reviewed(FIRST))
+    same, changed = row_about(team, FEE).key, row_about(team, "明日の工事").key
+    team.insert_column("判定", "優先度")
+    for key in (same, changed):
+        team.type(rows(team)[key].number, "優先度", "高")
+        team.type(rows(team)[key].number, "対応状況", "対応中")
+        team.type(rows(team)[key].number, "コメント", "＝1+1")
+    for run in (SECOND, THIRD, THIRD):
+        team.report(reviewed(run, beginner="別の回答です。"), run=run)
+
+        found = rows(team)
+        cells = found[same].cells
+        assert (cells["run"], cells["carried"]) == (run, FIRST)
+        assert (cells["status"], cells["comment"]) == ("doing", "＝1+1")
+        assert found[same].others == ("高",)
+        of_run = [key for key, row in found.items() if row.cells["run"] == run]
+        assert [key for key in of_run if found[key].cells.get("carried")] == [same]
+        assert [key for key in of_run if "status" in found[key].cells] == [same]
+        assert changed not in of_run
+
+
+def test_what_was_said_of_a_mark_does_not_outlive_it(team: Team) -> None:
+    """The same answer that is no longer red is a row of its own, in which nobody has written."""
+    team.report(reviewed(FIRST))
+    before = row_about(team, FEE)
+    team.type(before.number, "判定", "採点が誤り")
+    team.report(reviewed(SECOND, red=False), run=SECOND)
+
+    now = [row for row in rows(team).values() if row.cells["run"] == SECOND]
+    [same] = [row for row in now if row.cells["question"].startswith(FEE)]
+    assert same.cells["answer"] == before.cells["answer"].partition("\n")[2]
+    assert "severity" in before.cells
+    assert not any({"judge_is", "carried"} & row.cells.keys() for row in now)

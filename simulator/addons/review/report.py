@@ -56,8 +56,9 @@ ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 class ReadCounts(NamedTuple):
     """The name of a source, and how many of its verdicts were new, and stored already (`known`).
 
-    `empty`, `skipped` (unusable) and `other_runs` count rows. `review` and `blind` count the verdicts of
-    either kind; a file of grades has blind ones only.
+    `empty`, `skipped` (unusable), `other_runs` and `answers` (those of the review in which something is
+    written) count rows. `review` and `blind` count the verdicts of either kind, one for each turn; a file of
+    grades has blind ones only.
     """
 
     name: str
@@ -68,6 +69,7 @@ class ReadCounts(NamedTuple):
     other_runs: int = 0
     review: int = 0
     blind: int = 0
+    answers: int = 0
 
 
 class ReviewOutcome(NamedTuple):
@@ -97,6 +99,11 @@ def review_report(outcome: ReviewOutcome) -> Report:
 def _read(read: ReadCounts) -> Iterator[Message]:
     """What was read, and what of it was not used."""
     yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
+    if 0 < read.answers < read.review:
+        yield _(
+            "Rows of the review: {answers}. Each counts for all turns that have its answer.",
+            answers=read.answers,
+        )
     if read.empty:
         yield _("Rows in which nobody has written yet: {n}.", n=read.empty)
     if read.other_runs:
@@ -258,7 +265,8 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
     if findings.precision is not None and findings.interval:
         low, high = findings.interval
         line = _(
-            "{share:.0f} % ({right} of {n}, 95 % interval {low:.0f}-{high:.0f} %); besides, unsure: {unsure}",
+            "{share:.0f} % ({right} of {n} answers, 95 % interval {low:.0f}-{high:.0f} %); besides, unsure:"
+            " {unsure}",
             share=100 * findings.precision,
             right=findings.right,
             n=findings.right + findings.wrong,

@@ -6,7 +6,7 @@ Whatever the source is, its rows are handed with their places to a `Taken`, whic
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,10 +21,11 @@ from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import is_empty, normalised
+from simulator.sheets.keys import RED, is_answer_key
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, TABS, PulledRow, layouts
 from simulator.stats.figures import Summary
-from simulator.stats.review import blind_sample
+from simulator.stats.review import blind_sample, review_keys
 
 LOWEST, HIGHEST = 1, 5
 LABEL = "human"
@@ -49,8 +50,8 @@ _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 class Taken:
     """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
 
-    `empty` counts rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
-    source as a whole.
+    `answers` counts the rows of the review, each of which stands for all turns with its answer; `empty` those
+    in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
     """
 
     def __init__(self, results: Results) -> None:
@@ -58,7 +59,7 @@ class Taken:
         self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
         self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
-        self.empty = self.other_runs = 0
+        self.answers = self.empty = self.other_runs = 0
         self.faults: list[tuple[Text, Text]] = []
         self.notes: list[tuple[Text, Text]] = []
 
@@ -336,20 +337,22 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
     run = results.run.id
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
     sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
+    answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
     for name in NAMES:
         for row in rows.get(name, ()):
             place = f"{shown(TABS[name], target.language)} row {row.number}"
             key = row.key.strip()
-            if at := turns.get(key):
-                cells = {column: plain_text(text) for column, text in row.cells.items()}
-                verdict = partial(HumanVerdict, conversation=at[0], turn=at[1], given=read)
-                if name == "review":
-                    _take_review(cells, place, verdict, taken)
-                else:
-                    if drawn := sample.get(at):
-                        verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
-                    _take_blind(cells, place, verdict, taken)
-            elif (match := _KEY.fullmatch(key)) and match["run"] != run:
+            verdict = partial(HumanVerdict, given=read)
+            cells = {column: plain_text(text) for column, text in row.cells.items()}
+            if name == "review" and (same := answers.get(key)):
+                _take_review(cells, place, same, verdict, taken)
+            elif (at := turns.get(key)) and name == "review":
+                _take_review(cells, place, {at: True}, verdict, taken)
+            elif at:
+                if drawn := sample.get(at):
+                    verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
+                _take_blind(cells, place, partial(verdict, conversation=at[0], turn=at[1]), taken)
+            elif is_answer_key(key) or ((match := _KEY.fullmatch(key)) and match["run"] != run):
                 taken.other_runs += 1
             elif key:
                 taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
@@ -357,9 +360,27 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
                 taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
 
 
+def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple[str, int], bool]]:
+    """The turns that each of these rows of the review stands for, and whether they have its mark."""
+    results, found = target.results, dict[str, dict[tuple[str, int], bool]]()
+    red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
+    key_of = review_keys(results, target.summary)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            at, key = (conversation.id, turn.index), key_of(conversation, turn)
+            if key in keys:
+                found.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
+    return found
+
+
 def _take_review(
-    cells: Mapping[str, str], place: Text, verdict: Callable[..., HumanVerdict], taken: Taken
+    cells: Mapping[str, str],
+    place: Text,
+    turns: Mapping[tuple[str, int], bool],
+    verdict: Callable[..., HumanVerdict],
+    taken: Taken,
 ) -> None:
+    """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
     texts = {column: cells[column] for column in _TEAM if cells.get(column)}
     choice = texts.pop("judge_is", "")
     picked = layouts()["review"].choice("judge_is", choice)
@@ -367,8 +388,11 @@ def _take_review(
     if choice and judge_is is None:
         why = _("judge_is {choice} is not one of the choices", choice=quote(choice))
         taken.faults.append((place, why))
-    if texts or judge_is:
-        taken.add(place, verdict(source="review", judge_is=judge_is, **texts))
+    taken.answers += bool(texts or judge_is)
+    for (conversation, turn), has_mark in turns.items():
+        said = {**texts, "judge_is": judge_is if has_mark else None}
+        if any(said.values()):
+            taken.add(place, verdict(source="review", conversation=conversation, turn=turn, **said))
     taken.empty += not (texts or choice)
 
 

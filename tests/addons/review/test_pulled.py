@@ -10,14 +10,16 @@ from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
-from simulator.stats.review import blind_sample
+from simulator.stats.review import blind_sample, review_findings, review_keys
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
 from tests.reviewed_runs import FEE, summary_of
 from tests.sample_runs import rehearsed
 
 RUN = rehearsed().run.id
+# As earlier worksheets have it, in which every turn had a row.
 KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
+TWIN = ("calm/cancel-03-ja#1", 1)
 
 
 def wanted(results: Results | None = None, language: Language = "ja", **known: Any) -> ReviewTarget:
@@ -58,6 +60,55 @@ def test_a_row_of_the_review_is_a_verdict() -> None:
         {"conversation": FEE[0], "turn": 1, "source": "review"}
         | {k: v for k, v in cells.items() if k != "question"}
     ]
+
+
+def twice(*, red: bool = True) -> Results:
+    """The rehearsed run with a second customer who got the answer of FEE, red or not."""
+    run = rehearsed()
+    told = next(talk for talk in run.conversations if talk.id == FEE[0])
+    twin = told.model_copy(update={"id": TWIN[0], "persona": "calm", "turns": told.turns[:1]})
+    marked = {} if red else {"raw": 5, "value": 1.0, "detail": {}}
+    scores = [
+        score.model_copy(update={"conversation": TWIN[0], **marked})
+        for score in run.scores
+        if (score.conversation, score.turn) == FEE
+    ]
+    conversations, scores = (*run.conversations, twin), [*run.scores, *scores]
+    return run.model_copy(update={"conversations": conversations, "scores": tuple(scores)})
+
+
+@pytest.mark.parametrize(("red", "customers"), [(True, ""), (False, "（要確認ではない）")])
+def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool, customers: str) -> None:
+    """What it says of the mark only where there is one; and it is one answer, whoever got it."""
+    results = twice(red=red)
+    sheet = next(s for s in worksheets(report_context("ja", results)) if s.name == "review")
+    rows = [row for row in sheet.rows if row.cells["persona"].text.startswith("怒っているお客様、")]
+    assert [row.cells["persona"].text for row in rows] == [f"怒っているお客様、落ち着いたお客様{customers}"]
+
+    said = {"cause": "invented", "status": "open", "assignee": "佐藤"}
+    taken = read("review", (rows[0].key, {"judge_is": "right", **said}), results=results)
+    assert {(v.conversation, v.turn): v.judge_is for v in taken.verdicts} == {
+        FEE: "right", TWIN: "right" if red else None
+    }  # fmt: skip
+    assert all(said.items() <= verdict.model_dump().items() for verdict in taken.verdicts)
+    results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
+    found = review_findings(results, summary_of(results))
+    assert found is not None
+    assert (taken.answers, len(found.turns), found.judged) == (1, 2, 1 + red)
+    assert (found.right, [point.n for point in found.points], found.pending[0].n) == (1, [1], 1)
+
+
+def test_two_opinions_of_one_answer_both_count() -> None:
+    """As earlier worksheets have them, in which every turn had a row."""
+    keys = (f"{RUN}/{at[0]}/{at[1]}" for at in (FEE, TWIN))
+    rows = [(key, {"judge_is": judge_is}) for key, judge_is in zip(keys, ("right", "wrong"), strict=True)]
+    results = twice()
+    taken = read("review", *rows, results=results)
+    results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
+    found = review_findings(results, summary_of(results))
+
+    assert found is not None
+    assert (found.right, found.wrong, found.judged) == (1, 1, 2)
 
 
 def test_half_a_row_counts() -> None:
@@ -114,6 +165,7 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     taken = read(
         "review",
         ("20260101-000000000-calm-0000/calm/001#1/1", {"comment": "前の実行"}),
+        ("answer-0123456789abcdef-first-0123456789abcdef-red", {"comment": "前の回答"}),
         (f"{RUN}/nobody#0/1", {"comment": "a"}),
         ("合計", {"comment": "b"}),
         ("", {"comment": "コピーした行"}),
@@ -121,8 +173,8 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
         (f" {KEY} ", {"comment": "c"}),
     )
 
-    assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (1, 0, 1)
-    assert [str(place) for place, _why in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
+    assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (2, 0, 1)
+    assert [str(place) for place, _why in taken.faults] == ["確認 row 4", "確認 row 5", "確認 row 6"]
     assert "names no turn of this run" in str(taken.faults[0][1])
     assert "no key of its own" in str(taken.faults[2][1])
 
@@ -154,8 +206,13 @@ def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
         person.type("目視採点", 4, "人の評価（1人目）", "良い")
     taken = taken_of(path)
     [review] = [v for v in taken.verdicts if v.source == "review"]
+    conversations = {conversation.id: conversation for conversation in rehearsed().conversations}
+    conversation = conversations[review.conversation]
 
-    assert f"{RUN}/{review.conversation}/{review.turn}" == key
+    assert (
+        review_keys(rehearsed(), summary_of(rehearsed()))(conversation, conversation.turns[review.turn - 1])
+        == key
+    )
     assert (review.judge_is, review.comment) == ("wrong", "資料どおり")
     assert [(v.reviewer, v.grade) for v in taken.verdicts if v.source == "blind"] == [("1", 4), ("2", 4)]
     assert [(str(place), str(why)) for place, why in taken.faults] == [

@@ -8,11 +8,12 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.core.types import Case, Facts, Message
+from simulator.core.types import Answer, Case, Facts, Message, Turn
 from simulator.data.cases import columns_of
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets import excel
+from simulator.sheets.keys import answer_key
 from simulator.sheets.model import PulledRow
 from simulator.sheets.questions import approved
 from tests.excel import Person
@@ -91,6 +92,23 @@ def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -
     """A row of the review."""
     cells = {"correct_answer": answer, "status": status}
     return PulledRow(key=f"{run}/{conversation}/{turn}", cells=cells, number=2)
+
+
+def test_a_mended_answer_is_known_by_its_question() -> None:
+    """Whatever the question is called by now; a line later in a conversation is no question."""
+    case = Case(id="old", question="送料は　いくら", language="ja")
+    cells = {"correct_answer": "550円", "status": "mended", "run": "2026-05"}
+    review = [
+        PulledRow(
+            key=answer_key(case, Turn(index=index, user=said, answer=Answer(text="無料です"))),
+            cells=cells | ({} if index == 1 else {"correct_answer": "続き"}),
+            number=index + 1,
+        )
+        for index, said in ((1, "送料は"), (2, "本当に"))
+    ]  # fmt: skip
+    asks = [(key, YES | {"question": text}) for key, text in (("new", "送料は いくら"), ("b", "返品は"))]
+
+    assert [case.references for case in asked(*asks, review=review)] == [(("550円",),), ()]
 
 
 def test_a_mended_answer_becomes_the_reference(capsys: pytest.CaptureFixture[str]) -> None:

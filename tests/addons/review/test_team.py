@@ -15,7 +15,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
 from simulator.sheets import google_api
 from simulator.stats.figures import Summary
-from simulator.stats.review import SampledTurn, blind_sample
+from simulator.stats.review import SampledTurn, blind_sample, review_keys
 from simulator.stats.summary import grading_judges, summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
@@ -51,8 +51,19 @@ def sample(results: Results) -> tuple[SampledTurn, ...]:
 
 
 def key(results: Results, at: Any) -> str:
-    """The key of a turn's row."""
+    """The key of a turn's row in the worksheet to grade blind."""
     return f"{results.run.id}/{at.conversation}/{at.turn}"
+
+
+def answers(results: Results) -> dict[str, list[tuple[str, int]]]:
+    """The red turns of each row of the review by its key, the reddest first."""
+    key_of, found = review_keys(results, figures(results)), dict[str, list[tuple[str, int]]]()
+    conversations = {conversation.id: conversation for conversation in results.conversations}
+    for red in figures(results).reddest:
+        conversation = conversations[red.conversation]
+        turn = conversation.turns[red.turn - 1]
+        found.setdefault(key_of(conversation, turn), []).append((red.conversation, red.turn))
+    return found
 
 
 def human(number: int) -> tuple[int, int | None]:
@@ -61,20 +72,21 @@ def human(number: int) -> tuple[int, int | None]:
 
 
 def deeds(results: Results) -> list[Deed]:
-    """All that the team writes: a review of most red turns, and both reviewers' grades."""
-    red = figures(results).reddest
+    """All that the team writes: a review of most red answers, and both reviewers' grades."""
+    red = list(answers(results).items())
     assert len(red) >= 8
+    assert len(red) < len(figures(results).reddest), "some were given to several customers"
     written: list[Deed] = []
-    for number, turn in enumerate(red[:-1]):
+    for number, (row, turns) in enumerate(red[:-1]):
         said = {
             "judge_is": ("採点は正しい", "採点が誤り", "採点は正しい", "判断できない")[number % 4],
             "comment": f"=私見 {number}　改行\nあり",
         }
         if number % 4 in (0, 2):
             said |= {"cause": list(CAUSES)[number // 2 % 3], "assignee": "佐藤" if number % 4 else "鈴木"}
-        if turn.turn == 1 and number % 4 == 0:
+        if turns[0][1] == 1 and number % 4 == 0:
             said |= {"correct_answer": f"正しくは {number} です", "status": "反映済み"}
-        written += [("確認", key(results, turn), name, text) for name, text in said.items()]
+        written += [("確認", row, name, text) for name, text in said.items()]
     for number, drawn in enumerate(sample(results)):
         one, two = human(number)
         written.append(("目視採点", key(results, drawn), "grade_1", f"{one}点" if number % 3 else str(one)))
@@ -101,7 +113,7 @@ def check_the_figures(shown: dict[str, Any], results: Results) -> None:
     whole = sum(weight for *_, weight in rows)
     close = sum(weight for human, judge, _, weight in rows if abs(human - judge) <= 1)
     missed = [weight for human, _, is_red, weight in rows if human <= 2 and not is_red]
-    found, n = shown["agreement"], len(red) - 1
+    found, n = shown["agreement"], len(answers(results)) - 1
     right, wrong, unsure = (sum(i % 4 in kind for i in range(n)) for kind in ((0, 2), (1,), (3,)))
     precision = shown["review"]["precision_of_red"]
 
@@ -117,15 +129,18 @@ def check_the_figures(shown: dict[str, Any], results: Results) -> None:
 
 
 def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
-    """Every cell that people wrote stands in the run."""
+    """Every cell that people wrote stands in the run, beside every turn with the answer of its row."""
     said: dict[tuple[str, str, str], HumanVerdict] = {
-        (v.source, f"{results.run.id}/{v.conversation}/{v.turn}", v.reviewer): v for v in results.verdicts
+        (v.source, key(results, v), v.reviewer): v for v in results.verdicts
     }
+    same = answers(results)
     for sheet, row, name, text in written:
         source, reviewer = ("review", "") if sheet == "確認" else ("blind", name[-1])
-        value = getattr(said[source, row, reviewer], "grade" if source == "blind" else name)
         expected: object = int(text.removesuffix("点")) if source == "blind" else PICKED.get(text, text)
-        assert value == expected
+        turns = [f"{results.run.id}/{at}/{turn}" for at, turn in same[row]] if source == "review" else [row]
+        for turn in turns:
+            value = getattr(said[source, turn, reviewer], "grade" if source == "blind" else name)
+            assert value == expected
 
 
 @pytest.fixture
@@ -188,7 +203,8 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert f"({len(sample(results))} turns)" in labels.err
     rehearsal = run(*ASKED, "--cases", f"sheet:{KEY}")
     assert rehearsal.code == 0
-    mended = {row.partition("/")[2].split("/")[1].partition("#")[0]: text
+    same = answers(results)
+    mended = {same[row][0][0].partition("/")[2].partition("#")[0]: text
               for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
     asked = {conversation.case.id: conversation.case for conversation in now().conversations}
     assert mended
