@@ -62,6 +62,7 @@ COMMANDS = {
     "thresholds": "Find out from which score on an answer is right.",
     "harness": "Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
+    "sheets": "Connect a Google Sheet, for results to be reviewed there.",
     "init": "Write a folder that runs as it is: rehearsal.toml, a small bot and a question file.",
     "list": "List the personas, judges, adapters, prompts and runs.",
     "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",

@@ -9,7 +9,7 @@ import re
 import time
 import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from simulator.core.messages import Message, _
 from simulator.core.types import Value
 from simulator.models.limiter import RetryAfter
 
+Json = dict[str, Any]
 SCHEME = "sheet:"
 # Behind /d/e/ stands a published copy, whose key opens nothing.
 _ADDRESS = re.compile(
@@ -173,14 +174,22 @@ def _of_the_machine(scopes: list[str]) -> Any:
             return google.auth.default(scopes=scopes)[0]
     except (DefaultCredentialsError, ValueError):
         msg = _(
-            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service"
-            " account's key file and share the sheet with its address."
+            "no credentials for Google Sheets: set them up with python run.py sheets connect, or set"
+            " REHEARSAL_GOOGLE_CREDENTIALS to a service account's key file."
         )
         raise InputError(msg) from None
 
 
 class SinkUnavailable(RehearsalError):
     """Google cannot be reached: the run is complete, only the sheet is not."""
+
+
+class Refused(InputError):
+    """Google said no; `reason` is Google's own word for it, or the status."""
+
+    def __init__(self, message: Message, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Conflict(Exception):
@@ -214,13 +223,24 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     listed = [*(body.get("errors") or []), *(body.get("details") or [])]
     details = [entry for entry in listed if isinstance(entry, dict)]
     texts = [str(body.get("message", error)), *(str(entry.get("reason")) for entry in details)]
-    links = [str(entry.get("metadata", {}).get("activationUrl", "")) for entry in details]
     by_code = _BY_CODE.get((code, writing)) or _BY_CODE.get((code, None)) or _ANSWERED
-    why = next((why for words, why in _KNOWN.items() if any(words in text for text in texts)), by_code)
-    link = next((link for link in links if link.startswith("https://")), _LIBRARY)
+    reason = next((words for words in _KNOWN if any(words in text for text in texts)), str(code))
     account = who or _("the account of your credentials")
-    why = why.format(who=account, link=link, code=code, short=short)
-    return InputError(_("{name}: {why}.", name=name, why=why))
+    why = _KNOWN.get(reason, by_code).format(who=account, link=_switch(details), code=code, short=short)
+    return Refused(_("{name}: {why}.", name=name, why=why), reason)
+
+
+def _switch(details: Sequence[Json]) -> str:
+    """Where an API is switched on: as Google says, if that is a page of Google's."""
+    service = "sheets.googleapis.com"
+    for entry in details:
+        metadata = entry.get("metadata")
+        told = metadata if isinstance(metadata, dict) else {}
+        link = str(told.get("activationUrl", ""))
+        if _PAGE_OF_GOOGLE.fullmatch(link):
+            return link
+        service = DRIVE_API if told.get("service") == DRIVE_API else service
+    return f"https://console.cloud.google.com/apis/library/{service}"
 
 
 # What Google's message or its list of reasons says, and what to do.
@@ -252,6 +272,7 @@ _KNOWN = {
         "this is an Excel file in Drive; open it and choose File > Save as"
         " Google Sheets (Google スプレッドシートとして保存)"
     ),
+    "invalidSharingRequest": _("nobody can be invited at that address; look whether it is spelt right"),
     "File not found": _(
         "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
         " address, and add {who} to it as a content manager (コンテンツ管理者)"
@@ -260,7 +281,8 @@ _KNOWN = {
 _BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
 _AWAY = _("{name}: Google Sheets cannot be reached ({short}); try again later.")
 _ANSWERED = _("Google Sheets answered {code:d} ({short})")
-_LIBRARY = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
+DRIVE_API = "drive.googleapis.com"
+_PAGE_OF_GOOGLE = re.compile(r"https://(?:[a-z0-9-]+\.)+google\.com/[!-~]*")
 # By status, and by whether it was a write.
 _BY_CODE = {
     (400, None): _(
@@ -281,7 +303,6 @@ def _code(error: BaseException | None) -> int:
 
 
 T = TypeVar("T")
-Json = dict[str, Any]
 ATTEMPTS = 8
 # Seconds after a 429 that names none: all attempts together outlast a minute.
 LEAST_WAIT = 10.0
@@ -334,6 +355,21 @@ class SheetsClient:
         self._wrote = self._clock()
         self._writing = True
         return self._request("post", address, query, body)
+
+    def editors(self, key: str) -> set[str]:
+        """The addresses, in lower case, that may write into the spreadsheet."""
+        self._writing = False
+        held = self._http.list_permissions(key)
+        return {
+            str(each.get("emailAddress", "")).lower()
+            for each in held
+            if each.get("role") in ("writer", "organizer", "fileOrganizer", "owner")
+        }
+
+    def invite(self, key: str, email: str) -> None:
+        """Makes somebody an editor; Google writes to them."""
+        self._writing = True
+        self._http.insert_permission(key, email, perm_type="user", role="writer", notify=True)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
         # gspread would write Japanese as \u escapes: twice the size.

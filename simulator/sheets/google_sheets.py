@@ -21,7 +21,14 @@ from simulator.core.messages import Message, _
 from simulator.core.types import Language
 from simulator.data.files import quote
 from simulator.data.values import WorksheetRow
-from simulator.sheets.google_api import Conflict, SheetsClient, SinkUnavailable, Target, worksheet_of
+from simulator.sheets.google_api import (
+    Conflict,
+    SheetsClient,
+    SinkUnavailable,
+    Target,
+    account,
+    worksheet_of,
+)
 from simulator.sheets.merge import (
     CARRIED,
     OTHER,
@@ -730,22 +737,16 @@ class _Push:
 def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:
     """Makes an empty spreadsheet, shared with nobody, and gives its key.
 
-    It lies in the Drive of the person who signed in, or in `folder`; a service account's needs a folder of
-    a shared drive.
+    It lies in the Drive of the account, or in `folder`. Most service accounts have no room in a Drive of
+    their own, and need a folder of a shared drive.
     """
-    client = client or SheetsClient(drive=bool(folder))
-    if client.account.kind == "service" and not folder:
-        msg = _(
-            "a service account owns no files: give --folder with a folder of a shared drive"
-            " (共有ドライブ), or --sheet with a sheet of your own that is shared with it."
-        )
-        raise InputError(msg)
+    client = client or SheetsClient(drive=bool(folder) or account().kind == "service")
 
     def make() -> str:
-        if not folder:
+        if not folder and client.account.kind != "service":  # a login may cover sheets alone
             return str(client.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
         kind = "application/vnd.google-apps.spreadsheet"
-        metadata = {"name": title, "mimeType": kind, "parents": [folder]}
+        metadata = {"name": title, "mimeType": kind} | ({"parents": [folder]} if folder else {})
         address = "https://www.googleapis.com/drive/v3/files"
         return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
 
@@ -758,3 +759,23 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
             title=title,
         )
         raise SinkUnavailable(msg) from None
+
+
+def write_test_cell(client: SheetsClient, key: str, text: str = "") -> None:
+    """Writes a cell of a worksheet that is made for it and goes at once.
+
+    With a text, which stays, it is the first cell of the first worksheet: for a spreadsheet that is new.
+    """
+
+    def write() -> None:
+        tabs = read_spreadsheet(client, key).tabs
+        number = tabs[0].id if text else secrets.randbelow(2**31)
+        cell = {"userEnteredValue": {"stringValue": text or "Rehearsal"}}
+        area = box(number, (0, 1), (0, 1))
+        put = {"updateCells": {"range": area, "rows": [{"values": [cell]}], "fields": "userEnteredValue"}}
+        size = {"rowCount": 1, "columnCount": 1}
+        properties = {"sheetId": number, "title": f"Rehearsal {number}", "gridProperties": size}
+        added = [{"addSheet": {"properties": properties}}, put, {"deleteSheet": {"sheetId": number}}]
+        client.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": [put] if text else added})
+
+    client.persist(write, _("sheet {key}", key=key), attempts=2)

@@ -119,7 +119,7 @@ WRONG = [
     ("report one two", "report two is gone: diff A B writes two runs on one page"),
     ("doctor rows.csv", "doctor rows.csv is gone: evaluate says which judges it takes"),
     ("--dry-run --ask-bot", "--ask-bot is gone: --dry-run goes by an earlier run instead"),
-    ("init here", "unexpected extra argument"),
+    ("init here there", "unexpected extra argument"),
     ("report none", "no run 'none'"),
     ("--turns 0", "--turns 0: Input should be greater than or equal to 1."),
     ("--turns 51", "--turns 51: Input should be less than or equal to 50."),

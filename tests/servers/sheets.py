@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import re
 import secrets
 import time
 import traceback
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote
 
-from aiohttp import web
+from aiohttp import BasicAuth, web
 
 from tests.servers import sheets_api as api
 from tests.servers.loopback import LoopbackServer, dumps, reset
@@ -157,7 +158,11 @@ class SheetsServer(LoopbackServer):
         self._named(asked, "token", "token")
         if trouble := asked.meets("status"):
             return trouble.answer()
-        status, body = self.accounts.exchange(dict(parse_qsl(asked.raw.decode())), self.token_uri)
+        form = dict(parse_qsl(asked.raw.decode()))
+        if asked.header.startswith("Basic "):
+            client = BasicAuth.decode(asked.header)
+            form |= {"client_id": client.login, "client_secret": client.password}
+        status, body = self.accounts.exchange(form, self.token_uri)
         return _json(body, status)
 
     def _admit(
@@ -190,15 +195,23 @@ class SheetsServer(LoopbackServer):
         return answer, bool(asked.meets("lost"))
 
     def _drive(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
-        if (asked.verb, asked.path) != ("POST", "/drive/v3/files"):
+        file = re.fullmatch(r"/drive/v3/files/([^/]+)/permissions", asked.path)
+        names = {("POST", False): "files.create", ("GET", True): "permissions.list",
+                 ("POST", True): "permissions.create"}  # fmt: skip
+        name = names.get((asked.verb, file is not None))
+        if name is None or not (file or asked.path == "/drive/v3/files"):
             raise ApiError(404, f"This server does not know {asked.verb} {asked.path}.")
-        self._admit(asked, "drive", "drive.files.create", "write", api.DRIVE_SCOPES)
+        access: Access = "read" if asked.verb == "GET" else "write"
+        self._admit(asked, "drive", f"drive.{name}", access, api.DRIVE_SCOPES)
         if trouble := asked.meets("status", "reset"):
             return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
-        asked.body = json.loads(asked.raw) if asked.raw else {}
+        asked.body = json.loads(asked.raw) if asked.raw else None
         query = {key: values[0] for key, values in asked.query.items()}
         with self.store.lock:
-            made = api.create_in_drive(self.store, asked.account, query, asked.body)
+            if file:
+                made = api.permissions(self.store, asked.account, file[1], query, asked.body)
+            else:
+                made = api.create_in_drive(self.store, asked.account, query, asked.body)
         return _json(made), bool(asked.meets("lost"))
 
 

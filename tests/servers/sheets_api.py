@@ -1,8 +1,9 @@
 """The methods of Sheets v4 that this server knows, each on a spreadsheet that is locked while it runs.
 
-Also the one call to Drive v3 that the program makes: a new file in a folder.
+Also the calls to Drive v3 that the program makes: a new file, who may open it, and an invitation.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -80,7 +81,7 @@ def answer(store: Store, call: Call) -> Json:
 
 def create(store: Store, call: Call) -> Json:
     """spreadsheets.create: in the caller's own Drive, of which a service account has none."""
-    if call.account and call.account.is_service:
+    if call.account and call.account.is_service and not store.service_drives:
         raise storage_quota()
     title = (call.body.get("properties") or {}).get("title")
     book = Spreadsheet(store.new_key(), title or "Untitled spreadsheet")
@@ -102,7 +103,7 @@ def create_in_drive(store: Store, account: Account | None, query: dict[str, str]
     is_shared = any(folder in store.shared_drives for folder in parents)
     if is_shared and query.get("supportsAllDrives", "").lower() != "true":
         raise file_not_found(parents[0])
-    if account and account.is_service and not is_shared:
+    if account and account.is_service and not (is_shared or store.service_drives):
         raise storage_quota()
     book = Spreadsheet(store.new_key(), body.get("name") or "Untitled")
     book.parents = parents
@@ -110,6 +111,34 @@ def create_in_drive(store: Store, account: Account | None, query: dict[str, str]
     book.add_sheet({})
     store.books[book.key] = book
     return {"kind": "drive#file", "id": book.key, "name": book.properties["title"], "mimeType": MIME}
+
+
+def permissions(
+    store: Store, account: Account | None, key: str, query: dict[str, str], invitation: Json | None
+) -> Json:
+    """drive.permissions.list, or .create with an invitation; a folder's members are among a file's."""
+    book = store.books.get(key)
+    held = role(store, book, account.email) if book and account else "owner"
+    if book is None or not held:
+        raise file_not_found(key)
+    if invitation is None:
+        members = {email: given for each in book.parents for email, given in store.folders[each].items()}
+        listed = [_permission(email, given) for email, given in (members | book.permissions).items()]
+        return {"permissions": listed}
+    if held in ("reader", "commenter"):
+        text = "The user does not have sufficient permissions for this file."
+        raise drive_error(403, "insufficientFilePermissions", text)
+    email = invitation["emailAddress"]
+    if invitation["type"] != "user" or not re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+", email):
+        raise drive_error(400, "invalidSharingRequest", f'Bad Request. User message: "{email}"')
+    book.permissions[email] = invitation["role"]
+    if query.get("sendNotificationEmail", "true").lower() == "true":
+        store.mails.append((email, key))
+    return _permission(email, invitation["role"])
+
+
+def _permission(email: str, given: str) -> Json:
+    return {"kind": "drive#permission", "type": "user", "emailAddress": email, "role": given}
 
 
 def _get(edit: Edit, call: Call) -> Json:

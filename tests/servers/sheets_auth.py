@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 from google.auth.exceptions import GoogleAuthError
 
-from tests.servers.sheets_errors import ApiError, Json, invalid_credential
+from tests.servers.sheets_errors import Json, insufficient_scopes, invalid_credential
 
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
 CLIENT_ID, CLIENT_SECRET = "1234567890-desktop.apps.googleusercontent.com", "GOCSPX-not-a-secret"
@@ -58,6 +58,8 @@ class Accounts:
         self.known: dict[str, Account] = {}
         self.tokens: dict[str, Token] = {}
         self.refresh_tokens: dict[str, Account] = {}
+        # Refresh tokens and scopes, by the codes that are exchanged for them.
+        self.codes: dict[str, tuple[str, str]] = {}
         self.revoked: set[str] = set()
         self.life = 3600.0
         self.clock: Callable[[], float] = time.time
@@ -83,6 +85,17 @@ class Accounts:
         self.refresh_tokens[token] = account
         return token
 
+    def client(self, token_uri: str) -> Json:
+        """The contents of an OAuth client's file, for a program on a desktop."""
+        told = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "token_uri": token_uri}
+        return {"installed": told | {"auth_uri": "https://accounts.google.com/o/oauth2/auth"}}
+
+    def sign_in(self, email: str, scope: str) -> str:
+        """A code, as the browser brings it back when somebody has signed in and allowed what was asked."""
+        code = "4/" + secrets.token_urlsafe(12)
+        self.codes[code] = self.person(email), scope
+        return code
+
     def revoke(self, email: str) -> None:
         """Take all tokens of an account away; it gets no new ones."""
         self.revoked.add(email)
@@ -93,6 +106,10 @@ class Accounts:
         self.exchanges += 1
         if form.get("grant_type") == JWT_GRANT:
             return self._by_assertion(form.get("assertion", ""), token_uri)
+        if form.get("grant_type") == "authorization_code":
+            token, scope = self.codes.pop(form.get("code", ""), ("", ""))
+            status, body = self._by_refresh_token(form | {"refresh_token": token, "scope": scope})
+            return status, body | {"refresh_token": token}
         if form.get("grant_type") == "refresh_token":
             return self._by_refresh_token(form)
         return _refused("unsupported_grant_type", "Invalid grant_type: " + form.get("grant_type", ""))
@@ -141,7 +158,7 @@ class Accounts:
         if token is None or token.expires <= self.clock():
             raise invalid_credential(method)
         if not token.scopes & scopes:
-            raise ApiError(403, "Request had insufficient authentication scopes.")
+            raise insufficient_scopes(method)
         return token.account
 
 

@@ -189,6 +189,10 @@ class Store:
         # Folders by id, with the accounts that may write there; a shared drive owns what lies in it.
         self.folders: dict[str, dict[str, str]] = {}
         self.shared_drives: set[str] = set()
+        # Whether service accounts have a Drive of their own, as those of earlier years.
+        self.service_drives = False
+        # Whom Google wrote to, and about which file.
+        self.mails: list[tuple[str, str]] = []
         self.lock = threading.RLock()
 
     def new_key(self) -> str:

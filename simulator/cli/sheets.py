@@ -1,0 +1,339 @@
+"""`sheets connect`: from a key file to a sheet that is shared, step by step, each tried before the next."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from simulator.cli.options import option, takes
+from simulator.cli.terminal import DONE, INCOMPLETE, say
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _, localised, safe_text
+from simulator.core.settings import SETTINGS_FILE, load_settings
+from simulator.sheets import connect as connection
+from simulator.sheets.google_api import VARIABLES, Refused, SheetsClient, account, key_of
+from simulator.sheets.google_sheets import new_sheet, write_test_cell
+
+ABOUT = "Connect a Google Sheet, for results to be reviewed there."
+APIS = "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com"
+ACCOUNTS = "https://console.cloud.google.com/iam-admin/serviceaccounts/create"
+CLIENTS = "https://console.cloud.google.com/auth/clients/create"
+DOWNLOADS = Path("~/Downloads")
+# Google's words for an account that may do what it did so far, and not this.
+_NOT_ALLOWED = ("403", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
+
+
+@takes("sheet", "new_sheet", "folder")
+def command(
+    flags: dict[str, Any],
+    key: str | None = option(
+        "--key FILE",
+        "The JSON file from Google's console: a service account's key, or an OAuth client to sign in to.",
+    ),
+    share: str | None = option("--share EMAIL", "Who reviews: becomes an editor of the sheet."),
+    yes: bool = option("--yes", "Ask nothing and agree to everything; what is missing ends the command."),
+) -> int:
+    """Connect a Google Sheet: from the key file to a sheet that is shared, each step tried before the next.
+
+    Makes the sheet, or takes the one of --sheet. Names it in rehearsal.toml and the key file in .env, and
+    leaves the rest of both as it is. Run again, it goes on where it stopped.
+    """
+    guide = Guide(yes)
+    try:
+        settings = load_settings(flags)
+        guide.say(_("1. The key"), indent="")
+        _take_key(guide, key)
+        guide.say(_("2. The sheet"), indent="")
+        if settings.sheet and not flags["new_sheet"]:
+            sheet = _existing(guide, settings.sheet)
+        else:
+            sheet = _made(guide, settings.new_sheet, settings.folder or "")
+        guide.say(_("3. The reviewer"), indent="")
+        _share(guide, sheet, share)
+    except KeyboardInterrupt:
+        say(_("Stopped. What is done is kept: python run.py sheets connect goes on from here."))
+        return INCOMPLETE
+    guide.say(
+        _("Connected. Open it: {address}", address=_address(sheet)),
+        _("From now on rehearsals write there. One that is over: python run.py report latest --to sheets"),
+        indent="",
+    )
+    return DONE
+
+
+SUBCOMMANDS = {"connect": command}
+
+
+class Guide:
+    """What is said and asked on the way; with `yes`, or where nobody types, nothing is asked."""
+
+    def __init__(self, yes: bool) -> None:
+        self.yes, self.alone = yes, yes
+
+    def say(self, *lines: Message | str, indent: str = "   ") -> None:
+        """Lines of ours, which may hold words of others."""
+        for line in lines:
+            text = " ".join(safe_text(localised(line)).splitlines())
+            sys.stdout.write(f"{indent}{text}\n")
+        sys.stdout.flush()
+
+    def ok(self, line: Message) -> None:
+        """Something is done, and works."""
+        self.say(_("ok: {line}", line=line))
+
+    def ask(self, question: Message) -> str | None:
+        """What is typed, None where nobody types."""
+        if self.alone:
+            return None
+        try:
+            return input(f"   {safe_text(localised(question))} ").strip()
+        except EOFError:
+            self.alone = True
+            return None
+
+    def agrees(self, question: Message) -> bool:
+        """Whether the answer is yes, as it is when only Enter is pressed."""
+        told = self.ask(_("{question} [Y/n]", question=question))
+        return self.yes if told is None else told.lower() in ("", "y", "yes", "はい")
+
+    def again(self, error: RehearsalError, question: Message) -> str:
+        """What is typed after an objection, which is raised where nobody types."""
+        if not self.alone:
+            self.say(_("not yet: {reason}", reason=error.message))
+        told = self.ask(question)
+        if told is None:
+            raise error
+        return told
+
+    def until_done(self, work: Callable[[], None]) -> None:
+        """Does it, as often as somebody presses Enter after an objection."""
+        while True:
+            try:
+                return work()
+            except RehearsalError as error:
+                self.again(error, _("Press Enter to try again:"))
+
+
+# --- The key ---
+
+
+def _take_key(guide: Guide, named: str | None) -> None:
+    """Puts the key into the environment and .env, private and outside of repositories."""
+    known = next((value for name in VARIABLES if (value := os.environ.get(name, "").strip())), "")
+    if named is None and known and known == os.environ.get(VARIABLES[0]) and not known.startswith("{"):
+        named = known
+    elif named is None and known:  # the key itself, or credentials of other programs
+        guide.ok(_who())
+        return
+    elif named is None:
+        guide.say(
+            _("a. Open this, choose or create a project, then Next, Enable:"),
+            f"   {APIS}",
+            _("b. Open this, give a name, then Done (no role is needed):"),
+            f"   {ACCOUNTS}",
+            _("c. Press the new address, then Keys, Add key, Create new key, Create: a file is downloaded."),
+            _("No keys allowed? Make an OAuth client (Desktop app) and download it, to sign in as yourself:"),
+            f"   {CLIENTS}",
+        )
+    while True:
+        try:
+            key = _private(guide, connection.read_key(_key_file(guide, named)))
+            if key.kind == "client":
+                guide.say(_("Your browser opens: sign in, and allow what is asked."))
+            path = connection.sign_in(key) if key.kind == "client" else key.path
+            os.environ[VARIABLES[0]] = str(path)
+            guide.ok(_who())
+            break
+        except InputError as error:
+            named = guide.again(error, _("Path of the key file:"))
+    before = connection.named_key()
+    if before != str(path):
+        connection.name_key(path)
+        guide.ok(_("the key file {path} is named in .env", path=path))
+        if known not in ("", before):
+            msg = _("{name} is also set outside of .env, and comes first: unset it.", name=VARIABLES[0])
+            guide.say(msg)
+
+
+def _key_file(guide: Guide, named: str | None) -> Path:
+    """The file that was named, or else the one that was downloaded last."""
+    if named is None:
+        question = _("Path of the file (Enter: the newest key in {folder}):", folder=str(DOWNLOADS))
+        named = guide.ask(question)
+    if named is None:
+        raise InputError(_("no key file: python run.py sheets connect says how to make one; add --key FILE."))
+    if named:
+        return Path(named.strip("'\""))
+    if found := connection.newest_key(DOWNLOADS.expanduser()):
+        return found
+    raise InputError(_("there is no key file in {folder}.", folder=str(DOWNLOADS)))
+
+
+def _private(guide: Guide, key: connection.Key) -> connection.Key:
+    """The key where only its owner can read it; raises InputError where that is not wanted."""
+    path, place = key.path, connection.private_place(key.path.name)
+    if repository := connection.repository_of(path):
+        if not guide.agrees(
+            _("{path} lies in the git repository {repository}. Move it to {place}?", path=path,
+              repository=repository, place=place)
+        ):  # fmt: skip
+            msg = _("{path}: a key does not belong in a git repository; move it out of there.", path=path)
+            raise InputError(msg)
+        path = connection.moved(path, place)
+        guide.ok(_("moved; if it was ever committed, delete it at Google and make a new one"))
+    elif path.parent == DOWNLOADS.expanduser() and guide.agrees(
+        _("Move {path} to {place}, where only you can read it?", path=path, place=place)
+    ):
+        path = connection.moved(path, place)
+        guide.ok(_("moved"))
+    if connection.is_open(path):
+        if not guide.agrees(_("Others on this machine can read {path}. Lock them out?", path=path)):
+            raise InputError(_("{path}: others can read it; run chmod 600 on it.", path=path))
+        connection.lock(path)
+        guide.ok(_("only you can read {path} (chmod 600)", path=path))
+    return key._replace(path=path)
+
+
+def _who() -> Message:
+    """Whose the credentials in the environment are."""
+    found = account()
+    if found.kind == "service":
+        return _("the service account {email}", email=found.email)
+    return _("your own login") if found.kind == "person" else _("the machine's own account")
+
+
+# --- The sheet ---
+
+
+def _client() -> SheetsClient:
+    return SheetsClient(drive=account().kind == "service")
+
+
+def _existing(guide: Guide, sheet: str) -> str:
+    """A sheet that there is, tried until a cell can be written."""
+    while True:
+        try:
+            write_test_cell(_client(), key_of(sheet))
+            break
+        except RehearsalError as error:
+            sheet = guide.again(error, _("Enter to try again, or another address:")) or sheet
+    guide.ok(_("a test cell was written, and taken away again"))
+    _name_sheet(guide, sheet)
+    return sheet
+
+
+def _made(guide: Guide, title: str | None, folder: str) -> str:
+    """A new sheet, or the one that is given where Google lets the account make none."""
+    title = title or localised(_("Rehearsal"))
+    while True:
+        try:
+            with _uninterrupted():
+                sheet = _address(new_sheet(title, _folder_id(folder)))
+                guide.ok(_("“{title}” was made", title=title))
+                _name_sheet(guide, sheet)
+            break
+        except Refused as error:
+            if error.reason == "SERVICE_DISABLED":
+                guide.again(error, _("Press Enter to try again:"))
+                continue
+            given = _other_way(guide, error)
+        if "/folders/" in given:
+            folder = given
+        elif given.endswith(".json"):
+            _take_key(guide, given)
+        elif given:
+            return _existing(guide, given)
+    text = _("Connected. Rehearsals write into worksheets beside this one, which you may delete.")
+    guide.until_done(lambda: write_test_cell(_client(), key_of(sheet), localised(text)))
+    guide.ok(_("a test cell was written"))
+    return sheet
+
+
+def _other_way(guide: Guide, error: Refused) -> str:
+    """What is given in place of a sheet of the account's own; raises the refusal where nobody types."""
+    who = account().email or _("the account of your credentials")
+    if not guide.alone:
+        guide.say(
+            _("Google lets this account make no sheet of its own. Give the address or path of one of these:"),
+            _("a. Open https://sheets.new, press Share, add {who} as an editor.", who=who),
+            _("b. Add {who} to a folder of a shared drive, as a content manager.", who=who),
+            _("c. Make an OAuth client (Desktop app) and download it, to sign in as yourself:"),
+            f"   {CLIENTS}",
+        )
+    return guide.again(error, _("Address or path:"))
+
+
+def _folder_id(folder: str) -> str:
+    """What stands behind /folders/ in an address, or the id itself."""
+    return folder.rpartition("/folders/")[2].partition("?")[0].strip("/ ")
+
+
+def _address(sheet: str) -> str:
+    return f"https://docs.google.com/spreadsheets/d/{key_of(sheet)}"
+
+
+def _name_sheet(guide: Guide, sheet: str) -> None:
+    file = os.environ.get("REHEARSAL_CONFIG") or SETTINGS_FILE
+    if connection.name_sheet(sheet, Path(file)):
+        guide.ok(_("the sheet is named in {file}", file=file))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until what is made is also written down; a second one does not."""
+    held = list[int]()
+
+    def hold(number: int, _frame: object) -> None:
+        if held:
+            raise KeyboardInterrupt
+        held.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            raise KeyboardInterrupt
+
+
+# --- The reviewer ---
+
+
+def _share(guide: Guide, sheet: str, email: str | None) -> None:
+    """Makes somebody an editor; a sheet that only a service account can open is never left so."""
+    client, key = _client(), key_of(sheet)
+    try:
+        editors = client.persist(partial(client.editors, key), _("sheet {key}", key=key), attempts=2)
+    except RehearsalError:  # of an account that may not see it; whoever owns the sheet can open it
+        editors = {""}
+    others = editors - {client.account.email}
+    question = _("Address of whoever reviews (Enter: nobody else):")
+    while not (email := email or guide.ask(question if others else _("Address of whoever reviews:"))):
+        if others:
+            if known := ", ".join(sorted(others - {""})):
+                guide.ok(_("{email} can write into it", email=known))
+            return
+        if email is None:
+            msg = _("only {who} can open the sheet: add --share EMAIL.", who=client.account.email)
+            raise InputError(msg)
+    while email.lower() not in editors:
+        try:
+            client.persist(partial(client.invite, key, email), email, attempts=2)
+            break
+        except RehearsalError as error:
+            if not isinstance(error, Refused) or error.reason not in _NOT_ALLOWED:
+                email = guide.again(error, _("Enter to try again, or another address:")) or email
+                continue
+        msg = _(
+            "this account may not share it: open {address}, press Share and add {email}.",
+            address=_address(sheet),
+            email=email,
+        )
+        guide.again(InputError(msg), _("Press Enter when it is done:"))
+        return
+    guide.ok(_("{email} can write into it", email=email))
