@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -415,14 +415,13 @@ class Model:
         async with AsyncExitStack() as stack:
             permit = await patience.queueing(stack.enter_async_context(slot), self._rates.pause)
             try:
-                data, headers = await self._exchange(path, body, patience)
+                data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
                 if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
                     self.ledger.charge_unanswered(self.endpoint.role, body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
                 headers = getattr(response, "headers", None) or {}
-                self._rates.update(permit, headers, clock())
                 if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
                     self._limiter.refused(permit)
                     seconds = wait_asked_for(headers) or 0.0
@@ -432,20 +431,19 @@ class Model:
                         self._rates.pause.hold(seconds, clock())
                 raise
             self._limiter.succeeded()
-            self._rates.update(permit, headers, clock())
             usage = _usage(data, self.endpoint.model)
             self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
             return data
 
-    async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
-        """A reply and its headers; models of other providers override this."""
+    async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
+        """A reply; models of other providers override this."""
         client = self.connections.client(self.endpoint)
         for _unused in range(2):  # when a proxy answers instead, try once more
             with patience.spending():
                 response = await post(client, path, body, min(self.connections.timeout, patience.left))
             if (data := json_of(response)) is not None:
                 break
-        return data, response.headers
+        return data
 
     def _learn_from(self, error: "APIStatusError", body: Body) -> bool:
         """Whether the refusal names something to leave out from now on; remembers it."""

@@ -1,7 +1,7 @@
 """Limits of calls to endpoints: how many at once, and how many requests and tokens a minute.
 
-First the limits by the minute, which the user configures or an endpoint reports in its headers; then what
-headers say; then `Limiter`, the queue of calls for a place at an endpoint, which adapts to 429s.
+First the limits by the minute, which the user configures; then what headers say; then `Limiter`, the queue of
+calls for a place at an endpoint, which adapts to 429s.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import json
 import math
-import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -25,17 +24,12 @@ from simulator.core.roles import DIALOGUE
 
 # Seconds. Half a second more than a minute, because requests do not take equally long to arrive.
 MINUTE = 60.5
-# Seconds. When headers say that nothing is left for longer than this, the endpoint is tried all the same.
-LONGEST_REPORTED_WAIT = 60.0
 # Bytes of UTF-8 per token, without a tokenizer; a little fewer than in Japanese or English prose.
 BYTES_PER_TOKEN = 3.0
 # The estimated tokens of a reply, until there are replies to go by.
 FIRST_REPLY = 200.0
 
 REQUESTS, TOKENS = 0, 1
-KINDS = ("requests", "tokens")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @dataclass(slots=True)
@@ -49,17 +43,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Permit:
-    """A place among the calls in flight, and what the call reserved of its rates.
-
-    `number` counts the calls to this model, `entries` are those in the configured limits, and `taken` is what
-    all calls up to this one took of the reported limits: the difference to a later value is what the headers
-    of this call's answer cannot know of.
-    """
+    """A place among the calls in flight, and what the call reserved of its rates."""
 
     entered: float
-    number: int = 0
     entries: Sequence[Entry] = ()
-    taken: tuple[float, ...] = ()
 
 
 class Window:
@@ -100,55 +87,6 @@ class Window:
             entry.amount = amount
 
 
-class Bucket:
-    """What an endpoint reports as left, refilled at the rate that its figures imply.
-
-    Nothing taken is ever corrected: the endpoint's next answer says what is left.
-    """
-
-    def __init__(self, kind: int) -> None:
-        """Unlimited until the endpoint reports something; `taken` is everything ever taken."""
-        self.kind = kind
-        self.taken = 0.0
-        self.most, self._left, self._rate, self._at = math.inf, math.inf, 0.0, 0.0
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the endpoint has reported a limit of this kind."""
-        return math.isfinite(self.most)
-
-    def update(self, headers: Mapping[str, str], unseen: float, now: float) -> bool:
-        """Sets the bucket to x-ratelimit-*-requests or -tokens; `unseen` was taken after the call.
-
-        False when the figures are missing or make no sense (some gateways send zeros).
-        """
-        kind = KINDS[self.kind]
-        most, left = (_number(headers.get(f"x-ratelimit-{what}-{kind}")) for what in ("limit", "remaining"))
-        if most is None or left is None or not 0 <= left <= most or most < 1:
-            return False
-        used, reset = most - left, seconds_in(headers.get(f"x-ratelimit-reset-{kind}"))
-        self._rate = used / reset if reset and used > 0 else most / 60
-        self.most, self._left, self._at = most, left - unseen, now
-        return True
-
-    def delay(self, amount: float, now: float) -> float:
-        """Seconds until there is enough again, according to the endpoint."""
-        lacking = min(amount, self.most) - self._now(now)
-        if lacking <= 1e-6:
-            return 0.0
-        # A limit by the day is tried now and then, because the report may be out of date.
-        return max(0.0, min(lacking / self._rate, self._at + LONGEST_REPORTED_WAIT - now))
-
-    def take(self, amount: float, now: float) -> None:
-        """Takes `amount` from what is left."""
-        self.taken += amount
-        if self.is_known:
-            self._left, self._at = self._now(now) - amount, now
-
-    def _now(self, now: float) -> float:
-        return min(self.most, self._left + self._rate * (now - self._at)) if self.is_known else math.inf
-
-
 class Pause:
     """A stop of all calls until the time that an endpoint named with a 429."""
 
@@ -173,23 +111,21 @@ class Pause:
         return max(0.0, self.until - now)
 
 
-Limit = Window | Bucket | Pause
+Limit = Window | Pause
 
 
 class Rates:
-    """The limits of the calls to one model; `configured` ones may be shared with other models."""
+    """The limits of the calls to one model; those `configured` may be shared with other models."""
 
     def __init__(self, configured: Sequence[Window] = ()) -> None:
         self.configured = configured
-        self.reported = (Bucket(REQUESTS), Bucket(TOKENS))
         self.pause = Pause()
-        self.limits: tuple[Limit, ...] = (*configured, *self.reported, self.pause)
+        self.limits: tuple[Limit, ...] = (*configured, self.pause)
         self._reply = FIRST_REPLY
-        self._started, self._newest = 0, -1
 
     def estimate(self, body: Mapping[str, Any]) -> float:
         """The estimated tokens of a request with its reply; 0 when tokens are not limited."""
-        if not (self.reported[TOKENS].is_known or any(limit.kind == TOKENS for limit in self.configured)):
+        if not any(limit.kind == TOKENS for limit in self.configured):
             return 0.0
         content = body.get("messages") or body.get("input") or ""
         size = len(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
@@ -202,19 +138,7 @@ class Rates:
 
     def take(self, tokens: float, now: float) -> Permit:
         """Reserves the room for one call."""
-        self._started += 1
-        entries = [window.take(_amount(window, tokens), now) for window in self.configured]
-        for bucket in self.reported:
-            bucket.take(_amount(bucket, tokens), now)
-        return Permit(now, self._started, entries, tuple(bucket.taken for bucket in self.reported))
-
-    def update(self, permit: Permit, headers: Mapping[str, str], now: float) -> None:
-        """Updates the reported limits from the headers of an answer, unless a newer call's are known."""
-        if permit.number < self._newest:
-            return
-        for bucket, taken in zip(self.reported, permit.taken, strict=True):
-            if bucket.update(headers, bucket.taken - taken, now):
-                self._newest = permit.number
+        return Permit(now, [window.take(_amount(window, tokens), now) for window in self.configured])
 
     def spent(self, permit: Permit, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Replaces the estimated tokens of a call by the real ones; a call that failed used none."""
@@ -227,15 +151,6 @@ class Rates:
 
 def _amount(limit: Limit, tokens: float) -> float:
     return tokens if limit.kind == TOKENS else 1.0
-
-
-def seconds_in(text: str | None) -> float | None:
-    """The seconds in `6m0s`, `1.5s`, `20ms` or a plain number; None for any other text."""
-    text = (text or "").strip().lower()
-    parts = _DURATION.findall(text)
-    if parts and "".join(map("".join, parts)) == text:
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return _number(text)
 
 
 def wait_asked_for(headers: Mapping[str, str]) -> float | None:

@@ -6,7 +6,6 @@ replies work as for every other model.
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError
@@ -42,8 +41,8 @@ class ProviderModel(Model):
         )
         raise InputError(msg)
 
-    async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
-        """The reply as a chat completion; LangChain returns no headers."""
+    async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
+        """The reply as a chat completion."""
         messages = [(message["role"], message["content"]) for message in body["messages"]]
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         seconds = min(self.connections.timeout, patience.left)
@@ -55,7 +54,7 @@ class ProviderModel(Model):
                     )
         except Exception as error:  # each provider has exceptions of its own
             raise _no_answer(error, seconds) from error
-        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(message)}, {}
+        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(message)}
 
     async def _plain(self, messages: Any) -> tuple["AIMessage", str]:
         message = await self.chat.ainvoke(messages)

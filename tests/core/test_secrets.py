@@ -296,4 +296,4 @@ def test_what_a_bot_says_is_not_mistaken_for_a_secret(
     ]
     assert {answer.text for answer in answers} == {"", "Click 'Forgot password'. Your order is A-1032-55."}
     errors = [answer.error.message for answer in answers if answer.error]
-    assert [str(error).rpartition("RuntimeError: ")[2] for error in errors] == ["no password: *** (bot.py, line 3)."]
+    assert list(map(str, errors)) == ["RuntimeError: no password: *** (bot.py, line 3)."]

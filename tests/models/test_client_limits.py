@@ -10,7 +10,6 @@ from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply
-from tests.servers.metering import Meter
 from tests.servers.openai import OpenAIServer
 from tests.servers.replies import ChatRequest
 
@@ -19,18 +18,6 @@ def limited(server: OpenAIServer, made: Connections, role: Role = "judge", **lim
     """A role's model under the limits that its user gave."""
     endpoint = Endpoint(role=role, model="m", url=server.url, key=SecretStr(KEY), **limits)
     return Model(endpoint, made, Ledger({}), priority=GRADING if role == "judge" else DIALOGUE)
-
-
-async def test_a_silent_endpoint_is_asked_as_often_as_the_user_says() -> None:
-    """With `rpm` given, the calls beyond it wait for the next minute; without it they are refused."""
-    meter = Meter(requests=5, silent=True)
-    async with OpenAIServer(lambda _: GOOD, meter=meter) as server, connected(calls=20) as made:
-        calls = [asyncio.create_task(limited(server, made, rpm=5).say(ASKED)) for _ in range(9)]
-        done, waiting = await asyncio.wait(calls, timeout=0.5)
-        for task in waiting:
-            task.cancel()
-
-    assert (len(done), len(waiting), meter.refused) == (5, 4, 0)
 
 
 async def test_all_roles_share_what_an_endpoint_was_given() -> None:

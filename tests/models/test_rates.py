@@ -1,30 +1,13 @@
-"""Requests and tokens a minute: configured ones hold in every minute, reported ones are used with care."""
-
-import math
+"""Requests and tokens a minute hold in every minute."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.limiter import (
-    LONGEST_REPORTED_WAIT,
-    REQUESTS,
-    TOKENS,
-    Bucket,
-    Rates,
-    Window,
-    seconds_in,
-    wait_asked_for,
-)
+from simulator.models.limiter import TOKENS, Rates, Window, wait_asked_for
 from tests.properties import examples
 
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}
-
-
-def headers(kind: str, limit: object, left: object, reset: str = "") -> dict[str, str]:
-    """The three headers of a kind."""
-    values = {"limit": limit, "remaining": left, "reset": reset}
-    return {f"x-ratelimit-{what}-{kind}": str(value) for what, value in values.items()}
 
 
 @given(
@@ -70,62 +53,7 @@ def test_the_estimate_counts_prompt_and_reply_and_learns() -> None:
     assert rates.estimate({"input": ["一" * 300]}) == pytest.approx(300, rel=0.05)
 
 
-def test_calls_slow_down_before_they_are_refused() -> None:
-    """With two of sixty left and a second for each to come back, the third call waits that second."""
-    rates = Rates()
-    rates.update(rates.take(0, 0.0), headers("requests", 60, 2, "58s"), 0.0)
-    rates.take(0, 0.0)
-    rates.take(0, 0.0)
-
-    assert list(rates.delays(0, 0.0).values()) == [pytest.approx(1)]
-    assert not rates.delays(0, 1.01)
-
-
-def test_an_answer_that_comes_late_tells_nothing_new() -> None:
-    """The report to a newer call is kept."""
-    rates = Rates()
-    slow, quick = rates.take(0, 0.0), rates.take(0, 0.0)
-    rates.update(quick, headers("requests", 60, 0, "60s"), 1.0)
-    rates.update(slow, headers("requests", 60, 59, "1s"), 2.0)
-
-    assert rates.delays(0, 1.5)
-
-
-def test_a_limit_by_the_day_is_tried_after_a_minute() -> None:
-    """Nobody waits for hours on the word of a header; the endpoint itself may refuse then."""
-    bucket = Bucket(REQUESTS)
-    bucket.update(headers("requests", 200, 0, "24h"), 0, 0.0)
-
-    assert bucket.delay(1, 0.0) == LONGEST_REPORTED_WAIT
-    assert bucket.delay(1, 59.0) == 1
-    assert bucket.delay(1, 60.0) == 0
-    bucket.take(1, 60.0)
-    assert bucket.delay(1, 60.0) == LONGEST_REPORTED_WAIT
-
-
-@pytest.mark.parametrize(
-    ("limit", "left"),
-    [("", "5"), ("0", "0"), ("-1", "-1"), ("60", "61"), ("60", "-3"), ("nan", "1"), ("x", "1")],
-)
-def test_headers_that_make_no_sense_are_not_believed(limit: str, left: str) -> None:
-    """Some gateways send zeros for what they do not meter."""
-    bucket = Bucket(REQUESTS)
-
-    assert not bucket.update(headers("requests", limit, left, "1s"), 0, 0.0)
-    assert not bucket.is_known
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("1s", 1), ("6m0s", 360), ("20ms", 0.02), ("1h2m3.5s", 3723.5), ("12", 12), ("", None), ("soon", None)],
-)
-def test_durations_are_read_as_endpoints_write_them(text: str, seconds: float | None) -> None:
-    """Words of OpenAI, Groq and Azure."""
-    assert seconds_in(text) == (None if seconds is None else pytest.approx(seconds))
-
-
 def test_milliseconds_are_more_exact_than_seconds() -> None:
     """retry-after-ms goes first; neither is no wait asked for."""
     assert wait_asked_for({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
     assert wait_asked_for({}) is None
-    assert math.isinf(Bucket(TOKENS).most)

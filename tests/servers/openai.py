@@ -26,7 +26,6 @@ from tests.servers.bad_requests import objection_to
 from tests.servers.faults import FAULTS, Answerer, Faults, Reply, as_reply, error, script
 from tests.servers.logprobs import completion, content
 from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset, until_killed
-from tests.servers.metering import Meter
 from tests.servers.replies import ChatRequest, play, text_of
 from tests.servers.streaming import trickled
 
@@ -49,7 +48,6 @@ class OpenAIServer(LoopbackServer):
         models: What /models lists.
         port: 0 for any free one.
         record: Whether `requests` is kept.
-        meter: Requests and tokens a minute, told in headers and enforced.
         echoes: Whether /completions is there, and tells how likely the tokens of a prompt are.
 
     """
@@ -68,11 +66,10 @@ class OpenAIServer(LoopbackServer):
         models: Sequence[str] = ("fake-chat", "fake-embedding"),
         port: int = 0,
         record: bool = True,
-        meter: Meter | None = None,
         echoes: bool = False,
     ) -> None:
         super().__init__(port=port, record=record)
-        self.meter, self.echoes = meter, echoes
+        self.echoes = echoes
         self.reply, self.embed, self.key, self.refuses, self.models = reply, embed, key, refuses, models
         self.latency, self.embeddings_latency = latency, embeddings_latency
         self.counts: Counter[str] = Counter()
@@ -104,16 +101,8 @@ class OpenAIServer(LoopbackServer):
         if path.endswith("/models") and request.method == "GET":
             return self._list_models()
         if request.method == "POST" and isinstance(body, dict):
-            return await self._metered(request, path, body)
+            return await self._answer(request, path, body)
         return _failure(request, error(404, f"Invalid URL ({request.method} {path})", code="unknown_url"))
-
-    async def _metered(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
-        refusal = self.meter.admit(len(json.dumps(body, ensure_ascii=False)) / 3) if self.meter else None
-        told = self.meter.headers() if self.meter else {}
-        response = _failure(request, refusal) if refusal else await self._answer(request, path, body)
-        if not response.prepared:
-            response.headers.update(told)
-        return response
 
     async def _answer(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
         if path.endswith("/chat/completions"):
