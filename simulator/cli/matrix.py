@@ -19,9 +19,7 @@ from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.plan import (
     CellId,
     Matrix,
-    ResolvedCell,
     from_record,
-    in_language,
     is_matrix,
     matrix_of_options,
     read_matrix,
@@ -33,16 +31,12 @@ from simulator.addons.matrix.record import (
     Record,
     RecordFile,
     find_record,
-    fingerprint,
-    is_finished,
     left_for,
     new_folder,
     read_record,
-    record_ids,
-    shared,
     silence,
 )
-from simulator.addons.matrix.report import matrix_report, matrix_worksheets
+from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.cli.destinations import check_destinations, push_to_sheet, show_report, write_atomically
 from simulator.cli.forecast import show_forecast, total
 from simulator.cli.preflight import check_engine, run_settings
@@ -50,12 +44,11 @@ from simulator.cli.publish import page_html, report_context, say_stopped
 from simulator.cli.rehearsal import resume, start
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr
 from simulator.core.document import Report
-from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName, gone
+from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
-from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Spending
 from simulator.data.files import replaced
 from simulator.models import pricing
@@ -91,8 +84,6 @@ def matrix_or_record(
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
         if Path(name).is_file() and not is_matrix(Path(name)):
-            if "links" in read_toml(Path(name)):  # of an earlier version
-                raise InputError(gone(_("{name}: a chain of prompts", name=name), "link"))
             raise InputError(_("{path}: there is no table [matrix]. See docs/matrix.md.", path=name))
     if files:
         matrix = read_matrix(Path(files[0]))
@@ -139,10 +130,6 @@ def run_matrix(matrix: Matrix | Path, flags: Mapping[str, Any]) -> int:
         stopped = run.run_all()
         run.check_any_started()
         return show(run.file, today, stopped)
-
-
-def _cells(matrix: Matrix, flags: Mapping[str, Any]) -> tuple[ResolvedCell, ...]:
-    return resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
 
 
 class _MatrixRun(NamedTuple):
@@ -240,57 +227,19 @@ class _MatrixRun(NamedTuple):
 
 
 def _opened(matrix: Matrix | Path, flags: Mapping[str, Any], today: Settings, runs: Path) -> _MatrixRun:
-    """Continues a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
+    """Continues a record, or begins one in `runs`."""
     if isinstance(matrix, Path):
         file = RecordFile.reopen(matrix)
         stored = [from_record(file.record.settings_of(at), today) for at in range(len(file.record.cells))]
         secrets = [{"set": restore_secrets(each.set, today.set)} for each in stored]
         both = zip(stored, secrets, strict=True)
         return _MatrixRun(file, [each.model_copy(update=secret) for each, secret in both], today)
-    cells, without = in_language(_cells(matrix, flags))
-    if without:
-        language = cells[0].settings.language
-        names = ", ".join(without)
-        say(_("left out because no row is in '{language}': {without}", language=language, without=names))
-    digest = fingerprint(
-        [cell.identity() for cell in cells], [name for cell in cells for name in cell.files()]
-    )
-    if path := unfinished(digest, Path(today.runs)):
-        file = RecordFile.reopen(path)
-        say(_("Continuing {run}.", run=file.record.id))
-    else:
-        file = _new_record(matrix, cells, digest, runs)
-    return _MatrixRun(file, [cell.settings for cell in cells], today)
-
-
-def unfinished(digest: str, runs: Path) -> Path | None:
-    """The newest record of the very same matrix, where not all of its cells are finished."""
-    for name in reversed(record_ids(runs)):
-        path = runs / name / RECORD
-        record = read_record(path)
-        if record.digest == digest:
-            return None if is_finished(record, runs) else path
-    return None
-
-
-def _new_record(matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path) -> RecordFile:
+    cells = resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
     folder = new_folder(runs, new_run_id(now.astimezone(), [_LABEL]))
-    stored = [cell.stored() for cell in cells]
-    common = shared(stored)
-    cell_runs = [
-        CellRun(cell=cell.cell, settings={key: value for key, value in own.items() if key not in common})
-        for cell, own in zip(cells, stored, strict=True)
-    ]
-    record = Record(
-        id=folder.name,
-        created=now,
-        title=matrix.title,
-        digest=digest,
-        settings=common,
-        cells=tuple(cell_runs),
-    )
-    return RecordFile.create(folder, record)
+    cell_runs = tuple(CellRun(cell=cell.cell, settings=cell.stored()) for cell in cells)
+    record = Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
+    return _MatrixRun(RecordFile.create(folder, record), [cell.settings for cell in cells], today)
 
 
 def _label(cell: CellId) -> str:
@@ -366,7 +315,7 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     failures: list[RehearsalError] = []
     for name in settings.to:
         try:
-            written = _write(name, report, matrix_worksheets(figures), values, file.folder, settings)
+            written = _write(name, report, matrix_worksheet(figures), values, file.folder, settings)
             sys.stderr.write(f"{written}\n")
         except RehearsalError as error:  # the other reports are written all the same
             failures.append(error)
@@ -385,19 +334,19 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
 def _write(  # noqa: PLR0917 - all that a report is made from
     name: str,
     report: Report,
-    sheets: Sequence["Worksheet"],
+    sheet: Worksheet,
     values: Mapping[str, Any],
     folder: Path,
     settings: Settings,
 ) -> str:
     """Writes one report of --to; returns where it is, of a sheet with notes, a line each."""
     if name == "sheets":
-        _unused, lines = push_to_sheet(sheets[:1], settings, report.language)
+        _unused, lines = push_to_sheet([sheet], settings, report.language)
         return lines
     path = folder / f"report.{REPORTS[name]}"
     if name == "xlsx":
         with replaced(path) as new:
-            paint(sheets, new, {}, report.language)
+            paint([sheet], new, {}, report.language)
     elif name == "json":
         figures = {"schema": JSON_SCHEMA, **values}
         write_atomically(path, json.dumps(figures, ensure_ascii=False, indent=1) + "\n")

@@ -1,6 +1,5 @@
 """Reads cases from files: one row is one Case, whatever its headers and its encoding are."""
 
-import contextlib
 import json
 import random
 import tempfile
@@ -525,20 +524,6 @@ def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file, one by one; other rows are left out silently."""
     found = _cases(path, rows_of(path, request.fits, request.columns), request)
     return (each[1] for each in found if not isinstance(each, RowFault))
-
-
-def has_rows_in(path: Path, request: DatasetRequest) -> bool:
-    """Whether a row of a file is in the language of the request; it is read up to the first such row.
-
-    Also True for a file without valid rows: whoever reads it for a run reports the error.
-    """
-    any_valid = False
-    with contextlib.suppress(CaseFileError):
-        for case in valid_cases(path, request):
-            any_valid = True
-            if case.language == request.language:
-                return True
-    return not any_valid
 
 
 def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:

@@ -1,20 +1,17 @@
 """The figures of a matrix: means of each cell, and how the cells of a data set compare.
 
-The cells of a data set share their rows, so they are compared row by row: grades by Wilcoxon's signed-rank
-test, the F1 of labels by a permutation test. Each cell is compared with the highest one only, and as any of
-the cells might have been that one, p is multiplied by the number of pairs of cells (Bonferroni).
+The cells of a data set share their rows, so they are compared row by row by Wilcoxon's signed-rank test. Each
+cell is compared with the highest one only, and as any of the cells might have been that one, p is multiplied
+by the number of pairs of cells (Bonferroni).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from math import sqrt
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from simulator.addons.matrix.plan import CellId
@@ -22,15 +19,9 @@ from simulator.addons.matrix.record import CellRun, Record, State, run_of, state
 from simulator.core.settings import stored_settings
 from simulator.core.types import Case, Language, Results, Value
 from simulator.models.pricing import total_spending
-from simulator.stats.classification import (
-    Classification,
-    classifications,
-    headline_f1,
-    is_label_judge,
-    per_class,
-)
+from simulator.stats.classification import classifications
 from simulator.stats.comparison import FEWEST_CASES, wilcoxon
-from simulator.stats.figures import Summary
+from simulator.stats.figures import Summary, rounded
 from simulator.stats.gate import gate_of
 from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import bot_usage, figures_of
@@ -40,20 +31,8 @@ from simulator.storage.run_file import RUN_FILE, read_run
 if TYPE_CHECKING:
     from pandas import Series
 
-Floats = NDArray[np.float64]
-# `equal`: every cell has the same.
 # `highest`: leads, and at least one other may be as good; `best`: every other is worse, beyond chance.
-Verdict = Literal[
-    "best", "highest", "equal", "worse", "no_difference", "not_enough", "not_comparable", "alone"
-]  # fmt: skip
-# A row's own label and what was read from the answer (None: nothing), for each time it was asked.
-LabelPairs = tuple[tuple[str, str | None], ...]
-
-# Means that differ by less are the same: they were added up in another order.
-_THE_SAME = 1e-9
-# Permutations: more for many pairs of cells, whose p has to be smaller.
-_SEED, _FEWEST, _FOR_A_PAIR, _MOST = 1234, 9_999, 200, 99_999
-_BATCH = 2_000_000
+Verdict = Literal["best", "highest", "worse", "no_difference", "not_enough", "not_comparable"]
 
 
 # --- What is shown ---
@@ -62,15 +41,14 @@ _BATCH = 2_000_000
 class CellComparison(Value):
     """One cell compared with the one with the highest mean, by the rows that both have.
 
-    `difference` (-1..1) is this one less that one, with its standard error; `p` is as corrected. Of the
-    leading cell itself, `open` says to how many others no difference is shown.
+    `difference` (-1..1) is this one less that one; `p` is as corrected. Of the leading cell itself, `open`
+    says to how many others no difference is shown.
     """
 
     verdict: Verdict
     to: str = ""
     rows: int = 0
     difference: float | None = None
-    stderr: float | None = None
     p: float | None = None
     open: int = 0
 
@@ -102,7 +80,7 @@ class CellFigures(Value):
     """One cell. `run` is the folder of its run; `error` says why there is none.
 
     `silent` are rows to which the model gave no answer, `not_extracted` those from whose answer something
-    that was looked for could not be read. `against` is by what decides: F1 of labels, or the judge that does.
+    that was looked for could not be read. `against` is by the judge that decides.
     `graded_usd` is what the run itself paid for, `answers_usd` the price of the answers' tokens: None where
     nobody knows, and of the bundled bot, whose answers are part of what the run paid for. `answer_seconds` is
     the median of an answer.
@@ -122,10 +100,7 @@ class CellFigures(Value):
     incomplete: bool = False
     graded_usd: float | None = None
     answers_usd: float | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
     answer_seconds: float | None = None
-    seconds: float = 0.0
     offline: bool = False
 
     def is_best(self, judge: str) -> bool:
@@ -137,8 +112,7 @@ class CellFigures(Value):
 class DataFigures(Value):
     """One data set: its judges in the order in which they were named, and its cells in the order shown.
 
-    `primary` is the judge that decides; with `by_f1` F1 does, and the cells are sorted
-    by it, the best first.
+    `primary` is the judge that decides. With labels the cells are sorted by F1, the best first (`by_f1`).
     """
 
     name: str
@@ -150,19 +124,7 @@ class DataFigures(Value):
     @property
     def best(self) -> str:
         """The key of the cell that is best beyond chance by what decides; empty without one."""
-        return next((e.cell.key for e in self.cells if e.against and e.against.verdict == "best"), "")
-
-    def deciding(self, cell: CellFigures) -> tuple[float, float, float] | None:
-        """F1, or the mean of the deciding judge (0..1), with the ends of its interval of 95 %."""
-        if self.by_f1:
-            mean, stderr = (cell.labels.f1, cell.labels.f1_stderr) if cell.labels else (None, None)
-        else:
-            judge = cell.judges.get(self.primary)
-            mean, stderr = (judge.mean, judge.stderr) if judge else (None, None)
-        if mean is None:
-            return None
-        reach = 1.96 * (stderr or 0.0)
-        return mean, max(0.0, mean - reach), min(1.0, mean + reach)
+        return next((cell.cell.key for cell in self.cells if cell.is_best(self.primary)), "")
 
 
 class MatrixFigures(Value):
@@ -192,44 +154,35 @@ class MatrixFigures(Value):
 
 
 def as_json(found: MatrixFigures) -> dict[str, Any]:
-    """The object that `--json` prints, figures rounded to 4 decimals, dollars to 6."""
-    states = Counter(cell.state for cell in found.cells)
-    values = {
+    """The object that `--json` prints, figures rounded to 4 decimals, but not dollars."""
+    data = [
+        {
+            "name": data.name,
+            "judges": data.judges,
+            "primary": data.primary,
+            "best": data.best or None,
+            "sorted_by": "f1" if data.by_f1 else None,
+            "cells": [
+                {
+                    "prompt": cell.cell.prompt or None,
+                    "model": cell.cell.model or None,
+                    **rounded(cell.model_dump(mode="json", exclude={"cell"})),
+                    "graded_usd": cell.graded_usd,
+                    "answers_usd": cell.answers_usd,
+                }
+                for cell in data.cells
+            ],
+        }
+        for data in found.data
+    ]
+    return {
         "matrix": found.id,
         "title": found.title,
         "complete": not found.open,
-        "cells": {"finished": 0, **states},
-        "data": [
-            {
-                "name": data.name,
-                "judges": data.judges,
-                "primary": data.primary,
-                "best": data.best or None,
-                "sorted_by": "f1" if data.by_f1 else None,
-                "cells": [
-                    {
-                        "prompt": cell.cell.prompt or None,
-                        "model": cell.cell.model or None,
-                        **cell.model_dump(mode="json", exclude={"cell"}),
-                    }
-                    for cell in data.cells
-                ],
-            }
-            for data in found.data
-        ],
+        "cells": {"finished": 0, **Counter(cell.state for cell in found.cells)},
+        "data": data,
         "cost_usd": found.cost_usd,
-        "seconds": sum(cell.seconds for cell in found.cells),
     }
-    return {key: _rounded(value, key) for key, value in values.items()}
-
-
-def _rounded(value: Any, key: str = "") -> Any:
-    """Four decimals; dollars with six, for a cell may cost less than a cent."""
-    if isinstance(value, Mapping):
-        return {name: _rounded(each, name) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
-    return round(value, 6 if key.endswith("_usd") else 4) if isinstance(value, float) else value
 
 
 # --- How cells compare ---
@@ -241,105 +194,28 @@ class CellScores(NamedTuple):
     values: "Series[float]"
     rubrics: tuple[str, ...] = ()
 
-    @property
-    def figure(self) -> float:
-        """The mean over the rows that have a value."""
-        return self.values.mean()
-
     def against(self, best: "CellScores", leader: str, pairs: int) -> CellComparison:
         """Compared with the leading cell, by the rows that both have."""
         by = (self.values - best.values).dropna()
-        rows, mean = len(by), by.mean()
+        rows, difference, p = len(by), by.mean() if len(by) else None, None
+        verdict: Verdict = "no_difference"
         if self.rubrics and best.rubrics and set(self.rubrics) != set(best.rubrics):
-            return CellComparison(verdict="not_comparable", to=leader, rows=rows)
-        if rows < FEWEST_CASES:
-            return CellComparison(
-                verdict="not_enough", to=leader, rows=rows, difference=mean if rows else None
-            )
-        return _tested(leader, rows, mean, by.std() / sqrt(rows), pairs * wilcoxon(by.tolist()))
+            verdict, difference = "not_comparable", None
+        elif rows < FEWEST_CASES:
+            verdict = "not_enough"
+        else:
+            p = min(1.0, pairs * wilcoxon(by.tolist()))
+            if p < 1 - LEVEL and by.mean() < 0:
+                verdict = "worse"
+        return CellComparison(verdict=verdict, to=leader, rows=rows, difference=difference, p=p)
 
 
-class ClassifiedRows(NamedTuple):
-    """A cell as a classifier: what was read row by row, and the F1 (0..1) that it comes to."""
-
-    rows: Mapping[str, LabelPairs]
-    labels: tuple[str, ...]
-    positive: str
-    figure: float
-
-    def against(self, best: "ClassifiedRows", leader: str, pairs: int) -> CellComparison:
-        """Compared with the leading cell by F1, by the rows that both have.
-
-        The permutation test exchanges at random which cell gave which answer to a row. Rows that both cells
-        read alike are one kind, so that only how many of each kind are exchanged has to be drawn.
-        """
-        kinds = Counter((self.rows[at], best.rows[at]) for at in self.rows.keys() & best.rows.keys())
-        rows = kinds.total()
-        if rows < FEWEST_CASES:
-            difference = self.figure - best.figure
-            return CellComparison(verdict="not_enough", to=leader, rows=rows, difference=difference)
-        labels = tuple(dict.fromkeys((*best.labels, *self.labels)))
-        positive = labels.index(best.positive) if best.positive else None
-        ones, bests = (_tables([pair[side] for pair in kinds], labels) for side in (0, 1))
-        sizes = np.array(list(kinds.values()))
-
-        def apart(exchanged: Floats) -> Floats:
-            one, other = sizes @ ones + exchanged, sizes @ bests - exchanged
-            shape = (*exchanged.shape[:-1], len(labels), len(labels) + 1)
-            first, second = (headline_f1(per_class(each.reshape(shape)), positive) for each in (one, other))
-            return first - second
-
-        known = float(apart(np.zeros(ones.shape[1])))
-        moves = bests - ones
-        moving = moves.any(axis=1)
-        if not moving.any():
-            return _tested(leader, rows, known, None, 1.0)
-        random, draws = np.random.default_rng(_SEED), min(_MOST, max(_FEWEST, _FOR_A_PAIR * pairs))
-        step, as_much = max(1, _BATCH // max(int(moving.sum()), ones.shape[1])), 0
-        for at in range(0, draws, step):
-            drawn = random.binomial(sizes[moving], 0.5, size=(min(step, draws - at), int(moving.sum())))
-            as_much += int((np.abs(apart(drawn.astype(float) @ moves[moving])) >= abs(known) - 1e-12).sum())
-        return _tested(leader, rows, known, None, pairs * (as_much + 1) / (draws + 1))
-
-
-def _tables(rows: Sequence[LabelPairs], labels: Sequence[str]) -> Floats:
-    """What each kind of row adds to the flat table of expected by predicted labels; last is no prediction."""
-    place = {label: at for at, label in enumerate(labels)}
-    tables = np.zeros((len(rows), len(labels) * (len(labels) + 1)))
-    for row, pairs in enumerate(rows):
-        for expected, predicted in pairs:
-            column = len(labels) if predicted is None else place.get(predicted, len(labels))
-            tables[row, place[expected] * (len(labels) + 1) + column] += 1
-    return tables
-
-
-def _tested(leader: str, rows: int, difference: float, stderr: float | None, p: float) -> CellComparison:
-    p = min(1.0, p)
-    worse = p < 1 - LEVEL and difference < 0
-    return CellComparison(
-        verdict="worse" if worse else "no_difference",
-        to=leader,
-        rows=rows,
-        difference=difference,
-        stderr=stderr,
-        p=p,
-    )
-
-
-_Graded = TypeVar("_Graded", CellScores, ClassifiedRows)
-
-
-def against_best(cells: Mapping[str, _Graded]) -> dict[str, CellComparison]:
-    """Each cell of a data set, by its key, compared with the one with the highest figure.
-
-    All are `equal` where they have the same.
-    """
-    figures = {key: cell.figure for key, cell in cells.items()}
+def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> dict[str, CellComparison]:
+    """Each cell of a data set, by its key, compared with the one with the highest mean, or the highest F1."""
     if len(cells) < 2:
-        return {key: CellComparison(verdict="alone") for key in cells}
-    if max(figures.values()) - min(figures.values()) < _THE_SAME:
-        return {key: CellComparison(verdict="equal", difference=0.0) for key in cells}
-    leader = max(figures, key=figures.__getitem__)
+        return {}
+    figures = f1 or {key: cell.values.mean() for key, cell in cells.items()}
+    leader = max(cells, key=lambda key: figures.get(key, 0.0))
     pairs = len(cells) * (len(cells) - 1) // 2
     others = {key: cell.against(cells[leader], leader, pairs) for key, cell in cells.items() if key != leader}
     verdicts = [each.verdict for each in others.values()]
@@ -354,11 +230,10 @@ def against_best(cells: Mapping[str, _Graded]) -> dict[str, CellComparison]:
 
 
 class _GradedCell(NamedTuple):
-    """A cell as read: its figures, what each judge gave each row, its labels, and its rows by language."""
+    """A cell as read: its figures, what each judge gave each row, and its rows by language."""
 
     figures: CellFigures
     graded: Mapping[str, CellScores] = {}
-    labels: ClassifiedRows | None = None
     primary: str = ""
     languages: Mapping[str, int] = {}
 
@@ -386,28 +261,24 @@ def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[st
         languages.update(each.languages)
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
     whole = {each.figures.cell.key: each for each in read if each.figures.state == "finished"}
-    by_f1 = any(each.labels for each in read)
-    # Where F1 decides, the share of right labels is shown, but not compared.
-    verdicts = {
-        judge: against_best({key: each.graded[judge] for key, each in whole.items() if judge in each.graded})
-        for judge in judges
-        if not (by_f1 and is_label_judge(judge))
-    }
+    f1 = {key: each.figures.labels.f1 for key, each in whole.items() if each.figures.labels}
     primary = next((each.primary for each in read if each.primary), "")
-    deciding = verdicts.get(primary, {})
-    if by_f1:
-        deciding = against_best({key: each.labels for key, each in whole.items() if each.labels})
+    verdicts = {}
+    for judge in judges:
+        graded = {key: each.graded[judge] for key, each in whole.items() if judge in each.graded}
+        verdicts[judge] = against_best(graded, f1 if judge == primary else {})
     figures = []
     for cell in (each.figures for each in read):
         key = cell.cell.key
         compared_judges = {
-            judge: each.model_copy(update={"against": verdicts.get(judge, {}).get(key)})
+            judge: each.model_copy(update={"against": verdicts[judge].get(key)})
             for judge, each in cell.judges.items()
         }
-        figures.append(cell.model_copy(update={"judges": compared_judges, "against": deciding.get(key)}))
-    if by_f1:
+        against = verdicts.get(primary, {}).get(key)
+        figures.append(cell.model_copy(update={"judges": compared_judges, "against": against}))
+    if f1:
         figures.sort(key=lambda cell: -cell.labels.f1 if cell.labels else 1.0)
-    return DataFigures(name=name, judges=judges, primary=primary, cells=tuple(figures), by_f1=by_f1)
+    return DataFigures(name=name, judges=judges, primary=primary, cells=tuple(figures), by_f1=bool(f1))
 
 
 def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
@@ -450,14 +321,10 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         incomplete=gate.incomplete,
         graded_usd=summary.cost_usd,
         answers_usd=total_spending(used).cost_usd if used else None,
-        tokens_in=sum(usage.tokens_in for usage in results.conversations.usages()),
-        tokens_out=sum(usage.tokens_out for usage in results.conversations.usages()),
         answer_seconds=median(seconds) if seconds else None,
-        seconds=summary.seconds,
         offline=summary.offline,
     )
-    classified = _classified(results, found[0], cases) if found else None
-    return _GradedCell(figures, _graded(results, summary, cases), classified, summary.primary, languages)
+    return _GradedCell(figures, _graded(results, summary, cases), summary.primary, languages)
 
 
 def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> dict[str, CellScores]:
@@ -477,15 +344,3 @@ def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> di
         for judge, of_judge in table.groupby("judge")
         if judge in summary.judges
     }
-
-
-def _classified(results: Results, found: Classification, cases: Mapping[str, Case]) -> ClassifiedRows:
-    """What the judge of `found` read, row by row."""
-    rows: dict[str, list[tuple[str, str | None]]] = {}
-    for score in results.scores.of_judge(found.judge, "scored"):
-        if case := cases.get(score.conversation):
-            expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
-            pair = (str(expected), None if predicted is None else str(predicted))
-            rows.setdefault(case.id, []).append(pair)
-    every = {at: tuple(sorted(each, key=str)) for at, each in rows.items()}
-    return ClassifiedRows(every, found.labels, found.positive, found.f1)

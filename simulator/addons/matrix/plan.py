@@ -26,7 +26,6 @@ from simulator.core.settings import (
 )
 from simulator.core.templates import read_toml
 from simulator.core.types import Text, Value
-from simulator.data.cases import DatasetRequest, has_rows_in
 
 
 class DataSet(Value):
@@ -201,11 +200,6 @@ class _MatrixFile:
             )
             raise _error(self.path, wrong)
         settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
-        if "thresholds" in settings or isinstance(settings.get("outputs"), dict):
-            wrong = _(
-                '[judges.{name}]: thresholds stand in a metric file: outputs = "metrics.json".', name=name
-            )
-            raise _error(self.path, wrong)
         return self.settings(f"[judges.{name}] ", settings)
 
     def prompts(self, given: Any) -> tuple[NamedPrompt, ...]:
@@ -317,10 +311,6 @@ def _prompt_name(prompt: str) -> str:
     return f"{Path(file).name}{variant}" if suffix else prompt
 
 
-# Settings that do not change the results: speed, cost, waiting.
-_WITHOUT_EFFECT = frozenset(
-    {"concurrency", "calls", "rpm", "tpm", "timeout", "budget", "prices", "jpy_per_usd", "cache"}
-)
 # What settings loaded for a command are made to those of a single-turn data set.
 Shaping = Callable[[Settings], Settings]
 
@@ -335,19 +325,6 @@ class ResolvedCell(NamedTuple):
         """The settings for the record: without secrets, or judges and a bot that the data chooses."""
         unnamed = {"judges", "adapter"} - self.settings.model_fields_set
         return {key: value for key, value in self.settings.stored_values().items() if key not in unnamed}
-
-    def identity(self) -> dict[str, Any]:
-        """What tells the cell from others: all that changes its results."""
-        own = {key: value for key, value in self.stored().items() if key not in _WITHOUT_EFFECT}
-        return {**own, "cell": self.cell.model_dump()}
-
-    def files(self) -> Iterator[str]:
-        """The files that change the results."""
-        settings = self.settings
-        name, suffix, _unused = (settings.prompt or "").partition(".toml")
-        prompt = f"{name}{suffix}" if suffix else f"prompts/{name.partition(':')[0]}.toml"
-        adapter = settings.adapter.rpartition(":")[0]
-        yield from filter(None, (settings.cases, prompt, settings.outputs, adapter))
 
 
 def resolved(
@@ -374,29 +351,6 @@ def resolved(
 def _pairs(given: Any) -> dict[str, str]:
     """The values of `set` by name; raises InputError for what is not key=value."""
     return load_settings({"set": given, "adapter": "-"}, environ={}).set if given else {}
-
-
-def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...], tuple[str, ...]]:
-    """The cells with rows in the language that was asked for, and the data sets of the others.
-
-    Raises InputError where no data set has such rows.
-    """
-    # A data set is read once, not once for each of its cells.
-    first = {each.cell.data: each.settings for each in reversed(cells)}
-    without = tuple(name for name, settings in reversed(first.items()) if not _has_rows(settings))
-    kept = tuple(each for each in cells if each.cell.data not in without)
-    if cells and not kept:
-        language = cells[0].settings.language
-        raise InputError(_("no data set has rows in '{language}': leave out --language.", language=language))
-    return kept, without
-
-
-def _has_rows(settings: Settings) -> bool:
-    language = settings.case_language
-    if language is None or settings.cases is None or not Path(settings.cases).is_file():
-        return True
-    request = DatasetRequest(language, asks=settings.prompt is None, columns=settings.columns)
-    return has_rows_in(Path(settings.cases), request)
 
 
 def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:

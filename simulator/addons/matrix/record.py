@@ -6,10 +6,8 @@ each has come stands in its run file and nowhere else.
 """
 
 import contextlib
-import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -25,12 +23,12 @@ from simulator.storage import results, schema
 from simulator.storage.run_file import RUN_FILE, lock_folder
 
 NAME = "matrix.json"
-# `planned`: it has no run; `begun`: its run was interrupted; `failed`: it cannot be run as it is.
-State = Literal["planned", "begun", "finished", "failed"]
+# `failed`: it cannot be run as it is; `open`: not begun, or interrupted.
+State = Literal["open", "finished", "failed"]
 
 
 class CellRun(Value):
-    """One cell: its own settings, without those of all, its run, and the error that kept it from running.
+    """One cell: its settings, its run, and the error that kept it from running.
 
     `run` is the name of a folder beside that of the matrix; empty until the cell's turn comes.
     """
@@ -42,16 +40,16 @@ class CellRun(Value):
 
 
 class Record(Value):
-    """A matrix as it stands. `settings` are those that all cells share; `digest` tells it from others."""
+    """A matrix as it stands. Earlier versions wrote `settings` that all cells share, and the other two."""
 
     version: Literal[1] = 1
     id: str
     created: datetime
     title: str = ""
-    chain: bool = False  # what earlier versions wrote
-    digest: str = ""
-    settings: dict[str, JsonValue] = Field(default={})
     cells: tuple[CellRun, ...]
+    settings: dict[str, JsonValue] = Field(default={})
+    chain: bool = False
+    digest: str = ""
 
     def settings_of(self, at: int) -> dict[str, Any]:
         """All settings of a cell."""
@@ -137,14 +135,7 @@ def state_of(cell: CellRun, run: Run | None) -> State:
     """How far a cell has come."""
     if cell.error:
         return "failed"
-    return "planned" if run is None else "finished" if run.status == "finished" else "begun"
-
-
-def is_finished(record: Record, runs: Path) -> bool:
-    """Whether all cells of a matrix are finished."""
-    return all(
-        cell.run and state_of(cell, run_of(runs / cell.run / RUN_FILE)) == "finished" for cell in record.cells
-    )
+    return "finished" if run is not None and run.status == "finished" else "open"
 
 
 def read_record(path: Path) -> Record:
@@ -191,24 +182,6 @@ def run_of(path: Path) -> Run | None:
             return results.run_of(file)
     except (RunFileError, sqlite3.Error, ValueError):
         return None
-
-
-def shared(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings that are the same for all cells."""
-    first = settings[0] if settings else {}
-    return {key: value for key, value in first.items() if all(own.get(key, ...) == value for own in settings)}
-
-
-def fingerprint(cells: Sequence[Mapping[str, Any]], files: Sequence[str]) -> str:
-    """Sixteen hexadecimal digits that stand for these cells and for the contents of these files."""
-    digest = hashlib.sha256(json.dumps(list(cells), sort_keys=True, ensure_ascii=False).encode())
-    for name in sorted(set(files)):
-        digest.update(f"\0{name}\0".encode())
-        # Else it is an id, a sheet, or a missing file, which is an error when its cell's turn comes.
-        with contextlib.suppress(OSError), Path(name).open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    return digest.hexdigest()[:16]
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:

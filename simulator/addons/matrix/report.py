@@ -1,21 +1,15 @@
-"""The report of a matrix, and its worksheets."""
+"""The report of a matrix, and its worksheet."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 from simulator.addons.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
-from simulator.addons.matrix.record import State
 from simulator.core.document import (
-    PAGE,
-    Block,
     Cell,
-    Chart,
     Line,
     Notes,
     Report,
     Section,
-    Series,
     Table,
     Text,
     Tone,
@@ -32,15 +26,8 @@ from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Workshee
 from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
-# What the worksheets say of a cell, and how they mark one that is not finished.
-_STATES: dict[State, tuple[Message, Mark]] = {
-    "finished": (_("finished"), ""),
-    "begun": (_("unfinished"), "warn"),
-    "planned": (_("not begun"), "warn"),
-    "failed": (_("failed"), "failed"),
-}
-# What a column says of a cell by its verdict, and of the leading cell the line above the table.
-_VERDICTS: dict[Verdict, tuple[Text, Message]] = {
+# Of the leading cell: what its column says, and the line above the table.
+_LEADING: dict[Verdict, tuple[Message, Message]] = {
     "best": (
         _("★ best, beyond chance"),
         _("{cell} is best ({judge} {mean}); chance explains the difference to none of the others."),
@@ -49,7 +36,6 @@ _VERDICTS: dict[Verdict, tuple[Text, Message]] = {
         _("highest; no difference shown to {open}"),
         _("{cell} has the highest {judge} ({mean}), but no difference is shown to {open} of the others."),
     ),
-    "equal": (_("all the same"), _("Every cell has the same {judge} ({mean}).")),
     "not_enough": (
         _("too few rows to tell"),
         _("{cell} has the highest {judge} ({mean}); there are too few rows to tell ({least} are needed)."),
@@ -58,7 +44,6 @@ _VERDICTS: dict[Verdict, tuple[Text, Message]] = {
         _("graded by another rubric"),
         _("{cell} has the highest {judge} ({mean}), but the others were graded by another rubric."),
     ),
-    "alone": (NOTHING, _("{cell}: {judge} {mean}")),
 }
 
 
@@ -66,17 +51,11 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     """A section for each data set; `page` is where it is a page."""
     unfinished, n = tuple(_unfinished(matrix)), len(matrix.cells)
     headline = _("{finished} of {n} runs finished", finished=n - len(unfinished), n=n)
-    total = _(
-        "cost {cost} USD, {seconds} s with grading",
-        cost=_money(matrix.cost_usd).text,
-        seconds=f"{sum(cell.seconds for cell in matrix.cells):,.1f}",
-    )
+    total = _("cost {cost} USD", cost=_money(matrix.cost_usd).text)
     sections = []
     for at, data in enumerate(matrix.data, 1):
         blocks = Line(data_line(data), "strong"), _table(data)
         sections.append(Section(f"data-{at}", data.name, blocks))
-        if charts := tuple(_charts(data)):
-            sections.append(Section(f"chart-{at}", "", charts, views=PAGE))
     return Report(
         title=matrix.title or pgettext("of a matrix", "Comparison"),
         language=matrix.language,
@@ -110,20 +89,18 @@ def judge_title(name: str) -> Text:
     return _("pass rate") if name == PASSED else Titles()("judge", name)
 
 
-def _deciding_title(data: DataFigures) -> Text:
-    return "F1" if data.by_f1 else judge_title(data.primary)
-
-
 def data_line(data: DataFigures) -> Message:
     """Which cell is best by the deciding figure, or that no difference is shown."""
-    leading = next((c for c in data.cells if c.against and c.against.to in {"", c.cell.key}), None)
-    if leading is None or leading.against is None:
+    if not any(cell.state == "finished" for cell in data.cells):
         return _("No cell is finished yet.")
-    figure = data.deciding(leading)
-    return _VERDICTS[leading.against.verdict][1].format(
+    leading = next((cell for cell in data.cells if cell.against and cell.against.verdict in _LEADING), None)
+    if leading is None or leading.against is None:
+        return _("Only one cell is finished.")
+    figure = leading.labels.f1 if leading.labels else leading.judges[data.primary].mean
+    return _LEADING[leading.against.verdict][1].format(
         cell=_name(leading),
-        judge=_deciding_title(data),
-        mean=_mean_text(figure and figure[0], None),
+        judge="F1" if leading.labels else judge_title(data.primary),
+        mean=_mean_text(figure, None),
         open=leading.against.open,
         least=FEWEST_CASES,
     )
@@ -133,9 +110,8 @@ def _verdict(cell: CellFigures) -> Text:
     """How the cell compares with the highest one by the deciding figure, or that it is not finished."""
     if cell.state == "failed":
         return _("cannot be run")
-    if cell.state != "finished":
-        n = max((judge.n for judge in cell.judges.values()), default=0)
-        return _("unfinished (rows graded: {n})", n=n) if cell.state == "begun" else _("not begun")
+    if cell.state == "open":
+        return _("not finished")
     if cell.against is None:
         return NOTHING
     by = signed_points(cell.against.difference or 0.0)
@@ -143,8 +119,7 @@ def _verdict(cell: CellFigures) -> Text:
         return _("{by}, beyond chance", by=by)
     if cell.against.verdict == "no_difference":
         return _("{by}, no difference shown", by=by)
-    text = _VERDICTS[cell.against.verdict][0]
-    return text.format(open=cell.against.open)
+    return _LEADING[cell.against.verdict][0].format(open=cell.against.open)
 
 
 def _gate(cell: CellFigures) -> Text:
@@ -159,16 +134,14 @@ def _gate(cell: CellFigures) -> Text:
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
     """How to read the tables, a sentence each."""
     yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
-    if not all(data.by_f1 for data in matrix.data):
-        yield _(
-            "★ and differences compare row by row with the highest cell (Wilcoxon's signed-rank test;"
-            " p is multiplied by the number of pairs of cells, and below 5 % it is beyond chance)."
-        )
+    yield _(
+        "★ and differences compare row by row with the highest cell (Wilcoxon's signed-rank test; p is"
+        " multiplied by the number of pairs of cells, and below 5 % it is beyond chance)."
+    )
     if any(data.by_f1 for data in matrix.data):
         yield _(
-            "Sorted by F1, the highest first; the highest, ★ and differences go by F1, too (a permutation"
-            " test: whose answer is whose is exchanged row by row; p times the pairs of cells, below 5 %)."
-            " Its ± is a bootstrap standard error."
+            "Where rows have labels, cells are sorted by F1 (± a bootstrap standard error), and the highest"
+            " F1 leads; differences are of the rows read right."
         )
     if any(cell.not_extracted or cell.silent for cell in matrix.cells):
         yield _("What could not be extracted from an answer counts as 0, no answer as the lowest grade.")
@@ -200,20 +173,17 @@ def _seconds(value: float | None) -> Cell:
     return Cell(text=f"{value:.2f}" if value < 10 else f"{value:.1f}", number=round(value, 3))
 
 
-_Figure = tuple[str, Message, Callable[[CellFigures], Cell]]
-# Key, title and figure of a cell: what worksheets alone have, and tables and worksheets alike.
-_ROWS: _Figure = ("rows", _("rows"), lambda cell: count_cell(cell.rows))
-_WHOLE_SECONDS: _Figure = ("whole_seconds", _("whole s"), lambda cell: _seconds(cell.seconds))
-_FIGURES: tuple[_Figure, ...] = (
+# Key, title and figure of a cell, in tables and worksheets alike.
+_FIGURES: tuple[tuple[str, Message, Callable[[CellFigures], Cell]], ...] = (
     ("not_extracted", _("not extracted"), lambda cell: count_cell(cell.not_extracted)),
     ("silent", pgettext("of a column", "no answer"), lambda cell: count_cell(cell.silent)),
-    ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, used=cell.tokens_in > 0)),
+    ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, used=False)),
     ("cost", _("grading USD"), lambda cell: _money(cell.graded_usd, used=bool(cell.run))),
     ("seconds", _("answer s"), lambda cell: _seconds(cell.answer_seconds)),
 )
 
 
-# --- Tables and pictures ---
+# --- Tables ---
 
 
 def _table(data: DataFigures) -> Table:
@@ -270,68 +240,37 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     return Cell(text=f"★ {text}" if best else text, number=labels.get(key))
 
 
-def _charts(data: DataFigures) -> Iterator[Block]:
-    """A bar for each deciding figure, with its 95 % range; nothing where fewer than two cells have one."""
-    figures = [(cell, figure) for cell in data.cells if (figure := data.deciding(cell))]
-    if len(figures) < 2:
-        return
-    bars = [
-        (
-            _name(cell),
-            mean,
-            f"{'★ ' if data.best == cell.cell.key else ''}{_mean_text(mean, None)}"
-            f" ({_mean_text(low, None)}–{_mean_text(high, None)})",
-        )
-        for cell, (mean, low, high) in figures
-    ]
-    labels, means, texts = zip(*bars, strict=True)
-    title = _("{judge} of {data}", data=data.name, judge=_deciding_title(data))
-    note = _("In brackets the 95 % range (± 1.96 standard errors).")
-    yield Chart("bars", title, title, labels, (Series("", means, texts),), note=note)
-
-
-# --- Worksheets ---
+# --- Worksheet ---
 
 # Columns of words, with their widths; the others hold figures.
-_WIDTHS = {"data": 16, "prompt": 16, "model": 20, "state": 10, "against": 30, "gate": 12, "run": 30}
+_WIDTHS = {"data": 16, "prompt": 16, "model": 20, "against": 30, "gate": 12, "run": 30}
 
 
-def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
-    """The workbook: all cells, then each data set with its own judges; a resumed matrix updates its rows."""
-    title = shown(pgettext("of a worksheet", "Comparison"), matrix.language)
-    titles = _sheet_titles([data.name for data in matrix.data], title)
-    return (
-        _worksheet(matrix, "matrix", title, matrix.data),
-        *(
-            _worksheet(matrix, f"matrix_{at}", name, [data])
-            for at, (data, name) in enumerate(zip(matrix.data, titles, strict=True), 1)
-        ),
-    )
-
-
-def _worksheet(matrix: MatrixFigures, name: str, title: str, data_sets: Sequence[DataFigures]) -> Worksheet:
-    """A row for each cell of these data sets."""
-    rows, columns = [], [Column(key="key", title="key", width=8)]
-    for data in data_sets:
+def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
+    """A row for each cell; a resumed matrix updates its rows."""
+    rows = []
+    titles: dict[str, Text] = {}
+    for data in matrix.data:
         for cell in data.cells:
-            made = list(_sheet_cells(cell, data, matrix, data_sets))
+            made = list(_sheet_cells(cell, data, matrix))
+            titles |= {key: title for key, title, _cell in made}
             rows.append(
                 Row(f"{matrix.id} {cell.cell.key}", {key: each for key, _title, each in made if each.text})
             )
-    for key, words, _cell in made:  # every row has the same
-        columns.append(
-            Column(
-                key=key,
-                title=shown(words, matrix.language),
-                width=_WIDTHS.get(key, 12),
-                kind="text" if key in _WIDTHS or key.endswith(".n") else "number",
-                wrap=key == "against",
-            )
+    columns = [
+        Column(
+            key=key,
+            title=shown(title, matrix.language),
+            width=_WIDTHS.get(key, 12),
+            kind="text" if key in _WIDTHS or key.endswith(".n") else "number",
+            wrap=key == "against",
         )
+        for key, title in titles.items()
+    ]
     return Worksheet(
-        name=name,
-        title=title,
-        columns=tuple(columns),
+        name="matrix",
+        title=shown(pgettext("of a worksheet", "Comparison"), matrix.language),
+        columns=(Column(key="key", title="key", width=8), *columns),
         rows=tuple(rows),
         frozen_columns=4,
         help=shown(_("A row for each run. Points are means out of 100."), matrix.language),
@@ -339,22 +278,21 @@ def _worksheet(matrix: MatrixFigures, name: str, title: str, data_sets: Sequence
 
 
 def _sheet_cells(
-    cell: CellFigures, data: DataFigures, matrix: MatrixFigures, data_sets: Sequence[DataFigures]
+    cell: CellFigures, data: DataFigures, matrix: MatrixFigures
 ) -> Iterator[tuple[str, Text, SheetCell]]:
     """Key, title and content of each column; means out of 100, one decimal in the text, two in the number."""
 
     def mean_cell(mean: float | None, mark: Mark = "") -> SheetCell:
         return EMPTY if mean is None else SheetCell(_mean_text(mean, None), round(100 * mean, 2), mark)
 
-    language, (state, mark) = matrix.language, _STATES[cell.state]
+    language = matrix.language
     verdict = ": ".join(filter(None, (shown(_verdict(cell), language), cell.error)))
+    mark: Mark = "good" if data.best == cell.cell.key else "failed" if cell.error else ""
     yield "data", _("data"), text_cell(cell.cell.data)
     yield "prompt", _("prompt"), text_cell(cell.cell.prompt)
     yield "model", _("model"), text_cell(cell.cell.model)
-    yield "state", _("state"), text_cell(shown(state, language), mark, cell.error)
-    best = data.best == cell.cell.key
-    yield "against", _("against the highest"), text_cell(verdict, "good" if best else "")
-    for name in dict.fromkeys(judge for data in data_sets for judge in data.judges):
+    yield "against", _("against the highest"), text_cell(verdict, mark)
+    for name in dict.fromkeys(judge for data in matrix.data for judge in data.judges):
         title, judge = judge_title(name), cell.judges.get(name)
         counts = f"{judge.n:,}/{judge.planned:,}" if judge else ""
         mean, stderr = (judge.mean, judge.stderr) if judge else (None, None)
@@ -362,25 +300,14 @@ def _sheet_cells(
         yield f"{name}.stderr", _("{name} ±", name=title), mean_cell(stderr)
         yield f"{name}.n", _("{name} graded", name=title), text_cell(counts)
     labels = cell.labels.model_dump() if cell.labels else {}
-    if any(data.by_f1 for data in data_sets):
+    if any(data.by_f1 for data in matrix.data):
         for key, title in (("f1", "F1"), ("accuracy", _("accuracy"))):
             yield key, title, mean_cell(labels.get(key))
             yield f"{key}_stderr", _("{name} ±", name=title), mean_cell(labels.get(f"{key}_stderr"))
-    for key, title, figure_of in (_ROWS, *_FIGURES, _WHOLE_SECONDS):
+    for key, title, figure_of in _FIGURES:
         figure = figure_of(cell)
         is_known = cell.run and figure.number is not None
         yield key, title, SheetCell(shown(figure.text, language), figure.number) if is_known else EMPTY
     if any(cell.passed is not None for cell in matrix.cells):
         yield "gate", _("target"), text_cell(shown(_gate(cell), language), "" if cell.passed else "warn")
     yield "run", _("run"), text_cell(cell.run)
-
-
-def _sheet_titles(names: Sequence[str], first: str) -> Iterator[str]:
-    """Titles that a workbook accepts for its worksheets: short, without reserved characters, unique."""
-    used = {first.casefold(), "history"}
-    for number, name in enumerate(names, 1):
-        title = re.sub(r"[][:*?/\\]", "_", name).strip("' ")[:24] or "data"
-        if title.casefold() in used:
-            title = f"{title} {number}"
-        used.add(title.casefold())
-        yield title

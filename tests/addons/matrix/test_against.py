@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from pandas import Series
 
-from simulator.addons.matrix.figures import CellScores, ClassifiedRows, against_best
-from simulator.stats.classification import ClassifiedRow as LabelledRow
-from simulator.stats.classification import classify
+from simulator.addons.matrix.figures import CellScores, against_best
 
 
 def graded(*values: float, rubrics: tuple[str, ...] = ()) -> CellScores:
@@ -16,7 +14,7 @@ def graded(*values: float, rubrics: tuple[str, ...] = ()) -> CellScores:
 
 def verdicts(**cells: CellScores) -> dict[str, str]:
     """The verdict on each cell."""
-    return {key: each.verdict for key, each in against_best(cells).items()}
+    return {key: each.verdict for key, each in against_best(cells, {}).items()}
 
 
 def test_best_is_who_beats_every_other_beyond_chance() -> None:
@@ -24,7 +22,7 @@ def test_best_is_who_beats_every_other_beyond_chance() -> None:
     right, wrong = graded(*[1.0] * 12), graded(*[0.0] * 12)
     assert verdicts(a=right, b=wrong) == {"a": "best", "b": "worse"}
 
-    found = against_best({"a": graded(*[1.0] * 8), "b": graded(*[0.0] * 8), "c": graded(*[0.0] * 8)})
+    found = against_best({"a": graded(*[1.0] * 8), "b": graded(*[0.0] * 8), "c": graded(*[0.0] * 8)}, {})
     assert {key: each.verdict for key, each in found.items()} == {"a": "best", "b": "worse", "c": "worse"}
     assert found["b"].p == pytest.approx(3 * 2 / 2**8)
     assert (found["b"].difference, found["b"].rows, found["b"].to) == (-1, 8, "a")
@@ -49,23 +47,20 @@ def test_of_equal_cells_none_is_called_best() -> None:
     assert called <= 5
 
 
-def read(*predicted: str | None, expected: str = "AAABBB") -> ClassifiedRows:
-    """What a cell read from the answers to rows labelled like this."""
-    rows = {str(at): ((own, said),) for at, (own, said) in enumerate(zip(expected, predicted, strict=True))}
-    found = classify([LabelledRow(own, said) for ((own, said),) in rows.values()], ("A", "B"), positive="A")
-    return ClassifiedRows(rows, found.labels, found.positive, found.f1)
+def test_of_labels_the_highest_f1_leads() -> None:
+    """Rare labels found go before more rows right, and only rows right can call another one worse."""
+    keen, lazy, blind = graded(*[1] * 18, *[0] * 2), graded(*[1] * 19, 0), graded(*[0] * 20)
+    found = against_best(
+        {"lazy": lazy, "keen": keen, "blind": blind}, {"keen": 0.6, "lazy": 0.1, "blind": 0.0}
+    )
+
+    assert {key: each.verdict for key, each in found.items()} == {
+        "keen": "highest", "lazy": "no_difference", "blind": "worse",
+    }  # fmt: skip
+    assert found["keen"].open == 1
 
 
-def test_labels_are_held_against_each_other_by_f1() -> None:
-    """Rare labels found go before more rows right: the same figure leads, sorts and is tested."""
-    rare = "A" * 8 + "B" * 92
-    found = against_best({
-        "lazy": read(*["B"] * 100, expected=rare),
-        "keen": read(*["A"] * 18, *["B"] * 82, expected=rare),
-    })  # fmt: skip
-
-    assert {key: each.verdict for key, each in found.items()} == {"keen": "best", "lazy": "worse"}
-    assert found["lazy"].difference == pytest.approx(-2 * 8 / 26)
-    few = {"a": read(*"AAAABB"), "b": read(*"AABBB", None)}
-    assert against_best(few)["b"].verdict == "no_difference"
-    assert {each.verdict for each in against_best({"a": few["a"], "b": few["a"]}).values()} == {"equal"}
+def test_one_cell_and_few_rows_are_not_told_apart() -> None:
+    """Nothing is said of one cell alone; of five rows only that they are too few."""
+    assert verdicts(a=graded(1.0)) == {}
+    assert verdicts(a=graded(*[1] * 5), b=graded(*[0] * 5)) == {"a": "not_enough", "b": "not_enough"}

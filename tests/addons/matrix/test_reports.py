@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from simulator.addons.matrix.figures import DataFigures, MatrixFigures
-from simulator.addons.matrix.report import matrix_report, matrix_worksheets
+from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
 from simulator.sheets.excel import paint
-from tests.matrices import ID, a_cell, compared, judged
+from tests.matrices import ID, WHY, a_cell, compared, judged
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
@@ -30,13 +30,13 @@ def terminal(told: MatrixFigures, width: int = 110) -> str:
 
 def workbook(told: MatrixFigures) -> openpyxl.Workbook:
     """The workbook as it is read back."""
-    paint(matrix_worksheets(told), Path("report.xlsx"), {}, told.language)
+    paint([matrix_worksheet(told)], Path("report.xlsx"), {}, told.language)
     return openpyxl.load_workbook("report.xlsx")
 
 
 def test_what_others_named_is_text_everywhere() -> None:
     """Names and mistakes of a file run nowhere: not as markup, not as a formula, not on a terminal."""
-    cell = a_cell("p", "m", judged(0.5, 0.1, "alone"), judged(0.5, 0.1, "alone"))
+    cell = a_cell("p", "m", judged(0.5, 0.1, "best"), judged(0.5, 0.1, "best"))
     cell = cell.model_copy(update={"cell": cell.cell.model_copy(update={"model": HOSTILE, "data": HOSTILE})})
     failed = cell.model_copy(update={"state": "failed", "error": HOSTILE, "run": HOSTILE})
     data = DataFigures(name=HOSTILE, judges=("exact_match",), primary="exact_match", cells=(cell, failed))
@@ -52,38 +52,24 @@ def test_what_others_named_is_text_everywhere() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_workbook(language: Language) -> None:
-    """All cells on the first worksheet, a worksheet for each data set, figures as numbers, no formula."""
+    """A row for each cell, figures as numbers, no formula; an unfinished cell says so."""
     told = compared(language)
-    book, titles = workbook(told), {c.key: c.title for c in matrix_worksheets(told)[0].columns}
-    shown = [sheet for sheet in book if sheet.sheet_state == "visible"]
+    book, titles = workbook(told), {c.key: c.title for c in matrix_worksheet(told).columns}
+    [shown] = [sheet for sheet in book if sheet.sheet_state == "visible"]
 
-    assert [sheet.title for sheet in shown] == [
-        "比較" if language == "ja" else "Comparison",
-        "faq",
-        "morality",
-        "chat",
-    ]
-    head, *rows = shown[0].iter_rows(values_only=True)
+    assert shown.title == ("比較" if language == "ja" else "Comparison")
+    head, *rows = shown.iter_rows(values_only=True)
     row = dict(zip(head, rows[0], strict=True))
     assert (len(rows), row[titles["exact_match"]], row[titles["silent"]]) == (7, 87.5, 2)
     assert row[titles["exact_match.stderr"]] == 5.3
     assert rows[2][head.index(titles["exact_match"])] is None
-    assert "F1" in [cell.value for cell in shown[2][1]]
-    assert "F1" not in [cell.value for cell in shown[1][1]]
+    assert dict(zip(head, rows[3], strict=True))["F1"] == 70
 
 
-def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
-    """Too long ones, the same ones, and those with signs of its own."""
-    named = [data.model_copy(update={"name": name}) for name in ("a/b" * 20, "A_b" * 20, "Comparison", "'")
-             for data in compared("en").data[:1]]  # fmt: skip
-    told = compared("en").model_copy(update={"data": tuple(named)})
-    titles = [sheet.title for sheet in matrix_worksheets(told)]
+def test_the_line_above_a_table_says_what_is_certain() -> None:
+    """Best beyond chance, highest by F1 with how many may be as good, or nothing finished yet."""
+    shown = terminal(compared("en"))
 
-    assert titles == [
-        "Comparison",
-        "a_ba_ba_ba_ba_ba_ba_ba_b",
-        "A_bA_bA_bA_bA_bA_bA_bA_b 2",
-        "Comparison 3",
-        "data",
-    ]
-    workbook(told)
+    assert "strict × qwen3 is best" in shown
+    assert "qwen3 has the highest F1 (70.0), but no difference is shown to 1 of the others." in shown
+    assert WHY in shown
