@@ -94,6 +94,9 @@ class Guide:
         except EOFError:
             self.alone = True
             return None
+        except KeyboardInterrupt:
+            sys.stdout.write("\n")
+            raise
 
     def agrees(self, question: Message) -> bool:
         """Whether the answer is yes, as it is when only Enter is pressed."""
@@ -123,10 +126,10 @@ class Guide:
 
 def _take_key(guide: Guide, named: str | None) -> None:
     """Puts the key into the environment and .env, private and outside of repositories."""
-    known = next((value for name in VARIABLES if (value := os.environ.get(name, "").strip())), "")
-    if named is None and known and known == os.environ.get(VARIABLES[0]) and not known.startswith("{"):
+    known, other = (os.environ.get(name, "").strip() for name in VARIABLES)
+    if named is None and known and not known.startswith("{"):
         named = known
-    elif named is None and known:  # the key itself, or credentials of other programs
+    elif named is None and (known or other):  # the key itself, or what another program is to use
         guide.ok(_who())
         return
     elif named is None:
@@ -176,7 +179,8 @@ def _key_file(guide: Guide, named: str | None) -> Path:
 def _private(guide: Guide, key: connection.Key) -> connection.Key:
     """The key where only its owner can read it; raises InputError where that is not wanted."""
     path, place = key.path, connection.private_place(key.path.name)
-    if repository := connection.repository_of(path):
+    repository = connection.repository_of(path)
+    if repository and path != place:
         if not guide.agrees(
             _("{path} lies in the git repository {repository}. Move it to {place}?", path=path,
               repository=repository, place=place)
@@ -257,14 +261,19 @@ def _other_way(guide: Guide, error: Refused) -> str:
     """What is given in place of a sheet of the account's own; raises the refusal where nobody types."""
     who = account().email or _("the account of your credentials")
     if not guide.alone:
+        reason = _("Google gives this account no room for files of its own (storageQuotaExceeded).")
         guide.say(
-            _("Google lets this account make no sheet of its own. Give the address or path of one of these:"),
+            reason if error.reason == "storageQuotaExceeded" else error.message,
+            _("One of these does instead; give its address or path:"),
             _("a. Open https://sheets.new, press Share, add {who} as an editor.", who=who),
             _("b. Add {who} to a folder of a shared drive, as a content manager.", who=who),
             _("c. Make an OAuth client (Desktop app) and download it, to sign in as yourself:"),
             f"   {CLIENTS}",
         )
-    return guide.again(error, _("Address or path:"))
+    given = guide.ask(_("Address or path:"))
+    if given is None:
+        raise error
+    return given
 
 
 def _folder_id(folder: str) -> str:
@@ -311,7 +320,7 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
         editors = client.persist(partial(client.editors, key), _("sheet {key}", key=key), attempts=2)
     except RehearsalError:  # of an account that may not see it; whoever owns the sheet can open it
         editors = {""}
-    others = editors - {client.account.email}
+    others = editors - {client.account.email.lower()}
     question = _("Address of whoever reviews (Enter: nobody else):")
     while not (email := email or guide.ask(question if others else _("Address of whoever reviews:"))):
         if others:

@@ -228,6 +228,7 @@ def test_an_account_without_a_drive_takes_a_sheet_that_is_shared_with_it(
     assert refused.code == 2
     assert refused.err.count("\n") == 1
     assert "no room at all as with service accounts" in refused.err
+    assert "no room for files of its own (storageQuotaExceeded)" in done.out
     assert f"a. Open https://sheets.new, press Share, add {ROBOT} as an editor." in done.out
     assert f"not yet: sheet {'K' * 44}: no access" in done.out
     assert (done.code, done.err) == (0, "")
