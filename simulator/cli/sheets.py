@@ -93,6 +93,7 @@ class Guide:
             return input(f"   {safe_text(localised(question))} ").strip()
         except EOFError:
             self.alone = True
+            sys.stdout.write("\n")
             return None
         except KeyboardInterrupt:
             sys.stdout.write("\n")
