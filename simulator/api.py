@@ -54,7 +54,6 @@ _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", 
 _COMMAND_LINE = (
     "dry_run",
     "json_output",
-    "verbose",
     "quiet",
     "to",
     "sheet",

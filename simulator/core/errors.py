@@ -150,6 +150,7 @@ GONE: Mapping[str, Message] = {
         ("completions", "per_token"),
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
     ),
+    "verbose": _("every figure is on the page of the run, in --to markdown and in --json"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from simulator.core.document import (
     BRIEF,
+    MARKDOWN,
     PAGE,
-    TERMINAL,
-    TEXT,
     Block,
     Cell,
     Chart,
@@ -28,7 +27,6 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
-    View,
     local_time,
     page_section,
     points,
@@ -57,8 +55,8 @@ from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 from simulator.stats.summary import excerpt
 
-# Turns that are quoted; the page has more.
-_QUOTED: tuple[tuple[frozenset[View], int], ...] = ((TERMINAL, 5), (TEXT - TERMINAL, 10))
+# Turns that Markdown quotes; the page has more.
+_QUOTED = 10
 _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
 # The change itself comes first, what may be said of it follows.
 _VERDICTS = {
@@ -120,8 +118,8 @@ _METHOD = _(
 # In brief, on a terminal: turns of a kind, and characters of a question or a reason.
 SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
 _MORE = _("{n} more are on the page.")
-# So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
-SHOWN_PAIRS, SHOWN_LENGTH, SHOWN_UNCHANGED = 40, 600, 200
+# So many pairs are shown with their turns, each text cut to so many characters.
+SHOWN_PAIRS, SHOWN_LENGTH = 40, 600
 
 # Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
 # the worst first.
@@ -143,12 +141,12 @@ def comparison_report(
     summary = after.summary
     parts = _Parts(changes, summary, language)
     sections = [
-        Section("verdict", "", parts.verdict()),
+        Section("verdict", "", parts.verdict(), views=MARKDOWN | PAGE),
         Section("verdict", "", parts.in_brief(), views=BRIEF),
     ]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
-        sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
+        sections.append(Section("regression", "", (regression,), views=MARKDOWN | BRIEF))
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     wording = "rows" if summary.rows else ""
@@ -286,17 +284,14 @@ class _Parts:
         green = [self._turn(each, "✓", why_before=each.why_before) for each in self.changes.turned_green]
         to_red = ngettext("Turned red ({n} turn)", "Turned red ({n} turns)", n=len(red))
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
-        for views, most in _QUOTED:
-            for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
-                more = Items.first(most, items, _MORE)
-                block = more if items else Line(_("None."), "soft")
-                yield Section(key, title, (block,), views=views, folded=True)
+        for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
+            block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
+            yield Section(key, title, (block,), views=MARKDOWN, folded=True)
         reasons = Items.first(SHOWN_BRIEFLY, map(self._reason, self.changes.turned_red), _MORE)
         yield Section("turned_red", to_red, (reasons,), views=BRIEF)
         cases = list(dict.fromkeys(each.case for each in self.changes.turned_green))
-        yield Section(
-            "turned_green", to_green, (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else (), views=BRIEF
-        )
+        fixed = (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else ()
+        yield Section("turned_green", to_green, fixed, views=BRIEF)
 
     def _reason(self, each: TurnChange) -> Item:
         """A turn that turned red, in a line, and why."""
@@ -375,10 +370,10 @@ class _Parts:
         )
         pairs = [_Pair.of(runs, key) for key in runs.both]
         numbers = Counter(pair.change for pair in pairs)
-        counts = []
-        for change, (mark, _tone, text) in _CHANGES.items():
-            n = ngettext("{n} conv.", "{n} conv.", n=numbers[change])
-            counts.append(_("{mark} {change} {conversations}", mark=mark, change=text, conversations=n))
+        counts = [
+            _("{mark} {change}: {n}", mark=mark, change=text, n=numbers[change])
+            for change, (mark, _tone, text) in _CHANGES.items()
+        ]
         paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
         blocks = (Table.of("runs", columns, rows), Line(_("{parts}", parts=counts)), paired)
         yield Section("compare", _("What changed"), blocks, views=PAGE)
@@ -387,7 +382,6 @@ class _Parts:
             (pair for pair in pairs if pair.changed),
             key=lambda pair: (order.index(pair.change), pair.by or 0.0),
         )
-        unchanged = [pair for pair in pairs if not pair.changed]
         # The page of the later run has them under their number in its plan.
         links = {
             key: f"report.html#{anchor(at)}" for at, key in enumerate(after.results.conversations.ids, 1)
@@ -397,12 +391,6 @@ class _Parts:
             shown = Items.first(SHOWN_PAIRS, items, _("Further pairs that changed: {n}."), folded=True)
             title = _("Pairs that changed: {n}", n=len(changed))
             yield Section("pairs", title, (shown,), views=PAGE)
-        if unchanged:
-            listed = Items(
-                tuple(self.unchanged_pair(p, links[p.later.id]) for p in unchanged[:SHOWN_UNCHANGED])
-            )
-            title = _("Unchanged pairs: {n}", n=len(unchanged))
-            yield Section("unchanged", title, (listed,), views=PAGE, folded=True)
 
     def pair(self, pair: "_Pair", href: str, runs: PairedRuns) -> Item:
         """A pair that changed, with its turns side by side."""
@@ -415,7 +403,7 @@ class _Parts:
             before=before,
             after=after,
             by=signed_points(pair.by),
-            who=self._who(pair),
+            who=pair.later.case.id if self.rows else self.titles("persona", pair.later.persona),
             question=pair.later.case.question,
         )
         sides = tuple(
@@ -426,16 +414,6 @@ class _Parts:
             for at, (one, other) in enumerate(zip_longest(pair.earlier.turns, pair.later.turns), 1)
         )
         return Item(text, tone=tone, marker=mark, sides=sides, link=(_("Read it →"), href))
-
-    def unchanged_pair(self, pair: "_Pair", href: str) -> Item:
-        """A pair of which nothing changed, by a line."""
-        change, score = _CHANGES[pair.change][2], points(pair.scores[1])
-        text = _("{change} · {score} · {who}", change=change, score=score, who=self._who(pair))
-        return Item(text, link=(pair.later.case.question, href))
-
-    def _who(self, pair: "_Pair") -> Text:
-        later = pair.later
-        return later.case.id if self.rows else self.titles("persona", later.persona)
 
 
 def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Table:

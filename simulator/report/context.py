@@ -153,6 +153,29 @@ def corrected_line(summary: Summary, target: float | None) -> Message | None:
 
 def _alarms(summary: Summary) -> Iterator[Message]:
     """What decides whether the figures can be used: what was not answered, and what was not graded."""
+    for name, judge in summary.judges.items():
+        if judge.failed:
+            failed_grades = _(
+                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
+                judge=title("judge", name),
+                failed=judge.failed,
+                n=judge.n + judge.failed,
+                kinds=counts_text(judge.failures, "failure"),
+            )
+            reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
+            yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
+        if len(judge.rubrics) > 1:
+            yield _(
+                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
+                judge=title("judge", name),
+                n=len(judge.rubrics),
+            )
+    if n := sum(judge.undecided for judge in summary.judges.values()):
+        yield _(
+            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
+            " has to be fixed.",
+            n=n,
+        )
     if summary.missing:
         yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
     if summary.bot_failures:
@@ -175,29 +198,6 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         yield _(
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
             " answer."
-        )
-    for name, judge in summary.judges.items():
-        if judge.failed:
-            failed_grades = _(
-                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
-                judge=title("judge", name),
-                failed=judge.failed,
-                n=judge.n + judge.failed,
-                kinds=counts_text(judge.failures, "failure"),
-            )
-            reason = excerpt(judge.failure_reason, _LONGEST_REASON)
-            yield sentences(failed_grades, _("Why: {reason}", reason=safe_text(reason)) if reason else None)
-        if len(judge.rubrics) > 1:
-            yield _(
-                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
-                judge=title("judge", name),
-                n=len(judge.rubrics),
-            )
-    if n := sum(judge.undecided for judge in summary.judges.values()):
-        yield _(
-            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
-            " has to be fixed.",
-            n=n,
         )
     yield from (_votes_text(votes) for votes in summary.votes if _is_torn(votes))
     if n := summary.simulator.failed:

@@ -6,8 +6,6 @@ from typing import Any
 from simulator.core.document import (
     BRIEF,
     MARKDOWN,
-    TERMINAL,
-    TEXT,
     Fact,
     Item,
     Items,
@@ -115,9 +113,8 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
         return None
     items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
     lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
-    return Section(
-        "fix", _("Fix first"), (*lead, Items(items, _below(found, run), numbered=True)), views=TEXT
-    )
+    fixes = Items(items, _below(found, run), numbered=True)
+    return Section("fix", _("Fix first"), (*lead, fixes), views=MARKDOWN)
 
 
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
@@ -184,7 +181,7 @@ def fixes_report(
         lead=tuple(lead),
         sections=tuple(sections),
         about=run,
-        notice=(_("Played by offline stand-ins"), STAND_INS) if summary.offline else None,
+        notice=STAND_INS if summary.offline else "",
         wording="rows" if summary.rows else "",
     )
 
@@ -252,11 +249,11 @@ def page_remarks(found: Improvements) -> list[Text]:
     return [text for text in (spoilt_text(found), how_text(found)) if text]
 
 
-def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> Section | None:
-    """The gravest red turns with what was said, folded and only for Markdown where fixes say it already."""
+def red_turns_section(summary: Summary, language: Language) -> Section | None:
+    """The gravest red turns with what was said, folded."""
     if not summary.reddest:
         return None
-    shown = summary.reddest[: QUOTED if folded else SHOWN]
+    shown = summary.reddest[:QUOTED]
     titles = summary.titles(language)
     items = tuple(
         Item(
@@ -271,5 +268,4 @@ def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> 
         for red in shown
     )
     name = _("Gravest turns ({n}/{red})", n=len(shown), red=summary.red)
-    views = MARKDOWN if folded else TERMINAL
-    return Section("gravest", name, (Items(items, numbered=True),), views=views, folded=folded)
+    return Section("gravest", name, (Items(items, numbered=True),), views=MARKDOWN, folded=True)

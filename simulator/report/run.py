@@ -8,9 +8,8 @@ from typing import Any
 
 from simulator.core.document import (
     BRIEF,
+    MARKDOWN,
     PAGE,
-    TERMINAL,
-    TEXT,
     Block,
     Fact,
     Facts,
@@ -25,7 +24,7 @@ from simulator.core.document import (
     points,
     target_points,
 )
-from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.report import tables
@@ -40,7 +39,6 @@ from simulator.report.context import (
 from simulator.report.sections import (
     SPOILT_SHOWN,
     course_sections,
-    customer_remarks,
     customers_section,
     feature,
 )
@@ -52,14 +50,6 @@ _NO_CALLS = _("no model was called for customers or grading")
 def run_report(context: ReportContext) -> Report:
     """The report of a run in the order of its page; sections without blocks are drawn by its template."""
     run, summary, gate = context.results.run, context.summary, context.gate
-    # The demo bot's model is left out where another bot was tested.
-    is_demo = run.settings.get("adapter", "demo") == "demo"
-    models = [
-        _("{role} {model}", role=title("role", role), model=name)
-        for role, name in run.models.items()
-        if role != "demo" or is_demo
-    ]
-    notice = (_("Played by offline stand-ins  {models}", models=models), STAND_INS)
     red = ngettext(
         "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
     )
@@ -74,7 +64,7 @@ def run_report(context: ReportContext) -> Report:
         ),
         sections=tuple(filter(None, _sections(context))),
         about=run.id,
-        notice=notice if summary.offline else None,
+        notice=STAND_INS if summary.offline else "",
         wording=context.wording,
     )
 
@@ -86,14 +76,13 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF)
-    yield Section("means", "", _means(context), views=TEXT)
+    yield Section("means", "", _means(context), views=MARKDOWN)
     # Of a data set these are the result itself, where they say something first.
     shown = (replace(each, views=each.views | BRIEF) if each.line else each for each in context.sections)
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if context.trusts.judges:
         yield feature("trust").trust_section(context.trusts)
-    yield Section("facts", "", (Facts(tuple(_facts(context))),), views=TERMINAL)
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
@@ -105,18 +94,15 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield from context.answerable
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
-        fix = fixes.fixes_section(context.improvements, run, context.titles)
         yield from fixes.brief_sections(context.improvements, run, summary, context.language)
-        yield fix
-        if summary.rows and not fix:  # there is nothing to fix but the answers themselves
-            yield fixes.red_turns_section(summary, context.language, folded=False)
-        yield fixes.red_turns_section(summary, context.language, folded=True)
+        yield fixes.fixes_section(context.improvements, run, context.titles)
+        yield fixes.red_turns_section(summary, context.language)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield _technical(context)
-    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=TERMINAL | BRIEF)
+    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=BRIEF)
 
 
 def _outcome(context: ReportContext) -> Iterator[Fact]:
@@ -132,6 +118,8 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     if not summary.rows:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
         yield from (Fact(section.title, section.line) for section in context.sections if section.line)
+    if any(spent.calls for spent in summary.spending.values()):
+        yield Fact(_("Cost"), tables.money(summary.spent))
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:
@@ -146,51 +134,6 @@ def _means(context: ReportContext) -> tuple[Block, ...]:
         text = _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=target_points(lowest))
         legend.append(text)
     return (table, Line(sentences(*legend), "soft")) if legend else (table,)
-
-
-def _facts(context: ReportContext) -> Iterator[Fact]:
-    """The figures below the means."""
-    summary = context.summary
-    if summary.total.value is not None:
-        total = _("{value} / {of}", value=f"{summary.total.value:.1f}", of=summary.total.of)
-        yield Fact(_("Total of {n} RAG metrics", n=summary.total.n), total)
-    if not summary.rows:
-        yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
-        simulator = summary.simulator
-        guarded = _(
-            "{n} of {turns} messages rewritten, {failed} failed",
-            n=simulator.guarded,
-            turns=summary.turns,
-            failed=simulator.failed,
-        )
-        yield Fact(_("Simulated customer"), guarded)
-        yield from (Fact("", remark) for remark in customer_remarks(simulator))
-    yield Fact(_("Bot failures"), counts_text(summary.bot_failures, "failure"))
-    first, *others = _cost(summary)
-    yield Fact(_("Cost"), first)
-    yield from (Fact("", text) for text in others)
-    yield from (Fact(section.title, section.line) for section in context.answerable)
-
-
-def _cost(summary: Summary) -> Iterator[Message]:
-    """Money, and the tokens of every role and model; or that no model was called."""
-    if not any(spent.calls or spent.cached for spent in summary.spending.values()):
-        yield _NO_CALLS
-        return
-    yield tables.money(summary.spent)
-    for role, spent in tables.spent_by(summary):
-        text = ngettext(
-            "{role}: {n} call, {in} tokens in, {out} out",
-            "{role}: {n} calls, {in} tokens in, {out} out",
-            n=spent.calls,
-            **{"role": role, "in": spent.tokens_in, "out": spent.tokens_out},
-        )
-        if spent.tokens_cached:
-            share = f"{spent.tokens_cached / spent.tokens_in:.0%}"
-            text = _("{text}; {share} of the tokens in from the endpoint's cache", text=text, share=share)
-        yield _("{text} (+ {n} cached)", text=text, n=spent.cached) if spent.cached else text
-    if tokens := summary.tokens_per_turn:
-        yield _("grading took {in} tokens in, {out} out a turn", **{"in": tokens[0], "out": tokens[1]})
 
 
 def run_argument(page: str, run: str) -> str:
@@ -209,9 +152,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield Line(_("finish the run: python run.py --resume {run}", run=run))
     elif summary.red:
-        yield Line(
-            _("fix, rehearse again with the same options, and compare: python run.py diff {run}", run=run)
-        )
+        yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))
     if context.gate.passed is None:
         yield Line(_("add --target 90 to get a verdict"))
     if summary.offline:

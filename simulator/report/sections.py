@@ -12,7 +12,6 @@ from typing import Any
 
 from simulator.core.document import (
     PAGE,
-    TERMINAL,
     Block,
     Cell,
     Chart,
@@ -21,7 +20,6 @@ from simulator.core.document import (
     Series,
     Table,
     Text,
-    count_cell,
     figures_section,
     points,
     share_text,
@@ -51,14 +49,13 @@ FEATURES = {
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",
     "people": "simulator.report.corrected",
-    "replay": "simulator.report.replay",
     "rows": "simulator.report.row_sections",
     "rulings": "simulator.report.rulings",
     "trust": "simulator.report.judges",
 }
 # So many questions are listed; all are in --json.
 _QUESTIONS_SHOWN = 20
-# More lines of a chart than this cannot be told apart; the table has everyone.
+# More lines of a chart than this cannot be told apart.
 _LINES = 4
 # Links to spoilt turns that a page shows at most.
 SPOILT_SHOWN = 30
@@ -80,7 +77,6 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
         latency_section(results),
-        feature("replay").section(results, summary) if results.run.settings.get("replay") else None,
         feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))
@@ -105,24 +101,24 @@ def consistency_line(results: Results) -> Message | None:
 
 def latency_section(results: Results) -> Section | None:
     """Seconds until the bot's answers were there, and until their first words where it streams."""
-    turns = [turn for conversation in results.conversations for turn in conversation.turns]
-    rows: list[list[Cell]] = []
+    answers = [turn.answer for conversation in results.conversations for turn in conversation.turns]
+    rows: list[tuple[Text | Cell | int, ...]] = []
     figures: dict[str, dict[str, float] | None] = {}
     for key, name, times in (
-        ("answer", _("answer"), [turn.answer.seconds for turn in turns]),
-        ("first_token", _("first words"), [turn.answer.first_token_seconds for turn in turns]),
+        ("answer", _("answer"), [answer.seconds for answer in answers]),
+        ("first_token", _("first words"), [answer.first_token_seconds for answer in answers]),
     ):
         known = sorted(seconds for seconds in times if seconds is not None)
         figures[key] = None
         if known:
             p50, p95 = (known[max(0, math.ceil(share * len(known)) - 1)] for share in (0.5, 0.95))
             figures[key] = {"p50": round(p50, 4), "p95": round(p95, 4)}
-            cells = [Cell(text=f"{seconds:.2g} s", number=seconds) for seconds in (p50, p95)]
-            rows.append([Cell(text=name), *cells, count_cell(len(known))])
+            seconds = (Cell(text=f"{each:.2g} s", number=each) for each in (p50, p95))
+            rows.append((name, *seconds, len(known)))
     if not rows:
         return None
     table = Table.of("times", ("", "p50", "p95", _("turns")), rows, counts=2)
-    return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
+    return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE)
 
 
 def bot_usage_section(results: Results) -> Section | None:
@@ -191,15 +187,7 @@ def reliability_section(summary: Summary) -> Section | None:
     if few := len(found.counts) - len(found.enough):
         notes.append(_("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=found.k))
     if found.lost:
-        notes.append(
-            _(
-                "Conversations that count as neither, because they were not held to their end or could not be"
-                " graded: {n}.",
-                n=found.lost,
-            )
-        )
-    if (unlisted := len(unsure) - _QUESTIONS_SHOWN) > 0:
-        notes.append(_("Not listed: {n} more.", n=unlisted))
+        notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=found.lost))
     return figures_section(
         key="reliability",
         title=_("Repeated questions (× {k})", k=found.k),
@@ -234,56 +222,36 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
         cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
         # Those asked back are neither right nor wrong.
-        answered, declined = _right(can[0], sum(can[:2])), _right(cannot[1], sum(cannot[:2]))
-        line = _(
-            "did not refuse what can be answered {answered}; refused what cannot {refused}",
-            answered=answered.text,
-            refused=declined.text,
-        )
         table = Table.of(
             "answers",
             ("", _("Did not refuse"), _("Refused"), _("Asked back"), right),
-            [[_("Can be answered"), *can, answered], [_("Cannot be answered"), *cannot, declined]],
+            [
+                [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
+                [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
+            ],
             counts=4,
         )
-        notes = [
-            _(
-                "Not refusing is not yet answering: what an answer is worth, its grades say. Refusing is"
-                " right only where the articles do not hold the answer. Each conversation counts once, by"
-                " what the bot said to the first question."
-            ),
-            _(
-                "Not counted: {failed} conversations without an answer, {unmarked} whose case does not say.",
-                failed=found.not_answered,
-                unmarked=found.unmarked,
-            ),
-        ]
-        if found.refused_unanswerable:
-            held = share_text(found.held, found.refused_unanswerable)
-            notes.append(_("Declined to the end: {share}.", share=held))
-        remarks = [Line(note, "soft") for note in notes]
-        yield Section("answerability", _("Refused or not"), (Line(line), table, *remarks), views=PAGE)
+        note = _(
+            "Each conversation counts once, by what the bot said to the first question. Not counted, without"
+            " an answer or a case that says what is right: {n}.",
+            n=found.not_answered + found.unmarked,
+        )
+        yield Section("answerability", _("Refused or not"), (table, Line(note, "soft")), views=PAGE)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
-        passed, kept = _right(wanted[0], sum(wanted)), _right(unwanted[1], sum(unwanted))
-        line = _(
-            "handed over where required {handed}; kept where not wanted {kept}",
-            handed=passed.text,
-            kept=kept.text,
-        )
         table = Table.of(
             "handovers",
             ("", pgettext("a column", "Handed over"), _("Kept"), right),
-            [[_("Handover required"), *wanted, passed], [_("Handover not wanted"), *unwanted, kept]],
+            [
+                [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
+                [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
+            ],
             counts=3,
         )
-        notes = [_("Counted by whether a person took over in any turn of the conversation.")]
-        notes += [_("After turn 1: {n}.", n=handed.late)] if handed.late else []
-        remarks = [Line(note, "soft") for note in notes]
-        yield Section(
-            "handover", pgettext("a title", "Handed over"), (Line(line), table, *remarks), views=PAGE
-        )
+        note = _("Counted by whether a person took over in any turn of the conversation.")
+        title = pgettext("a title", "Handed over")
+        yield Section("handover", title, (table, Line(note, "soft")), views=PAGE)
 
 
 def _right(right: int, of: int) -> Cell:
@@ -299,19 +267,17 @@ def _right(right: int, of: int) -> Cell:
 
 
 def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
-    """The charts, and folded the figures behind them; none where no turn was graded."""
-    limit, drawn = summary.rules.overall, list[tuple[Chart, Table]]()
+    """How turns went, the first to the last; nothing where no turn was graded."""
+    limit, charts = summary.rules.overall, list[Chart]()
     if score := course(results, summary.primary):
         line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
         text = partial(points, against=limit)
-        drawn.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
+        charts.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
     if feelings := course(results, FEELING, raw=True):
         note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
-        drawn.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
-    if drawn:
-        charts, tables = zip(*drawn, strict=True)
-        yield Section("course", _("Turn by turn"), charts, views=PAGE)
-        yield Section("course_table", _("The figures as a table"), tables, views=PAGE, folded=True)
+        charts.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
+    if charts:
+        yield Section("course", _("Turn by turn"), tuple(charts), views=PAGE)
 
 
 def _drawn(
@@ -323,8 +289,8 @@ def _drawn(
     *,
     limit: tuple[float, Message] | None = None,
     note: Text = "",
-) -> tuple[Chart, Table]:
-    """The course of everyone, with those of single customers where they are few; and all in figures."""
+) -> Chart:
+    """The course of everyone, with those of single customers where they are few."""
     turns = tuple(_("Turn {n}", n=turn) for turn in range(1, means.turns + 1))
     figures = [
         _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
@@ -343,7 +309,7 @@ def _drawn(
         )
         for name, each in courses
     )
-    chart = Chart(
+    return Chart(
         kind="lines",
         title=title,
         description=_("{title}. {figures}.", title=title, figures=figures),
@@ -353,11 +319,6 @@ def _drawn(
         limit=limit,
         note=note,
     )
-    rows = [
-        (name, *(Cell(text=text(m.mean), number=m.mean, note=f"{m.n}/{m.planned}") for m in each))
-        for name, each in courses
-    ]
-    return chart, Table.of("course", ("", *turns), rows, title)
 
 
 # How the simulated customers were played
@@ -381,14 +342,8 @@ _FIGURES: dict[str, Message] = {
 }
 
 
-def customer_remarks(simulator: SimulatorSummary) -> tuple[Message, ...]:
-    """What stands out, or that nothing does; empty where the customers were not examined."""
-    if not simulator.customers.figures:
-        return ()
-    return tuple(_remarks(simulator)) or (_("nothing amiss in how they were played"),)
-
-
-def _remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+    """What stands out in how the customers were played."""
     customers = simulator.customers
     if customers.superseded:
         yield ngettext(
@@ -423,17 +378,12 @@ def customers_section(
     customers = simulator.customers
     if not customers.figures:
         return None
-    first, *others = customer_remarks(simulator)
-    for each in others:
-        first = _("{first} / {second}", first=first, second=each)
+    remarks = list(customer_remarks(simulator)) or [_("nothing amiss in how they were played")]
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
     columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
-    rows = [
-        _figure_row(key, each, each.value)
-        for key, each in customers.figures.items()
-        if each.value is not None
-    ]
-    blocks: list[Block] = [Line(first), Line(note, "soft"), Table.of("figures", columns, rows)]
+    known = (pair for pair in customers.figures.items() if pair[1].value is not None)
+    rows = [_figure_row(key, each) for key, each in known]
+    blocks: list[Block] = [*map(Line, remarks), Line(note, "soft"), Table.of("figures", columns, rows)]
     spoilt = [
         [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
         for talk, turn in customers.spoilt[:SPOILT_SHOWN]
@@ -444,9 +394,9 @@ def customers_section(
     return Section("customers", _("The simulated customers"), tuple(blocks), views=PAGE, folded=True)
 
 
-def _figure_row(key: str, each: CustomerFigure, value: float) -> tuple[Text | Cell, ...]:
+def _figure_row(key: str, each: CustomerFigure) -> tuple[Text | Cell, ...]:
     """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
-    percent = round(100 * value, 1)
+    percent = round(100 * (each.value or 0.0), 1)
     counted = _("{n} of {of}", n=each.n, of=each.of)
     if each.n is None:
         counted = ngettext("mean of {n} conversation", "mean of {n} conversations", n=each.of)

@@ -127,7 +127,7 @@ def test_the_page_says_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "1", "2"]) == 0
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
 
-    assert "✓ 要確認が解消 8 会話" in page
+    assert "✓ 要確認が解消 8 件" in page
     assert "要確認でなくなった 16 ターン" in page
     assert 'href="report.html#c8"' in page
 

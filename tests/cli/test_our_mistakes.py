@@ -45,7 +45,7 @@ def test_a_mistake_of_a_users_own_judge_is_shown_with_its_line(capsys: pytest.Ca
         "from pathlib import Path\n\ndef strict(context):\n    return Path(context.turn.answer)\n",
         encoding="utf-8",
     )
-    assert main([*GIVEN[:-2], "--judges", "own.py:strict", "--verbose"]) == 0
+    assert main([*GIVEN[:-2], "--judges", "own.py:strict"]) == 0
     told, path = capsys.readouterr(), find_run("latest", Path("runs"))
     page = (path.parent / "report.html").read_text(encoding="utf-8")
 

@@ -46,7 +46,7 @@ def report_of(text: str) -> Report:
         Chart("shares", text, text, (text,), (bars, bars)),
     )
     folded = Section("folded", text, blocks, folded=True)
-    return Report(text, "ja", blocks, (Section("open", text, blocks), folded), text, (text, text))
+    return Report(text, "ja", blocks, (Section("open", text, blocks), folded), text, text)
 
 
 def terminal(report: Report, width: int) -> str:

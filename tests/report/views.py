@@ -66,7 +66,7 @@ def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more
     console: Console,
     page: str = "",
     trusts: JudgeTrusts = UNKNOWN,
-    view: View = "terminal",
+    view: View = "brief",
 ) -> None:
     """Prints the summary of a run."""
     report = run_report(context_of(results, summary, gate, language, page=page, trusts=trusts))

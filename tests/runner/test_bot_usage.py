@@ -38,7 +38,7 @@ def evaluated(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[str, str]
     usage = {"prompt_tokens": 1000, "completion_tokens": 20}
     with serve(lambda _: Reply("42", usage=usage)) as server:
         bot = ("--adapter", "openai_chat", "--set", "model=gpt-4.1-mini", "--set", f"url={server.url}")
-        assert main(["evaluate", "rows.jsonl", "--judges", "em", "--verbose", *bot, *more]) == 0
+        assert main(["evaluate", "rows.jsonl", "--judges", "em", *bot, *more]) == 0
     return capsys.readouterr()
 
 
@@ -56,7 +56,6 @@ def test_a_report_tells_what_the_bot_took(
         "ボットに尋ねるのは 3 回です。ボット自身のモデルの費用は、この見込みに入りません。",
         "ボットのほかに、モデルは使いません。何も始めていません。",
     ]
-    assert "採点はモデルを呼び出していません" in shown
     assert "回答 3 件、入力 3,000 / 出力 60 トークン、0.0013 USD" in shown
     assert "ボット自身のモデル" in page
     assert as_json["bot"] == {"calls": 3, "tokens": {"in": 3000, "out": 60}, "cost_usd": 0.001296}

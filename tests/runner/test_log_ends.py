@@ -75,11 +75,10 @@ def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
     language: Language, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last line, or one in between: skipped by every judge with a reason, not red, no failure."""
-    results = graded(
-        "simulate", log(ended(language), unanswered(language)), "--offline", "--json", "--verbose"
-    )
-    out, err = capsys.readouterr()
-    shown, (one, other) = json.loads(out), results.conversations
+    given = ("--offline", "--json", "--to", "markdown")
+    results = graded("simulate", log(ended(language), unanswered(language)), *given)
+    report = find_run("latest", Path("runs")).with_name("report.md").read_text(encoding="utf-8")
+    shown, (one, other) = json.loads(capsys.readouterr().out), results.conversations
     lacking = {(one.id, 2), (other.id, 1)}
     skipped = [s for s in results.scores if (s.conversation, s.turn) in lacking and not s.is_whole]
 
@@ -89,8 +88,8 @@ def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
     assert {score.reason for score in skipped} == {why[language]}
     assert len(skipped) == 2 * len(shown["judges"].keys() - {"conversation"})
     assert shown["turns"] == 4
-    assert ("記録に回答がありません" if language == "ja" else "The log has no answer to 2 of 4") in err
-    assert ("応答しませんでした" if language == "ja" else "gave no answer") not in err
+    assert ("記録に回答がありません" if language == "ja" else "The log has no answer to 2 of 4") in report
+    assert ("応答しませんでした" if language == "ja" else "gave no answer") not in report
     assert shown["red"] == past_run(find_run("latest", Path("runs"))).red == 0
 
 

@@ -1,14 +1,12 @@
 """What is done with turns that a customer spoilt: counted, left out, or held once more."""
 
 import contextlib
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from simulator.cli.app import main
 from simulator.core.types import (
@@ -33,7 +31,7 @@ from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
-from tests.report.views import context_of, paint, render
+from tests.report.views import context_of, render
 from tests.run_helpers import Quiet, a_stage, echo
 from tests.run_helpers import a_run as a_file
 from tests.texts import said
@@ -82,19 +80,17 @@ def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_reports_say_what_stands_out(language: Language) -> None:
-    """On the terminal, on the page and in the worksheet; both scores in one sentence."""
+    """On the page and in the worksheet; both scores in one sentence."""
     results = spoilt_run()
     found = summary(results)
     gate = decide(found, None, 0.05)
     text = " ".join(said(each, language) for each in customer_remarks(found.simulator))
-    console = Console(file=(out := io.StringIO()), width=200)
-    paint(found, gate, results, language, console)
     page = render(results, found, gate, language)
     rows = summary_sheet(context_of(results, found, gate, language)).rows
 
     assert "70" in text
     assert "90" in text
-    assert text.split(" ")[0] in out.getvalue()
+    assert text.split(" ")[0] in page
     assert {"ja": "お客様役の点検", "en": "The simulated customers"}[language] in page
     assert 'id="customers"' in page
     figure = "customers.figures." + {"ja": "作り話のあるターン", "en": "Turns with made-up details"}[language]

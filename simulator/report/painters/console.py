@@ -68,9 +68,7 @@ def paint(report: Report, console: Console, view: View = "terminal") -> None:
         return
     painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
-        if view == "terminal":
-            painter.line(Line(report.notice[0]), "bold yellow")
-        painter.line(Line(report.notice[1]), "yellow")
+        painter.line(Line(report.notice), "yellow")
     painter.blocks(report.lead if view == "terminal" else tuple(map(_important, report.lead)))
     for section in report.shown_in(view):
         if section.title:
@@ -86,7 +84,7 @@ def _important(block: Block) -> Block:
     warnings = [line for line in block.lines if line.tone != "soft"]
     if left := len(warnings) - _WARNINGS:
         warnings[_WARNINGS:] = (
-            [Line(_("Further warnings: {n} (--verbose)", n=left), "alarm")] if left > 0 else []
+            [Line(_("Further warnings are on the page: {n}", n=left), "alarm")] if left > 0 else []
         )
     return Notes(tuple(warnings))
 

@@ -11,8 +11,7 @@ def markdown(report: Report) -> str:
     painter = _Painter(report)
     parts = [f"## {painter.text(report.title)}"]
     if report.notice:
-        first, second = map(painter.text, report.notice)
-        parts.append(f"> **{first}** {second}")
+        parts.append(f"> {painter.text(report.notice)}")
     parts += painter.blocks(report.lead)
     parts += ["\n\n".join(painter.section(section)) for section in report.shown_in("markdown")]
     if report.about:

@@ -52,7 +52,7 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
         assert said(corrected_line(figures, 0.8) or "", language) in shown
         assert by in shown
         assert open_ in shown
-        assert said(notes(figures, gate, title)[-1].text, language) in shown
+    assert said(notes(figures, gate, title)[-1].text, language) in page
     assert "<title>82 ·" in page
 
 
