@@ -159,7 +159,8 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
     roles: tuple[Role, ...] = get_args(Role)
     endpoints = {role: endpoint(server, role, key) if server else None for role in roles}
     for role, known in endpoints.items():
-        if known and (named := getattr(told, f"{role}_model")):
+        named = told.user_model[0] if role == "user" and told.user_model else getattr(told, f"{role}_model")
+        if known and named:
             endpoints[role] = known.model_copy(update={"model": named})
     personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
     context = RunContext(told, endpoints, personas, Ledger({}, told.budget))

@@ -21,6 +21,7 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, ngettext, sentences
+from simulator.core.roles import check_one_player
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
 from simulator.models.pricing import check_prices
@@ -80,6 +81,7 @@ def make(  # noqa: PLR0917 - one for each option
     command again: nothing is paid for twice.
     """
     settings = load_settings({**flags, "to": [to] if to else None})
+    check_one_player(settings)
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
     if language not in (None, "ja", "en"):

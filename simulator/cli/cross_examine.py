@@ -27,7 +27,7 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import ModelFailure, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import endpoints
+from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import CONVERSATION, Bot, GradingContext, Results, Run
 from simulator.models.pricing import Ledger, check_prices
@@ -72,6 +72,7 @@ def command(  # noqa: PLR0917 - one for each option
     if answers not in WHICH:
         raise UnknownName(_("choice of --answers"), answers, WHICH)
     today = load_settings(flags)
+    check_one_player(today)
     path = find_run(run, Path(today.runs))
     if consistency_only:
         _show(read_run(path), today, markdown=markdown, examined=False)

@@ -15,7 +15,7 @@ from simulator.cli.terminal import DONE, MISSED, TO_FIX, padded, print_json, std
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import create_form
-from simulator.core.roles import endpoints
+from simulator.core.roles import Endpoint, check_one_player, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
 from simulator.core.titles import Titles
@@ -63,6 +63,7 @@ def command(
 
 async def _react(settings: Settings) -> int:
     """A table of personas and bots, and what is wrong with whom."""
+    check_one_player(settings)
     plan, personas, *_rest = read_plan(settings)
     no_cache = settings.model_copy(
         update={"cache": "off", "turns": max(p.patience for p in personas) + SPARE + 1}
@@ -111,8 +112,15 @@ async def _examine(settings: Settings) -> int:
         "ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
     )
     checks: dict[Message, Check] = {
-        _MODELS[role]: partial(_check_model, context, role) for role in context.endpoints
+        _MODELS[role]: partial(_check_model, context, role, endpoint)
+        for role, endpoint in context.endpoints.items()
     }
+    if context.players:
+        del checks[_MODELS["user"]]
+        checks = {
+            _("user model {name}", name=name): partial(_check_model, context, "user", endpoint)
+            for name, endpoint in context.players.items()
+        } | checks
     checks[_("bot")] = partial(_check_bot, context, plan)
     checks[_("runs folder")] = partial(_check_runs, Path(settings.runs))
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
@@ -212,8 +220,8 @@ async def _check_sheet(sheet: str, worksheet: str) -> Message:
     return _("can be read; nothing there yet")
 
 
-async def _check_model(context: RunContext, role: Role) -> Message:
-    endpoint, model = context.endpoints[role], context.model(role)
+async def _check_model(context: RunContext, role: Role, endpoint: Endpoint | None) -> Message:
+    model = context.model_factory.at(endpoint) if endpoint else None
     embedding = any(embeds(judge) for judge in context.judges.values())
     unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
     if unused.get(role):

@@ -11,8 +11,9 @@ from simulator.cli.publish import report_language
 from simulator.cli.terminal import DONE, say, stdout_to_stderr, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
+from simulator.core.roles import models_named
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import LEXICAL, Results
+from simulator.core.types import Results
 from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
 from simulator.diagnosis.ask_judge import ask_judge as ask_model
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
@@ -120,7 +121,7 @@ def _ask_again(path: Path, results: Results, settings: Settings) -> None:
     )
     say(shown(forecast, language))
     # The bot is the one that was rehearsed.
-    models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
+    models = models_named(results.run.models)
     settings = settings.model_copy(update={**models, "replay": None, "script": None})
     with stdout_to_stderr():
         asyncio.run(ask_again(path, settings, limit=MOST_ARTICLES))
@@ -131,7 +132,7 @@ def _ask_again(path: Path, results: Results, settings: Settings) -> None:
 def _ask_judge(path: Path, results: Results, settings: Settings) -> None:
     """Has the judge's model name causes, which are stored; says what it could not name."""
     language = report_language(results)
-    models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
+    models = models_named(results.run.models)
     with stdout_to_stderr():
         asked, failed = asyncio.run(ask_model(path, settings.model_copy(update=models)))
     kept = _(

@@ -29,10 +29,10 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
 from simulator.core.messages import Message, _
-from simulator.core.roles import endpoints
+from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, read_shard, stored_settings
-from simulator.core.types import LEXICAL, Conversation, Run
+from simulator.core.types import Conversation, Run
 from simulator.models.pricing import Ledger
 from simulator.runner import run
 from simulator.runner.context import RunContext
@@ -193,7 +193,7 @@ def _as_started(run: Run, settings: Settings) -> Settings:
     if run.settings.get("typos"):
         say(gone("--typos", "typos"))
     today = {name: getattr(settings, name) for name in NOT_STORED}
-    models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
+    models = models_named(run.models)
     stored_prices: Any = run.settings.get("prices") or {}
     money: dict[str, Any] = {"prices": {**stored_prices, **settings.prices}}
     if settings.budget:

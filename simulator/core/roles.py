@@ -1,8 +1,9 @@
 """Which model plays which role, and where it lives. Keys stay in `SecretStr` and out of every file."""
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, SecretStr
@@ -28,6 +29,10 @@ DEFAULT_MODELS: dict[Role, str] = {
     "embed": "text-embedding-3-small",
     "demo": "gpt-4.1-mini",
 }
+
+
+# What a name may end with that says which day's version of a model it is.
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
 
 
 class Endpoint(BaseModel):
@@ -106,6 +111,50 @@ def check_players(
             raise InputError(msg)
 
 
+def players(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint | None]:
+    """By name, the endpoints of several customers' models; None where a stand-in plays. Empty for one model.
+
+    Raises InputError for two names of one model, which would agree with itself.
+    """
+    found: dict[str, Endpoint | None] = {}
+    known: dict[str, str] = {}
+    for name in settings.user_model if len(settings.user_model) > 1 else ():
+        endpoint = endpoints(settings.model_copy(update={"user_model": (name,)}), environ)["user"]
+        model = _bare(endpoint.model) if endpoint else LEXICAL
+        if model in known:
+            msg = _(
+                "--user-model {one} and --user-model {other} are one model, {model}: name another, or one.",
+                one=known[model],
+                other=name,
+                model=model,
+            )
+            raise InputError(msg)
+        known[model], found[name] = name, endpoint
+    return found
+
+
+def models_named(models: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that name the models of a run, by role; an empty name is that of a stand-in."""
+    named = {f"{role}_model": model or LEXICAL for role, model in models.items()}
+    return named | {"user_model": tuple(named.get("user_model", "").split(", ")) if "user" in models else ()}
+
+
+def check_one_player(settings: Settings) -> None:
+    """Raises InputError where several models should play a customer of which there is one."""
+    if len(settings.user_model) > 1:
+        msg = _(
+            "--user-model {names}: name one here; several can only play the customers of a rehearsal.",
+            names=", ".join(settings.user_model),
+        )
+        raise InputError(msg)
+
+
+def _bare(model: str) -> str:
+    """A model's name without its provider and its date: openai/GPT-4.1-2025-04-14 is gpt-4.1."""
+    name = model.partition(":")[2] if _is_of_provider(model) else model
+    return _DATED.sub("", name.rpartition("/")[2].casefold())
+
+
 def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
     """The models of `--panel`, each at the judge's address unless its name says which provider's it is."""
     found = []
@@ -165,7 +214,9 @@ def _is_of_provider(model: str) -> bool:
 
 
 def _model(role: Role, settings: Settings, environ: Mapping[str, str]) -> str:
-    return getattr(settings, f"{role}_model") or _own(role, "MODEL", environ)
+    """The name that is set for a role, of several the first; empty where none is."""
+    named = next(iter(settings.user_model), "") if role == "user" else getattr(settings, f"{role}_model")
+    return named or _own(role, "MODEL", environ)
 
 
 def _key(url: str, places: Sequence[tuple[str, str]]) -> str:

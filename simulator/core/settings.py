@@ -597,7 +597,11 @@ class Settings(RowSettings):
         description="Models' answers to identical requests: reuse and keep them (on), neither (off), "
         "only reuse (read), ask anew and keep (refresh).",
     )
-    user_model: str | None = Field(None, description="Model that plays the customer.")
+    user_model: Names = Field(
+        (),
+        description="Model that plays the customer; repeatable: each plays every question, and the score says"
+        " how far they differ.",
+    )
     judge_model: str | None = Field(None, description="Model that grades.")
     embed_model: str | None = Field(None, description="Embeddings for the cosine judge.")
     demo_model: str | None = Field(
@@ -732,6 +736,15 @@ class Settings(RowSettings):
             msg = _("names nothing")
             raise ValueError(msg)
         return names
+
+    @field_validator("user_model", mode="before")
+    @classmethod
+    def _players(cls, value: Any) -> Any:
+        """'a,b' and ['a', 'b'] mean the same; a name that is there twice is a mistake, and is kept."""
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
+            return () if value is None else value  # as earlier versions stored it
+        return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
 
     @field_validator("to")
     @classmethod

@@ -264,7 +264,8 @@ def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
 class Conversation(Value):
     """A dialogue from greeting to end. Scores are kept apart: it can be graded again.
 
-    `reaction` is what the customer made of the last answer.
+    `reaction` is what the customer made of the last answer. `user_model` is who of several models plays the
+    customer, empty where it is the run's only one.
     """
 
     id: str
@@ -276,6 +277,12 @@ class Conversation(Value):
     reason: str = ""
     closing: str = ""
     reaction: Reaction | None = None
+    user_model: str = ""
+
+    @property
+    def like_others(self) -> str:
+        """The id without the model: the same for whoever plays, and so are the random choices in it."""
+        return self.id.replace(f"@{self.user_model}/", "/", 1) if self.user_model else self.id
 
     @property
     def reactions(self) -> tuple[Reaction | None, ...]:

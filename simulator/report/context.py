@@ -60,6 +60,8 @@ _LONGEST_REASON = 600
 
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
     """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'."""
+    if gate.disputed:
+        return _("Undecided: it depends on the model that plays the customers")
     if gate.conditions:
         if gate.decision in {"passed", "missed"}:
             text = _("Passed ({what})") if gate.decision == "passed" else _("Missed ({what})")

@@ -31,7 +31,7 @@ from simulator.core.types import Results
 from simulator.models.pricing import total_spending
 from simulator.report.tables import FEELING, money, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
+from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary, rounded
 from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
@@ -72,6 +72,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     made = (
         feature("rulings").conflicts_section(undecided) if undecided else None,
         feature("rulings").risk_section(results) if RISK in results.scores.judges else None,
+        simulators_section(summary),
         reliability_section(summary),
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
@@ -146,6 +147,41 @@ def bot_usage_section(results: Results) -> Section | None:
             "tokens": {"in": total.tokens_in, "out": total.tokens_out},
             "cost_usd": None if total.cost_usd is None else round(total.cost_usd, 6),
         },
+    )
+
+
+# Who plays the customers
+
+
+def simulators_section(summary: Summary) -> Section | None:
+    """What each of several models that play the customers says of the bot; None with one of them."""
+    spread = summary.simulator_spread
+    if spread is None:
+        return None
+    models = summary.simulators
+
+    def interval(model: str) -> Text:
+        ends = models[model].interval
+        return _("{low}–{high}", low=points(ends[0]), high=points(ends[1])) if ends else "–"
+
+    table = Table.listing(
+        "simulators",
+        models,
+        {
+            _("Model"): lambda model: model,
+            _("Score"): lambda model: points(models[model].score),
+            _("95 % interval"): interval,
+            _("Conversations"): lambda model: models[model].n,
+        },
+    )
+    scores = [_("{name} {n}", name=model, n=points(each.score)) for model, each in models.items()]
+    return figures_section(
+        key="simulators",
+        title=_("Who plays the customers"),
+        line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
+        tables=[table],
+        notes=[_("Nobody knows which is most like your customers: the run's interval holds that of each.")],
+        figures={model: rounded(each.model_dump(include={"score", "n"})) for model, each in models.items()},
     )
 
 

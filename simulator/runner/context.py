@@ -19,7 +19,7 @@ from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import OPENAI, Endpoint
+from simulator.core.roles import OPENAI, Endpoint, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -66,6 +66,8 @@ class RunContext:
     ) -> None:
         """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet."""
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
+        # Of several customers' models, the endpoint of each; None where a stand-in plays.
+        self.players = players(settings) if settings.protocol == "dialogue" else {}
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.model_factory = Models(endpoints, settings, ledger)
@@ -102,7 +104,7 @@ class RunContext:
     @property
     def offline(self) -> bool:
         """Whether no role has a model."""
-        return not any(self.endpoints.values())
+        return not any((*self.endpoints.values(), *self.players.values()))
 
     @property
     def has_customers(self) -> bool:
@@ -120,7 +122,7 @@ class RunContext:
             return self.user(conversation)
         if not self.settings.voice_opening:
             return ask_plainly  # the question is masked already, with its case
-        model = self.model("user", temperature=self.settings.user_temperature)
+        model = self._player(conversation)
         persona = self.personas[conversation.persona]
         opening = feature("voice_opening").VoicedOpening
         return self._masking(opening(persona, model, self.openings, self._seed(conversation)))
@@ -163,7 +165,7 @@ class RunContext:
     def persona_user(self, conversation: Conversation) -> User:
         """Who plays the persona: a model, or phrases where there is none."""
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
-        model = self.model("user", temperature=self.settings.user_temperature)
+        model = self._player(conversation)
         if model is None:
             return feature("offline").PhraseUser(persona, seed)  # type: ignore[no-any-return]
         greeting = self.greeting(conversation.case.language)
@@ -172,8 +174,14 @@ class RunContext:
         )
         return made
 
+    def _player(self, conversation: Conversation) -> "Model | None":
+        """The model that plays the customer of a conversation; None where a stand-in does."""
+        endpoint = self.players.get(conversation.user_model, self.endpoints["user"])
+        temperature = self.settings.user_temperature
+        return self.model_factory.at(endpoint, temperature=temperature) if endpoint else None
+
     def _seed(self, conversation: Conversation) -> int:
-        return stable_int(self.settings.seed, conversation.id)
+        return stable_int(self.settings.seed, conversation.like_others)
 
     async def bot(self, plan: Sequence[Conversation]) -> Bot:
         """Connects the bot under test, with its prompts and with masking where they apply."""
@@ -261,12 +269,13 @@ class RunContext:
         return {"chat": chat, "cases": cases_of_plan(plan), **settings}
 
     def models(self) -> dict[str, str]:
-        """The model's name of each role that is played, or LEXICAL for a stand-in."""
-        return {
+        """The model's name of each role that is played, or LEXICAL for a stand-in; several with commas."""
+        found: dict[str, str] = {
             role: endpoint.model if endpoint else LEXICAL
             for role, endpoint in self.endpoints.items()
             if self.is_played(role)
         }
+        return found | ({"user": ", ".join(self.players)} if self.players else {})
 
     def is_played(self, role: Role) -> bool:
         """Whether a role takes part in this run; where rows are asked, not every role does."""

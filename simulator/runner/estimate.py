@@ -192,7 +192,8 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
         turns = context.turns(conversation)
         twice = [context.grading.is_graded_twice(conversation.id, n) for n in range(1, turns[0] + 1)]
         # The first and the last turn are graded alone and, if the conversation ends there, as part of it.
-        kind = (case.language, conversation.persona, turns, has, twice[0], twice[-1], sum(twice))
+        who = conversation.persona, conversation.user_model
+        kind = (case.language, who, turns, has, twice[0], twice[-1], sum(twice))
         counts[kind] += 1
         sample = kept.setdefault(kind, [])
         if len(sample) < MEASURED:
@@ -381,7 +382,7 @@ def _is_like(context: RunContext, run: Run) -> bool:
 def _played(results: Results) -> list[Case]:
     """The case of every conversation that was held; one that was played again counts once."""
     held = (each for each in results.conversations if each.turns)
-    return list({(each.persona, each.case.id, each.repeat): each.case for each in held}.values())
+    return list({(e.persona, e.user_model, e.case.id, e.repeat): e.case for e in held}.values())
 
 
 def _taken(results: Results, planned: int) -> dict[Any, Totals]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, overload
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.core.roles import endpoints
+from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import Settings, read_sample
 from simulator.core.types import PASSED, Case, Conversation, Persona
 from simulator.data.cases import (
@@ -77,15 +77,18 @@ class Plan(Sequence[Conversation]):
         personas: Sequence[str],
         repeats: int = 1,
         seed: int | None = None,
+        *,
         frequencies: Sequence[float] | None = None,
+        models: Sequence[str] = (),
     ) -> None:
         """With a `seed` each case is played by one of the personas, chosen at random; else by all of them.
 
-        They are as likely as their `frequencies`, or each as likely as the others.
+        They are as likely as their `frequencies`, or each as likely as the others. Of several `models` each
+        plays all of it.
         """
         self.cases, self._personas, self._repeats, self._seed = cases, personas, repeats, seed
-        self._frequencies = frequencies
-        self._of_case = repeats * (len(personas) if seed is None else 1)
+        self._frequencies, self._models = frequencies, models or ("",)
+        self._of_case = repeats * len(self._models) * (len(personas) if seed is None else 1)
 
     def __len__(self) -> int:
         """The number of conversations."""
@@ -103,6 +106,7 @@ class Plan(Sequence[Conversation]):
             return [self[place] for place in range(*index.indices(len(self)))]
         place, number = divmod(range(len(self))[index], self._of_case)
         case = self.cases[place]
+        number, who = divmod(number, len(self._models))
         persona, repeat = divmod(number, self._repeats)
         name = self._personas[persona]
         if self._seed is not None:
@@ -112,8 +116,9 @@ class Plan(Sequence[Conversation]):
                 name = rng.choice(self._personas)
             else:
                 name = rng.choices(self._personas, self._frequencies)[0]
-        key = f"{name}/{case.id}#{repeat + 1}"
-        return Conversation(id=key, case=case, persona=name, repeat=repeat + 1)
+        model = self._models[who]
+        key = f"{name}{'@' if model else ''}{model}/{case.id}#{repeat + 1}"
+        return Conversation(id=key, case=case, persona=name, repeat=repeat + 1, user_model=model)
 
 
 def cases_of_plan(plan: Sequence[Conversation]) -> Sequence[Case]:
@@ -183,6 +188,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     out: with `--strict`, and always in the questions of conversations.
     """
     if settings.replay:
+        check_one_player(settings)
         replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
         return PlannedRun(*replayed, settings, SkippedRows())
     prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
@@ -217,7 +223,17 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
         personas = mix.personas if mix else _personas(settings.persona or USUAL_PERSONAS)
     draws = len(personas) > 1 and (mix or not settings.persona)
     seed, frequencies = settings.seed if draws else None, mix.frequencies if mix else None
-    plan = Plan(cases, [persona.id for persona in personas], settings.repeats, seed, frequencies)
+    models = settings.user_model if settings.protocol == "dialogue" and len(settings.user_model) > 1 else ()
+    if models and settings.adapter == "recorded":
+        check_one_player(settings)
+    plan = Plan(
+        cases,
+        [persona.id for persona in personas],
+        settings.repeats,
+        seed,
+        frequencies=frequencies,
+        models=models,
+    )
     message = mix.message if mix else ""
     if seed is None:
         return plan, tuple(personas), message

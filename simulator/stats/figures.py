@@ -199,6 +199,14 @@ class SimulatorSummary(Value):
     without_spoilt: float | None = None
 
 
+class SimulatorScore(Value):
+    """The score of the bot (0..1) where this model played the customers, in `n` graded conversations."""
+
+    score: float | None
+    interval: tuple[float, float] | None
+    n: int
+
+
 class PanelAgreement(Value):
     """A further model of the panel beside the judge's own, on the `n` turns that both graded by one rubric.
 
@@ -259,7 +267,8 @@ class Summary(Value):
     certain without them. `reliability` is known where questions were asked several times. `labels` are the
     turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
     `graded_turns` have a grade that no rule gave. `score_noise` is the variance of a conversation's score
-    that grading its turns again would bring. `rows`: of a single-turn data set, without personas.
+    that grading its turns again would bring. `simulators` are the models that played the customers; of
+    several the `interval` holds that of each. `rows`: of a single-turn data set, without personas.
     """
 
     run: str
@@ -271,6 +280,7 @@ class Summary(Value):
     answered_score: float | None
     interval: tuple[float, float] | None
     conversation_scores: dict[str, float]
+    simulators: dict[str, SimulatorScore] = Field(default={})
     judges: dict[str, JudgeSummary]
     personas: tuple[PersonaSummary, ...]
     cases: tuple[CaseSummary, ...]
@@ -309,6 +319,12 @@ class Summary(Value):
     def spent(self) -> Spending:
         """What all roles have used together."""
         return total_spending(list(self.spending.values()))
+
+    @property
+    def simulator_spread(self) -> float | None:
+        """The largest difference between the scores of two simulators; None with fewer than two."""
+        scores = [each.score for each in self.simulators.values() if each.score is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
 
     @property
     def active_judges(self) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ Decision = Literal["passed", "missed", "undecided"]
 Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
 # Imported where a target has conditions, or has to be reached with a confidence.
 CONDITIONS = "simulator.stats.conditions"
+# Imported where several models play the customers.
+SIMULATORS = "simulator.stats.simulators"
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge.
@@ -44,7 +46,7 @@ SAME = 1e-9
 # What the gate can find.
 Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
-    "running", "major", "evidence", "condition", "personas",
+    "running", "major", "evidence", "condition", "personas", "simulators",
 ]  # fmt: skip
 # What the gate can find, in words; a score, its interval and the target are points of 100.
 _FINDINGS: Mapping[Problem, Message] = {
@@ -77,6 +79,7 @@ _FINDINGS: Mapping[Problem, Message] = {
     "unfinished": _("The run stopped after {finished} of {planned} conversations."),
     "running": _("The run is not finished: {finished} of {planned} conversations."),
     "personas": _("Customers who took part without a graded conversation: {personas}."),
+    "simulators": _("It depends on the model that plays the customers: {parts}."),
 }
 
 
@@ -166,6 +169,11 @@ class Gate(Value):
     def unsettled(self) -> bool:
         """Whether the target lies within the interval of the corrected score."""
         return any(found.problem == "corrected_unsure" for found in self.findings)
+
+    @property
+    def disputed(self) -> bool:
+        """Whether the models that play the customers disagree about it."""
+        return any(found.problem == "simulators" for found in self.findings)
 
     @property
     def more(self) -> int | None:
@@ -316,8 +324,21 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """The gate's verdict: a plain target asks for a score, anything more for every condition.
 
     Of either, the share of questions with a major turn is a condition (`max_major`). With a certainty none
-    may have one, unless the target itself says how many such turns there may be.
+    may have one, unless the target itself says how many such turns there may be. Where several models play
+    the customers, it is undecided unless they agree.
     """
+    gate = _gate_of(results, summary, settings)
+    if gate.decision is None or gate.incomplete or len(summary.simulators) < 2:
+        return gate
+
+    def alone(own: Results) -> Gate:
+        return _gate_of(own, figures_of(own, settings), settings)
+
+    agreed: Gate = import_module(SIMULATORS).agreed_gate(gate, results, summary, alone)
+    return agreed
+
+
+def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     target, certainty, limit = settings.target, settings.certainty, settings.max_major
     named = {condition.name for condition in target_conditions(target)}
     if limit is None:
@@ -392,6 +413,11 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "store": store,
         "score": rounded(summary.score),
         "interval": rounded(summary.interval),
+        "simulators": {
+            model: rounded(each.model_dump(include={"score", "n"}))
+            for model, each in summary.simulators.items()
+        },
+        "simulator_spread": rounded(summary.simulator_spread),
         "corrected": summary.corrected and summary.corrected.as_json(),
         "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
         "passed": gate.passed,

@@ -156,6 +156,22 @@ def interval_of_mean(
     return min(float(low), mean), max(float(high), mean)
 
 
+def joint_interval(
+    intervals: Sequence[tuple[float, float] | None],
+) -> tuple[float, float] | None:
+    """The 95 % interval of a figure of which there are several, and nobody knows which is the right one.
+
+    From the lowest end to the highest: whichever is right, it is in there at least as often as in its own
+    interval, so that the spread between them is in it, too. The figure is known up to a set (Horowitz and
+    Manski, 2000); the narrower interval of Imbens and Manski (2004) takes ends that are normally distributed,
+    which those of a few questions are not. None where one of them is not known.
+    """
+    known = [interval for interval in intervals if interval is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    return min(low for low, _high in known), max(high for _low, high in known)
+
+
 def ends_of(scales: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Between what the values of grades on some scales can lie: 1 of 5 is 0.2, other scales begin at 0."""
     lowest = {share_of(scale[0], scale) for scale in set(scales) if scale[1] > scale[0]}

@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import groupby
 from math import fsum, sqrt
 from statistics import fmean
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
@@ -48,12 +48,19 @@ from simulator.stats.figures import (
     PersonaSummary,
     RedTurn,
     Retest,
+    SimulatorScore,
     SimulatorSummary,
     Summary,
     Total,
     turn_failure,
 )
-from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean, retest_variance
+from simulator.stats.intervals import (
+    clustered_stderr,
+    ends_of,
+    interval_of_mean,
+    joint_interval,
+    retest_variance,
+)
 from simulator.stats.red import (
     KINDS,
     RANK,
@@ -128,6 +135,7 @@ class ConversationRow:
     ended: Ended | None
     broken: tuple[tuple[str, ...], ...]
     overruled: int
+    user_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +240,7 @@ def summarise(
     started = every.conversations
     means = _conversation_means(spoken)
     graded = [c for c in started if c.id in means]
-    values, costs = [means[c.id] for c in graded], [role.cost_usd for role in results.spending.values()]
+    costs = [role.cost_usd for role in results.spending.values()]
     scales = {
         s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
     }
@@ -253,6 +261,13 @@ def summarise(
     retest = by_judge[primary].retest if primary in by_judge else None
     # A conversation's score is the mean of its turns' grades.
     noise = retest.variance * fmean(1 / lengths[c.id] for c in graded) if retest and graded else 0.0
+    simulators = {
+        model or results.run.models.get("user", LEXICAL): _of_simulator(
+            [c for c in own if c.id in means], means, seed=seed, ends=ends_of(scales), noise=noise
+        )
+        for model, own in _grouped(started, lambda c: c.user_model).items()
+        if not results.run.asks_once and results.run.settings.get("adapter") != "recorded"
+    }
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
     asked = any("@" in name for name in every.judges)
@@ -270,12 +285,14 @@ def summarise(
         offline=results.run.offline,
         primary=primary,
         rules=rules,
-        score=_mean(values),
+        score=_mean(means[c.id] for c in graded),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
-        interval=interval_of_mean(
-            values, [c.case for c in graded], seed=seed, ends=ends_of(scales), noise=noise
+        interval=joint_interval(
+            [each.interval for each in simulators.values()]
+            or [_of_simulator(graded, means, seed=seed, ends=ends_of(scales), noise=noise).interval]
         ),
         conversation_scores=means,
+        simulators=simulators,
         judges=by_judge,
         personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
         cases=_cases(started, spoken, means),
@@ -318,6 +335,15 @@ def summarise(
         seconds=results.run.seconds,
         **people,
     )
+
+
+def _of_simulator(
+    graded: Sequence[ConversationRow], means: Mapping[str, float], **options: Any
+) -> SimulatorScore:
+    """The score in these conversations, with its interval (`options` of `interval_of_mean`)."""
+    values = [means[c.id] for c in graded]
+    interval = interval_of_mean(values, [c.case for c in graded], **options)
+    return SimulatorScore(score=_mean(values), interval=interval, n=len(values))
 
 
 def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
@@ -370,6 +396,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 conversation.ended,
                 tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
                 sum(bool(each and each.overruled) for each in conversation.reactions),
+                conversation.user_model,
             )
         )
     return run

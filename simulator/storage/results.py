@@ -203,7 +203,8 @@ class StoredConversations(Conversations):
                 answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
             turns.setdefault(key, []).append(turn_of(index, line, answer))
         reaction = "reaction" if self._file.version > 4 else "''"
-        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing, {reaction}
+        user_model = "user_model" if self._file.version > 5 else "''"
+        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing, {reaction}, {user_model}
           FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
         found = {
             key: Conversation(
@@ -216,8 +217,11 @@ class StoredConversations(Conversations):
                 reason=reason,
                 closing=closing,
                 reaction=Reaction.model_validate_json(reaction) if reaction else None,
+                user_model=sys.intern(model),
             )
-            for key, persona, repeat, case, ended, reason, closing, reaction in self._file.execute(query, ids)
+            for key, persona, repeat, case, ended, reason, closing, reaction, model in self._file.execute(
+                query, ids
+            )
         }
         return [found[key] for key in ids]
 

@@ -50,7 +50,7 @@ from simulator.storage.results import Reader, StoredConversations, StoredScores,
 
 RUN_FILE = "run.sqlite"
 _INSERT_CONVERSATION = (
-    'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
+    'INSERT INTO conversations (id, position, persona, repeat, "case", user_model) VALUES (?, ?, ?, ?, ?, ?)'
 )
 _INSERT_TURN = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)"
 _LATEST_VERDICT = """SELECT body FROM verdicts
@@ -429,7 +429,8 @@ def _conversation_rows(conversations: Iterable[Conversation], first: int) -> Ite
     """Rows for `_INSERT_CONVERSATION`, at the positions from `first` on."""
     for position, conversation in enumerate(conversations, first):
         case = conversation.case.model_dump_json(exclude_defaults=True)
-        yield conversation.id, position, conversation.persona, conversation.repeat, case
+        model = conversation.user_model
+        yield conversation.id, position, conversation.persona, conversation.repeat, case, model
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 
-VERSION = 5
+VERSION = 6
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE conversations (
@@ -42,13 +42,15 @@ _JUDGE = "ALTER TABLE calls ADD COLUMN judge TEXT NOT NULL DEFAULT ''"
 _PROMPT_CACHE = "ALTER TABLE calls ADD COLUMN tokens_cached INTEGER NOT NULL DEFAULT 0"
 # What the customer made of the last answer, as JSON.
 _REACTION = "ALTER TABLE conversations ADD COLUMN reaction TEXT NOT NULL DEFAULT ''"
+# Which of several models plays the customer; empty where the run has one.
+_USER_MODEL = "ALTER TABLE conversations ADD COLUMN user_model TEXT NOT NULL DEFAULT ''"
 # The statements that lead from the version before to this one.
-_MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE, 5: _REACTION}
+_MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE, 5: _REACTION, 6: _USER_MODEL}
 
 
 def create(file: sqlite3.Connection) -> None:
     """Creates all tables, within a transaction of the caller."""
-    _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE};{_PROMPT_CACHE};{_REACTION}")
+    _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE};{_PROMPT_CACHE};{_REACTION};{_USER_MODEL}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 

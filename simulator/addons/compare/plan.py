@@ -37,7 +37,7 @@ class TurnPairs(NamedTuple):
 
 
 def matched(one: Results, other: Results) -> TurnPairs:
-    """Pairs by case, persona, repeat and turn, as long as the customer's lines are the same.
+    """Pairs by case, persona, who plays it, repeat and turn, as long as the customer's lines are the same.
 
     Both answers are graded by the case of the later run: its references may have been corrected since.
     """
@@ -65,8 +65,8 @@ def matched(one: Results, other: Results) -> TurnPairs:
     return TurnPairs(tuple(pairs), differing, alone)
 
 
-def _key(conversation: Conversation) -> tuple[str, str, int]:
-    return conversation.case.id, conversation.persona, conversation.repeat
+def _key(conversation: Conversation) -> tuple[str, str, str, int]:
+    return conversation.case.id, conversation.persona, conversation.user_model, conversation.repeat
 
 
 def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:

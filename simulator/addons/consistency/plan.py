@@ -73,6 +73,8 @@ def estimate(
         if context.endpoints["demo"] and context.settings.adapter == "demo":
             add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices, models = Prices.of(context.settings), context.models()
+    if examiner.asking is not None:  # of several customers' models, the first
+        models = models | {"user": examiner.asking.endpoint.model}
     spending = {role: prices.spending(models[role], *total) for role, total in totals.items()}
     if compared:
         judging = grading_estimate(context, {CONVERSATION}, [question.context for question in compared])

@@ -27,6 +27,7 @@ from simulator.addons.dask.worker import Batch, Played, Setup
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of
+from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
 from simulator.core.types import Conversation, Ended, Query
@@ -93,7 +94,7 @@ class Cluster:
             for role, end in context.endpoints.items()
             for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
         }
-        own = {f"{role}_model": model for role, model in context.models().items()}
+        own = models_named(context.models())
         offered = context.offered(self.plan)
         connect = shelves.connector(settings.adapter, settings.set)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)

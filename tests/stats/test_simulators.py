@@ -1,0 +1,159 @@
+"""Two models that play the customers of one run: one score, with what lies between them in its interval."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.roles import players
+from simulator.core.settings import Settings
+from simulator.stats.intervals import joint_interval
+from simulator.storage.run_file import open_run
+from tests.commands import Command
+from tests.servers.faults import Reply, error
+from tests.servers.openai import serve
+from tests.servers.replies import ChatRequest
+
+QUESTIONS = 6
+# The bot is at a loss with customers who shout; the grade of an answer is its last word.
+BOT = "def answer(question):\n    return 'no' if '!' in question else 'yes'\n"
+JUDGE = "def right(context):\n    return context.turn.answer.text == 'yes'\n"
+OPTIONS = (
+    "--cases", "cases.csv", "--adapter", "bot.py:answer", "--judges", "mine.py:right", "--persona", "calm",
+    "--turns", "3", "--language", "en", "--json", "--max-major", "1", "--cache", "off",
+)  # fmt: skip
+BOTH = ("--user-model", "quiet", "--user-model", "loud")
+
+
+class Customers:
+    """A model that never shouts, and one that does; `refuses` is the name of one that nobody may ask."""
+
+    refuses = ""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, request: ChatRequest) -> str | Reply:
+        """The next line."""
+        name = str(request["model"])
+        self.asked[name] += 1
+        if name == self.refuses:
+            return error(401)
+        turn = len(request["messages"])
+        said = f"And what about part {turn} of it" + ("!" if name == "loud" else "")
+        line = {"asked": "a", "got": "part", "feeling": 0, "why": "w", "next": "stay", "message": said}
+        return json.dumps(line)
+
+
+@pytest.fixture
+def customers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Customers]:
+    """Both at an endpoint; questions, bot and judge are files where the test stands."""
+    rows = "".join(f"q{n},What does plan number {n} cost?\n" for n in range(QUESTIONS))
+    Path("cases.csv").write_text(f"id,question\n{rows}", encoding="utf-8")
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("mine.py").write_text(JUDGE, encoding="utf-8")
+    playing = Customers()
+    with serve(playing) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield playing
+
+
+def test_each_plays_every_question(command: Command, customers: Customers) -> None:
+    """One score, the score of each, how far they lie apart, and an interval that holds both."""
+    shown = command(*OPTIONS, *BOTH).json
+    alone = {name: command(*OPTIONS, "--user-model", name).json for name in ("quiet", "loud")}
+
+    assert shown["simulators"] == {"quiet": {"score": 1.0, "n": 6}, "loud": {"score": 0.4667, "n": 6}}
+    assert (shown["score"], shown["simulator_spread"]) == (0.7333, 0.5333)
+    assert shown["interval"] == [alone["loud"]["interval"][0], alone["quiet"]["interval"][1]]
+    assert alone["loud"]["simulators"] == {"loud": {"score": 0.4667, "n": 6}}
+    assert alone["loud"]["simulator_spread"] is None
+    assert customers.asked["quiet"] == customers.asked["loud"] == 2 * 3 * QUESTIONS
+    page = Path(shown["store"]).with_name("report.html").read_text(encoding="utf-8")
+    assert "Who plays the customers" in page
+    assert "quiet 100, loud 47; spread 53." in page
+
+
+@pytest.mark.parametrize(
+    ("target", "decision", "code"),
+    [
+        ("50", "undecided", 1),
+        ("20", "passed", 0),
+        ("right >= 0.9", "undecided", 1),
+        ("right >= 0.2", "passed", 0),
+    ],
+)
+@pytest.mark.usefixtures("customers")
+def test_the_gate_is_undecided_where_they_disagree(
+    command: Command, target: str, decision: str, code: int
+) -> None:
+    """A target that both reach is reached."""
+    done = command(*OPTIONS, *BOTH, "--target", target)
+    told = "It depends on the model that plays the customers: quiet 100 (passed), loud 47 (missed)."
+
+    assert (done.code, done.json["decision"], done.json["passed"]) == (code, decision, decision == "passed")
+    assert (told in done.json["reasons"]) == (decision == "undecided")
+
+
+def test_a_run_goes_on_with_who_is_missing(command: Command, customers: Customers) -> None:
+    """Each conversation knows who plays it; what was held is not paid for again."""
+    customers.refuses = "loud"
+    stopped = command(*OPTIONS, *BOTH, "--concurrency", "1")
+    before = customers.asked["quiet"]
+    customers.refuses = ""
+    done = command("--resume", "latest", "--json")
+    held = open_run().conversations
+
+    assert (stopped.code, done.code) == (3, 0)
+    assert {name: each["n"] for name, each in done.json["simulators"].items()} == {"quiet": 6, "loud": 6}
+    assert Counter(each.user_model for each in held) == {"quiet": 6, "loud": 6}
+    assert {each.id for each in held if each.case.id == "q1"} == {"calm@quiet/q1#1", "calm@loud/q1#1"}
+    assert before > 0
+    assert customers.asked["quiet"] == 3 * QUESTIONS
+
+
+@pytest.mark.parametrize(
+    ("names", "model"),
+    [
+        (("a", "a"), "a"),
+        (("A", "a"), "a"),
+        (("openai/gpt-4.1", "gpt-4.1-2025-04-14"), "gpt-4.1"),
+        (("anthropic:claude-x", "claude-x-latest"), "claude-x"),
+        (("lexical", "lexical"), "lexical"),
+    ],
+)
+def test_two_names_of_one_model_are_refused(names: tuple[str, ...], model: str) -> None:
+    """It would agree with itself. Models of one family are two."""
+    known = {"OPENAI_API_KEY": "key"}
+
+    with pytest.raises(InputError, match=f"are one model, {model}: name another, or one"):
+        players(Settings(user_model=names), known)
+    assert list(players(Settings(user_model=("gpt-4.1", "gpt-4.1-mini")), known)) == [
+        "gpt-4.1",
+        "gpt-4.1-mini",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("cases", "make", "cases.csv"), ("cross-examine",), ("doctor", "--customers"), ("--replay", "latest")],
+)
+@pytest.mark.usefixtures("customers")
+def test_where_one_customer_plays_one_model_is_named(command: Command, arguments: tuple[str, ...]) -> None:
+    """A line that says so."""
+    done = command(*arguments, *BOTH)
+
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "name one here" in done.err or "no run 'latest'" in done.err
+
+
+def test_the_joint_interval_holds_each() -> None:
+    """Unknown where one of them is."""
+    assert joint_interval([(0.2, 0.4), (0.5, 0.9)]) == (0.2, 0.9)
+    assert joint_interval([(0.2, 0.9), (0.5, 0.6)]) == (0.2, 0.9)
+    assert joint_interval([(0.2, 0.9), None]) is None
+    assert joint_interval([None]) is None
