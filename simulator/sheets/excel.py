@@ -158,8 +158,8 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
     """
     run, names = run_file.parent.resolve(), [sheet.name for sheet in worksheets if lasting(sheet)]
     folders = (path.parent for path in run.parent.glob(f"*/{run_file.name}") if path.parent.name < run.name)
-    edited = filter(_may_be_the_teams, _newest_first(folders)[:_LOOKED_AT])
-    written = {path: read_edited(path, names) for path in islice(edited, _READ)}
+    found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT])
+    written = dict(islice(((path, content) for path, content in found if content), _READ))
     for path, content in written.items():
         for note in (note for note in content.notes if note.about == "cell"):
             say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
@@ -173,13 +173,13 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
     return tuple(carried)
 
 
-def _may_be_the_teams(path: Path) -> bool:
-    """Whether the team may have written anything into a workbook; one that is broken is none of these."""
-    try:
+def _earlier(path: Path, names: Collection[str]) -> EditedSheets | None:
+    """These worksheets of an earlier run; None where nothing is the team's, or they cannot be read."""
+    with suppress(InputError):
         properties = _outline(path).properties
-    except InputError:
-        return False
-    return _touched(path, properties) or _FRESH not in properties
+        if _touched(path, properties) or _FRESH not in properties:
+            return read_edited(path, names)
+    return None
 
 
 def write(
@@ -392,8 +392,8 @@ _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
 # Columns that are only looked up are clipped sooner, in points: with whole passages, five rows were a page.
-# At the right end of a worksheet they are not printed.
-_LOOKUP_COLUMNS, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
+# At the right end of a worksheet they are clipped sooner still, and not printed.
+_LOOKUP_COLUMNS, _MOST_POINTS, _MOST_ASIDE = frozenset({"scores", "passages", "earlier", "run"}), 90, 55
 _MOST_NOTE = 3000
 # So many narrow characters across a page can still be read.
 _PAGE = 190
@@ -444,8 +444,16 @@ class _Painter:
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
             self._column(sheet, worksheet, number, column)
+        printed = {column.key for column in _printed(worksheet)}
+        # The most lines for which a column makes its row higher.
+        most = {
+            column.key: int(((_MOST_POINTS if column.key in printed else _MOST_ASIDE) - 3) // self.line)
+            if column.key in _LOOKUP_COLUMNS
+            else _MOST_LINES
+            for column in worksheet.columns
+        }
         for number, row in enumerate(worksheet.rows, start=1):
-            self._row(sheet, worksheet, number, row)
+            self._row(sheet, worksheet, number, row, most)
         chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
         if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
             self._chart(sheet, worksheet, chart, keys)
@@ -504,15 +512,12 @@ class _Painter:
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row, most: Mapping[str, int]) -> None:
         texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
-        # The most lines for which a column makes its row higher.
-        lookup = int((_MOST_POINTS - 3) // self.line)
         high = 1
         for column in worksheet.columns:
             if _wraps(column, text := texts[column.key]):
-                most = lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES
-                high = max(high, line_count(text, max(column.width - 1, 4), most))
+                high = max(high, line_count(text, max(column.width - 1, 4), most[column.key]))
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
             cell = row.cell(column.key)
@@ -608,6 +613,14 @@ def _number_format(text: str) -> str:
     return ("#,##0" if "," in text.partition(".")[0] else "0") + (f".{'0' * decimals}" if decimals else "")
 
 
+def _printed(worksheet: Worksheet) -> list[Column]:
+    """The columns that are printed: all but those at the right end that are only looked up."""
+    printed = list(worksheet.columns)
+    while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
+        printed.pop()
+    return printed
+
+
 def _view(sheet: Any, worksheet: Worksheet) -> None:
     """On paper landscape, the header on each page, as few pages across as can still be read.
 
@@ -618,9 +631,7 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(HEADINGS["team"])
-    printed = list(worksheet.columns)
-    while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
-        printed.pop()
+    printed = _printed(worksheet)
     if len(printed) < len(worksheet.columns):
         sheet.print_area(0, 0, max(len(worksheet.rows), 1), len(printed) - 1)
     filled_in = any(column.owner == "team" for column in printed)

@@ -5,6 +5,7 @@ import resource
 import shutil
 import stat
 import tempfile
+import zipfile
 from pathlib import Path
 
 import openpyxl
@@ -148,6 +149,34 @@ def test_files_that_are_not_ours_or_cannot_be_read(
     assert "report.xlsx: an incomplete Excel file; save it again from Excel. It is left alone." in (
         capsys.readouterr().err
     )
+
+
+def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
+    """They are no reason to be without a report, and it has what others have; a later run has no say."""
+    folders = [tmp_path / f"2026112{day}-090400-mixed-0000" for day in range(1, 6)]
+    for folder in folders:
+        folder.mkdir()
+        folder.joinpath("run.sqlite").touch()
+    broken, cut, before, run, after = folders
+    broken.joinpath("report.xlsx").write_bytes(b"PK broken")
+    for folder in (cut, before, after):
+        excel.save(SHEETS, folder / "run.sqlite")
+    with Person(before / "report.xlsx") as person:
+        person.type("確認", 2, "コメント", "資料にあります")
+    with Person(after / "report.xlsx") as person:
+        person.type("確認", 3, "コメント", "後の実行")
+    with zipfile.ZipFile(cut / "report.xlsx") as package:
+        parts = {name: package.read(name) for name in package.namelist()}
+    with zipfile.ZipFile(cut / "report.xlsx", "w") as package:
+        for name, part in parts.items():
+            package.writestr(name, part[:-200] if "worksheets/sheet" in name else part)
+
+    path = excel.save(SHEETS, run / "run.sqlite")
+
+    assert [cells["comment"] for _name, _key, cells in theirs(path) if "comment" in cells] == [
+        "資料にあります"
+    ]
+    assert excel.save(SHEETS, run / "run.sqlite") == path
 
 
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
