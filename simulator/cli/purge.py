@@ -9,7 +9,8 @@ from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _, localised, say
 from simulator.core.settings import load_settings
-from simulator.storage.purge import Purge, cached_replies, delete_replies, delete_run, open_purge
+from simulator.models.cache import cache_file, delete
+from simulator.storage.purge import Purge, cached_replies, delete_run, open_purge
 
 # Other places that are listed at most.
 _LISTED = 10
@@ -38,7 +39,7 @@ def command(
             say(_("Nothing was deleted."))
             return DONE
         if replies and cached:
-            delete_replies(cached)
+            delete(cache_file(), cached)
         delete_run(purge)
     left = 0 if replies else len(cached)
     deleted = len(cached) - left

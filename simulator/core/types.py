@@ -89,23 +89,13 @@ class Query(Value):
     language: Language = "ja"
 
 
-class Step(Value):
-    """What one link of a chain answered on the way to the whole chain's answer."""
-
-    link: str
-    text: str
-    seconds: float | None = None
-    usage: Usage | None = None
-
-
 class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
     No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
     `first_token_seconds` is how long the first words of a streamed answer took.
     `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where the endpoint
-    gives it.
-    `steps` are the links of a chain, as far as it was asked.
+    gives it. `steps` is what earlier versions kept of chains of prompts.
     """
 
     text: str
@@ -116,13 +106,7 @@ class Answer(Value):
     usage: Usage | None = None
     error: Failure | None = None
     logprobs: dict[str, float] = Field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def usages(self) -> tuple[Usage, ...]:
-        """The tokens of the answer; of a chain link by link, for each may have its own model."""
-        usages = [step.usage for step in self.steps] or [self.usage]
-        return tuple(usage for usage in usages if usage is not None)
+    steps: Annotated[tuple[()], BeforeValidator(lambda _: ())] = Field((), exclude=True, repr=False)
 
 
 class Facts(Value):
@@ -586,9 +570,9 @@ class Conversations(Sequence[Conversation]):
         return sum(length * count for length, count in self.lengths().items())
 
     def usages(self) -> Iterator[Usage]:
-        """The tokens that the bot's models used for each answer; for a chain, those of each step."""
+        """The tokens that the bot's model used for each answer."""
         turns = (turn for conversation in self for turn in conversation.turns)
-        return (usage for turn in turns for usage in turn.answer.usages)
+        return (turn.answer.usage for turn in turns if turn.answer.usage)
 
 
 class ConversationTuple(tuple[Conversation, ...], Conversations):

@@ -7,7 +7,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 from pydantic import JsonValue
 
@@ -53,7 +53,7 @@ class DatasetRequest(NamedTuple):
     `strict` stops at the first invalid row. `asks` is False when a prompt makes the question of a row, for
     which `values` keeps the columns that fill no field; reports then show these as the question. `problem`
     returns why a case cannot be used, or None. `mask` is applied to each case and its number before the case
-    is stored. `columns` are those of `--columns`. `unit` is what messages call a row.
+    is stored. `columns` are those of `--columns`.
     """
 
     language: Language | None = None
@@ -63,7 +63,6 @@ class DatasetRequest(NamedTuple):
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
     values: bool = True
-    unit: Literal["rows", "questions"] = "rows"
 
     def fits(self, headers: Iterable[str]) -> bool:
         """Whether questions can be made of these columns: one of questions, or several for a prompt."""
@@ -72,7 +71,7 @@ class DatasetRequest(NamedTuple):
 
 
 # The questions of conversations: nothing is left out of them silently.
-QUESTIONS = DatasetRequest(strict=True, problem=lambda _: None, values=False, unit="questions")
+QUESTIONS = DatasetRequest(strict=True, problem=lambda _: None, values=False)
 
 
 def row_id(number: int, count: int) -> str:
@@ -380,12 +379,6 @@ class DataSet:
                 n=len(self._valid),
                 language=language,
             )
-            if self.request.unit == "questions":
-                msg = _(
-                    "none of the {n} questions is in '{language}': leave out --language.",
-                    n=len(self._valid),
-                    language=language,
-                )
             raise CaseFileError(msg)
         if sample is not None and sample.size < len(places):
             drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
@@ -403,37 +396,20 @@ class DataSet:
 
     def finish(self) -> None:
         """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
-        self._check_numbers()
         self._check_any_left()
-        self._places.clear()
 
     def _name(self, place: int) -> str | None:
-        """The id for a row without one; None for the others."""
-        return row_id(self._numbers[place], self.skipped.rows) if self._numbers[place] else None
-
-    def _check_numbers(self) -> None:
-        # A row without an id gets its number, which may be the id of another row.
-        for place in list(self._valid) if self._places else ():
-            name = self._name(place)
-            if name in self._places:
-                first = Row(self._places[name], {}, sheet=self._sheet).place
-                what = _(
-                    "it has no id, and its number, {name}, is the id on {first}; give it one.",
-                    name=name,
-                    first=first,
-                )
-                self._valid.remove(place)
-                self._reject(self._fault(place, what))
+        """The id for a row without one: its number, marked where another row has it as id; None for others."""
+        if not self._numbers[place]:
+            return None
+        name = row_id(self._numbers[place], self.skipped.rows)
+        return f"{name}~" if name in self._places else name
 
     def _check_any_left(self) -> None:
         if self._valid:
             return
         if self._first is None:
             msg = _("{path}: no rows in it; write one per line below the column names.", path=self.path)
-            if self.request.unit == "questions":
-                msg = _(
-                    "{path}: no questions in it; write one per row below the column names.", path=self.path
-                )
             raise CaseFileError(msg)
         rows = self.skipped.rows
         more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None

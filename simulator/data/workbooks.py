@@ -25,13 +25,13 @@ _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
 
-# The pieces of a number format: a quoted or escaped literal, a space or filling, digits, any other character.
-_PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')
+# In a number format: quoted and escaped literals, spaces and fillings; and one group of digits among such.
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].')
+_AROUND = rf"((?:{_LITERAL.pattern.replace('(', '(?:')}|[^\w#?@/,.\"\\]|[^\x00-\x7f])*)"
+_NUMBER = re.compile(rf"{_AROUND}([#,]*0[0,]*)(?:\.(0{{1,30}}))?(%?){_AROUND}")
 # Colours, conditions and locales; `[$¥-411]` is the currency ¥.
 _BRACKETS = re.compile(r"\[(?:\$(?P<currency>[^\]\-\"]*))?[^\]]*\]")
 _LARGEST = 10**15
-_MOST_PLACES = 30
-_DIGITS = re.compile(r"(?P<whole>[#,0]*)(?:\.(?P<places>0+))?(?P<percent>%?)")
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
@@ -222,31 +222,20 @@ def _formatted(value: Decimal, number_format: str) -> str:
     positive, _unused, rest = number_format.partition(";")
     negative = rest.partition(";")[0]
     section = negative if value < 0 and negative else positive
-    section = _BRACKETS.sub(lambda match: f'"{match["currency"] or ""}"', section)
-    pieces = list(_PIECE.finditer(section))
-    groups = [piece for piece in pieces if piece["digits"]]
-    unsupported = any(re.match(r"[\w?@/,.]", piece["other"] or " ", re.ASCII) for piece in pieces)
-    parts = _DIGITS.fullmatch(groups[0]["digits"]) if len(groups) == 1 and not unsupported else None
-    if parts is None or "0" not in parts[0] or len(parts["places"] or "") > _MOST_PLACES:
+    found = _NUMBER.fullmatch(_BRACKETS.sub(lambda match: f'"{match["currency"] or ""}"', section))
+    if not found:
         return ""
-    number = _digits(abs(value), parts)
-    text = "".join(
-        number if piece["digits"] else piece["quoted"] or piece["escaped"] or piece["other"] or ""
-        for piece in pieces
-    ).strip()
-    return f"-{text}" if value < 0 and not negative else text
-
-
-def _digits(value: Decimal, parts: re.Match[str]) -> str:
-    places = len(parts["places"] or "")
+    before, whole, places, percent, behind = found.groups(default="")
     with localcontext(prec=50):
-        scaled = value * 100 if parts["percent"] else value
-        whole, _unused, decimals = str(scaled.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)).partition(
-            "."
-        )
-    padded = whole.zfill(parts["whole"].count("0"))
-    grouped = f"{int(padded):,}" if "," in parts["whole"] else padded
-    return grouped + (f".{decimals}" if decimals else "") + parts["percent"]
+        scaled = abs(value) * (100 if percent else 1)
+        digits, dot, decimals = str(
+            scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
+        ).partition(".")
+    digits = digits.zfill(whole.count("0"))
+    grouped = f"{int(digits):,}" if "," in whole else digits
+    before, behind = (_LITERAL.sub(r"\1\2", literal) for literal in (before, behind))
+    text = f"{before}{grouped}{dot}{decimals}{percent}{behind}".strip()
+    return f"-{text}" if value < 0 and not negative else text
 
 
 def _filled(

@@ -211,10 +211,21 @@ def clear(path: Path, older_than: float | None = None) -> int:
         else:
             before = (datetime.now(tz=UTC) - timedelta(days=older_than)).isoformat(timespec="seconds")
             deleted = file.execute("DELETE FROM responses WHERE kept < ?", (before,)).rowcount
-        with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
-            file.execute("VACUUM")
-            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _shrink(file)
         return deleted
+
+
+def delete(path: Path, keys: list[str]) -> None:
+    """Deletes these replies for good: freed pages are overwritten."""
+    with _opened(path) as file:
+        file.executemany("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
+        _shrink(file)
+
+
+def _shrink(file: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
+        file.execute("VACUUM")
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextlib.contextmanager

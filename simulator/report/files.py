@@ -32,7 +32,6 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
         for turn in conversation.turns:
             scores, red = by_turn.get(turn.index, {}), context.red.get((conversation.id, turn.index))
             verdict = scores.get(context.summary.primary)
-            steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
             yield {
                 "conversation": conversation.id,
                 "turn": turn.index,
@@ -54,7 +53,6 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                     for name in context.summary.judges
                     if name in scores
                 },
-                **({"steps": steps} if steps else {}),
             }
 
 

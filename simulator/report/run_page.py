@@ -348,7 +348,6 @@ class _Views:
             "severity": worst_severity(red.marks) if red else "",
             "why": tables.why(red, turn) if red else "",
             "user": cut(turn.user),
-            "steps": [(step.link, cut(step.text) or "–") for step in turn.answer.steps],
             "paper": paper,
             "feeling": None if felt is None else (signed(felt), _FEELINGS[max(-2, min(2, round(felt)))]),
             "answer": spans,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Results
-from simulator.models.cache import cache_folder
+from simulator.models.cache import cache_file
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 
 # The files that the program itself writes into a run folder.
@@ -122,7 +122,7 @@ def _contains(path: Path, needle: bytes) -> bool:
 
 def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
     """The keys of cached replies that contain a text of the run's customers, bot or judges."""
-    path = cache or cache_folder() / "responses.sqlite"
+    path = cache or cache_file()
     if not path.is_file():
         return []
     run = results.model_copy(update={"conversations": (), "scores": ()})
@@ -135,25 +135,6 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
             return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
     except sqlite3.Error as error:
         raise InputError(_("{path}: cannot be read ({error}).", path=path, error=error)) from None
-
-
-def delete_replies(keys: list[str], cache: Path | None = None) -> None:
-    """Deletes replies from the cache for good: freed pages are overwritten."""
-    path = cache or cache_folder() / "responses.sqlite"
-    try:
-        with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
-            # Without these two, deleted text would stay in free pages and in the write-ahead log.
-            file.execute("PRAGMA secure_delete = ON")
-            file.executemany("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
-            file.execute("VACUUM")
-            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
-        msg = _(
-            "{path}: cannot be written ({error}). Empty it with: python run.py cache clear",
-            path=path,
-            error=error,
-        )
-        raise InputError(msg) from None
 
 
 def _read(body: Any) -> Any:

@@ -178,14 +178,11 @@ class StoredConversations(Conversations):
         return lengths
 
     def usages(self) -> Iterator[Usage]:
-        """The tokens that the bot's models used for each answer; for a chain, those of each step."""
+        """The tokens that the bot's model used for each answer."""
         query, own = "SELECT conversation, answer FROM turns WHERE instr(answer, '\"usage\"')", self._members
         for key, body in self._file.execute(query):
-            if key in own:
-                answer = json.loads(body)
-                for step in answer.get("steps") or (answer,):
-                    if usage := step.get("usage"):
-                        yield Usage.model_construct(**usage)
+            if key in own and (usage := json.loads(body).get("usage")):
+                yield Usage.model_construct(**usage)
 
     @property
     def _members(self) -> set[str]:

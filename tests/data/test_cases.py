@@ -222,7 +222,7 @@ def test_select(tmp_path: Path) -> None:
             "line 2: no question column. Found: '問', '正解'. Name one of them: question, 質問",
         ),
         ("question,id\n,1\n", "line 2: column 'question' is empty"),
-        ("question\n", "no questions in it"),
+        ("question\n", "no rows in it"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
         (
             "question,回答可否\na,maybe\n",

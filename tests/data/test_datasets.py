@@ -141,16 +141,13 @@ def test_a_prompts_row_needs_no_question(tmp_path: Path) -> None:
 
 
 def test_numbers_are_ids(tmp_path: Path) -> None:
-    """Rows keep their number when those before them are left out; one that is taken is told."""
+    """Rows keep their number when those before them are left out; one that is taken is marked."""
     rows = ['{"question": "a"}', "nonsense", '{"question": "b"}', '{"id": "005", "question": "c"}']
     found = read_dataset(
         saved(tmp_path, "\n".join([*rows, '{"question": "d"}']), "a.jsonl"), DatasetRequest()
     )
 
-    assert [case.id for case in found.rows()] == ["001", "003", "005"]
-    assert [str(row.why) for row in found.skipped.listed][1] == (
-        "it has no id, and its number, 005, is the id on line 4; give it one."
-    )
+    assert [case.id for case in found.rows()] == ["001", "003", "005", "005~"]
 
 
 def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_worksheets(tmp_path: Path) -> None:
         in refusal(path)
     )
     assert "a.xlsx: no worksheet 'x'. There are: '表紙', '料金', 'Ｎｅｔ'." in refusal(Path(f"{path}#x"))
-    assert "a.xlsx#表紙: no questions in it" in refusal(Path(f"{path}#表紙"))
+    assert "a.xlsx#表紙: no rows in it" in refusal(Path(f"{path}#表紙"))
     del sheets["Ｎｅｔ"]
     assert read_cases(as_workbook(path, sheets))[0].question == "a"
 
@@ -149,8 +149,8 @@ def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
         ([["id", "question"], ["1", "a"], [1, "b"]], "row 3: the id '1' is already on row 2"),
         ([["質問", "質問"], ["a", "b"]], "row 1: the column '質問' occurs twice"),
         ([["質問", "正解"], ["a", "#N/A"]], "row 2: column '正解': it shows '#N/A'; fix the formula"),
-        ([["質問"]], "no questions in it"),
-        ([], "no questions in it"),
+        ([["質問"]], "no rows in it"),
+        ([], "no rows in it"),
     ],
 )
 def test_mistakes(tmp_path: Path, rows: list[list[Any]], message: str) -> None:

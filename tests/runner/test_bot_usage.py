@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Answer, Results, Step, Turn, Usage
+from simulator.core.types import Answer, Results, Turn, Usage
 from simulator.report.sections import bot_usage_section
 from simulator.stats.summary import bot_usage
 from simulator.storage.run_file import find_run
@@ -19,12 +19,11 @@ from tests.texts import said
 ROWS = [{"id": str(n), "question": f"{n}は?", "reference": "42"} for n in range(3)]
 
 
-def answered(*usages: Usage | None, adapter: str = "openai_chat", steps: tuple[Step, ...] = ()) -> Results:
+def answered(*usages: Usage | None, adapter: str = "openai_chat") -> Results:
     """A run of one conversation whose answers tell these tokens."""
     results = a_result(grades_of([1.0]), adapter=adapter)
     turns = tuple(
-        Turn(index=at, user="?", answer=Answer(text="!", usage=usage, steps=steps))
-        for at, usage in enumerate(usages, 1)
+        Turn(index=at, user="?", answer=Answer(text="!", usage=usage)) for at, usage in enumerate(usages, 1)
     )
     conversations = tuple(
         conversation.model_copy(update={"turns": turns}) for conversation in results.conversations

@@ -72,5 +72,5 @@ def test_no_question_in_the_language_is_said(tmp_path: Path) -> None:
     path = tmp_path / "questions.csv"
     path.write_text("id,question,language\na,How much?,en\n", encoding="utf-8")
 
-    with pytest.raises(InputError, match="none of the 1 questions is in 'ja': leave out --language"):
+    with pytest.raises(InputError, match="none of the 1 rows is in 'ja': leave out --language"):
         ids(cases=str(path), language="ja")
