@@ -399,7 +399,7 @@ class DataSet:
         self._check_any_left()
 
     def _name(self, place: int) -> str | None:
-        """The id for a row without one: its number, marked where another row has it as id; None for others."""
+        """The id for a row without one: its number, marked where another has that id; None for the others."""
         if not self._numbers[place]:
             return None
         name = row_id(self._numbers[place], self.skipped.rows)
