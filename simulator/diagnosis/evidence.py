@@ -149,11 +149,6 @@ class Corpus:
         """Whether all of these articles are there."""
         return all(article_of(article) in self.by_article for article in articles)
 
-    def shares_ids(self, articles: Iterable[str]) -> bool:
-        """Whether these ids look like the knowledge base's own: they are in one of its folders."""
-        folders = {article.rpartition("/")[0] for article in self.by_article}
-        return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
-
     def has_folders_of(self, articles: Iterable[str]) -> bool:
         """Whether these ids are in folders, and all of them in the knowledge base's own."""
         folders = {article.rpartition("/")[0] for article in self.by_article} - {""}
@@ -310,8 +305,7 @@ class _Need:
         if gold and not self.own and (corpus is None or corpus.knows(gold)):
             self.exact = corpus is not None and (turn.index == 1 or turn.meant == case.question)
             return gold
-        strange = self.own or not gold or not (corpus and corpus.shares_ids(gold))
-        least = HELD if strange else ELSEWHERE
+        least = HELD if self.own or not gold else ELSEWHERE
         holding = corpus.holding(self.references, self.language, least) if corpus else ()
         return holding or (() if self.own else gold)
 
@@ -376,38 +370,11 @@ class _Need:
         there = corpus.texts(articles)
         is_told = self.references and not self.faint
         named = articles and not there and corpus.has_folders_of(articles)
-        if extent == "doubtful" and named and not self.may_be_worked_out(corpus):
-            return NeededArticles("lacking", articles)
-        if not there and (
-            (extent == "nowhere" and (is_told or not self.references)) or self.is_unwritten(corpus)
+        if (extent == "doubtful" and named) or (
+            extent == "nowhere" and not there and (is_told or not self.references)
         ):
             return NeededArticles("lacking", articles)
         return NeededArticles("doubtful", articles if there else nearest)
-
-    def near(self, corpus: Corpus) -> list[str]:
-        """The articles that have most of the words of the references, or of the question."""
-        texts = (*self.references, self.context.turn.meant)
-        return list(dict.fromkeys(p.text for text in texts for p in corpus.ranked(text)))
-
-    def may_be_worked_out(self, corpus: Corpus) -> bool:
-        """Whether a detail of a reference is a multiple or a share of one in an article that comes near."""
-        near = self.near(corpus)
-        return any(
-            follows(each, near, reference, sums=False)
-            for reference in self.references
-            for each in lacking(reference, near)
-        )
-
-    def is_unwritten(self, corpus: Corpus) -> bool:
-        """Whether the details that the references ask for are in no article that comes near, nor follow."""
-        near = self.near(corpus)
-
-        def unwritten(reference: str) -> bool:
-            telling = [each for each in details_of(reference) if each.kind not in CONTACTS]
-            missing = self.gaps(reference, near)
-            return bool(telling) and all(each in missing for each in telling)
-
-        return bool(self.references) and all(map(unwritten, self.references))
 
     def is_held_by(self, there: Sequence[str]) -> bool:
         """Whether the needed articles say what a reference says; a named one, unless a detail is missing."""
@@ -535,26 +502,8 @@ class RedTurnEvidence:
 
     @cached_property
     def need(self) -> NeededArticles:
-        """The articles that the answer needed, and where they were.
-
-        Where what the answer lacks is a detail that was in no passage, it is where that detail is.
-        """
-        found = self._need.found()
-        if found.place != "retrieved" or not self.corpus or self.is_right:
-            return found
-        lacks = self.agreement.details
-        if not lacks or any(located(e, self.passages) is not None or self.follows(e) for e in lacks):
-            return found
-        came = {article_of(passage.id) for passage in self.turn.answer.passages}
-        for passage in (p for reference in self.references for p in self.corpus.ranked(reference)):
-            has_all = all(located(each, [passage.text]) is not None for each in lacks)
-            near = max(share(topic_units(each), content_units(passage.text)) for each in self.references)
-            if has_all and near >= WITH_DETAILS and article_of(passage.id) not in came:
-                return NeededArticles("not_retrieved", (article_of(passage.id),))
-        known = [each for text in self.passages for each in details_of(text)]
-        if any(is_alike(one, other) for one in lacks for other in known):
-            return found
-        return NeededArticles("lacking", found.articles)
+        """The articles that the answer needed, and where they were."""
+        return self._need.found()
 
     @cached_property
     def words(self) -> str:
@@ -705,10 +654,6 @@ class RedTurnEvidence:
         return title_of(next(iter(texts), "")) or next(
             (title_of(p.text) for p in seen if p.id == article), ""
         )
-
-    def found_earlier(self) -> bool:
-        """Whether an earlier turn of the conversation had retrieved what this one needed."""
-        return any(self._need.is_retrieved(turn.answer.passages) for turn in self.context.earlier)
 
     def answers_earlier(self) -> Turn | None:
         """The newest earlier turn, with another question, whose answer this one repeats.

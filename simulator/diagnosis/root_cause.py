@@ -309,7 +309,7 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
             need=need,
         )
         # A name of an article says something only if it is one of the knowledge base's own.
-        if look.need.articles and (not need or (corpus and corpus.shares_ids(look.need.articles))):
+        if look.need.articles and (not need or (corpus and corpus.has_folders_of(look.need.articles))):
             missing = _("{article} is not in the bot's knowledge.", article=article)
             if corpus and corpus.knows(look.need.articles):
                 missing = _(
@@ -335,13 +335,6 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
 def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
     """The needed article is in the knowledge base: the thread, the search or the wording is to blame."""
     article, check, needed = _article(look), look.check, look.need.articles
-    if look.found_earlier() and not corpus.finds(look.asked, needed, look.searched):
-        lost = _(
-            "{article}, which was found earlier in the conversation, was not retrieved this"
-            " time: the bot lost the thread.",
-            article=article,
-        )
-        return _because(look, "misunderstood", lost)
     if look.need.cut:
         return _because(look, "retrieval", _cut_off(look))
     if check and check.hit is False:

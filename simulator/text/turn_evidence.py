@@ -20,7 +20,6 @@ from simulator.text.evidence import (
     best_agreement,
     content_units,
     expected_response,
-    is_topical,
     number_factor,
     passage_contents,
     share,
@@ -29,7 +28,6 @@ from simulator.text.evidence import (
     without_courtesies,
 )
 from simulator.text.numerals import Quantity
-from simulator.text.segments import sentences
 from simulator.text.wording import wording
 
 # From this share of a reference's words on an answer says the same.
@@ -82,8 +80,6 @@ def detailed_agreement(
     instead = unaccounted(found.instead, body, [wanted]) if numbers else ()
     said, old = content_units(body), content_units(asked)
     new_units = {unit: count for unit, count in topic_units(wanted).items() if unit not in old}
-    # A figure of a sentence copied from an article on something else is not the one that was asked for.
-    lacks += tuple(each for each in details if each not in lacks and _is_copied(each, body, wanted, known))
     has_details = bool(details) and not lacks
     missing = tuple(
         part
@@ -101,23 +97,6 @@ def detailed_agreement(
         has_details=has_details,
         news=share(new_units, said) if new_units else found.recall,
     )
-
-
-def _is_copied(detail: Specific, text: str, wanted: str, known: Sequence[str]) -> bool:
-    """Whether all sentences with this detail stand in a passage, and say not a word of what was asked."""
-    *passages, asked = known
-    copied = frozenset().union(*map(content_units, passages))
-    about = content_units(wanted).keys() | content_units(asked).keys()
-    held = [_words(each) for each in sentences(text) if located(detail, [each]) is not None]
-    return bool(held) and all(own and not own & about and own <= copied for own in held)
-
-
-def _words(sentence: str) -> frozenset[str]:
-    """What carries content in a sentence, beside its figures."""
-    pieces = [sentence]
-    for detail in details_of(sentence):
-        pieces = [part for piece in pieces for part in piece.split(detail.text)]
-    return frozenset(unit for piece in pieces for unit in content_units(piece) if is_topical(unit))
 
 
 class TurnEvidence:
