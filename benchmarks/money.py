@@ -58,7 +58,7 @@ SCENARIOS = (
     Scenario("no references, no passages", "bare", BARE),
     Scenario("the same, separate", "bare", (*BARE, "--judging", "separate")),
     Scenario("two judges that embed", "ja", ("--judges", "answer_relevancy,cosine,claims")),
-    Scenario("3 votes, voiced opening", "ja", ("--votes", "3", "--voice-opening")),
+    Scenario("voiced opening", "ja", ("--voice-opening",)),
     Scenario("six turns", "ja", ("--turns", "6")),
     Scenario(TALKATIVE, "ja", ("--turns", "5")),
 )

@@ -1,4 +1,4 @@
-"""Sample runs with all that the page can show: claims, facts, feelings, votes, two models, two runs."""
+"""Sample runs with all that the page can show: claims, facts, feelings, two models, two runs."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ _SAYS = {"ja": "言葉に表れた気持ちを読んだ。", "en": "Read from th
 
 
 def full(language: Language = "ja", **run: Any) -> Results:
-    """`rehearsed` with claims, facts, feelings, votes and a second model."""
+    """`rehearsed` with claims, facts, feelings and a second model."""
     base = rehearsed(language, **run)
     spoken = [(c.id, c.persona, turn) for c in base.conversations for turn in c.turns]
     more = [_tone(conversation, persona, turn.index, language) for conversation, persona, turn in spoken]
@@ -46,19 +46,17 @@ def full(language: Language = "ja", **run: Any) -> Results:
             if priced
             else _skipped("facts", conversation, turn.index)
         )
-    scores = [_voted(score) for score in base.scores]
+    scores = base.scores
     more += [_beside(score) for score in scores if score.judge == "turn" and score.state == "scored"]
     return base.model_copy(update={"scores": (*scores, *more)})
 
 
 def everywhere(text: str, language: Language = "ja") -> Results:
-    """`hostile`, with the text also in claims, facts, votes, names of models and what else judges write."""
+    """`hostile`, with the text also in claims, facts, names of models and what else judges write."""
     base = hostile(text, language)
     told = [(text, text, "contradicted"), (text[::-1] or "x", text, "not_found"), (text, text, text)]
     found = {
         "facts": [{"text": text, "found": False, "where": text}],
-        "votes": [1, text],
-        "spread": 1,
         text: {text: text},
     }
     more = [
@@ -120,16 +118,6 @@ def _facts(conversation: str, turn: int, language: Language) -> Score:
         judge="facts", conversation=conversation, turn=turn, state="scored", value=0.0, raw=0.0, scale=(0, 1),
         severity="major", reason=_UNKNOWN[language], detail={"facts": told}, rubric="facts-1",
     )  # fmt: skip
-
-
-def _voted(score: Score) -> Score:
-    """The turn judge was asked three times."""
-    if score.judge != "turn" or score.state != "scored" or score.by_rule or score.raw is None:
-        return score
-    apart = score.raw == 3
-    votes = [score.raw, score.raw, score.raw + 2 if apart else score.raw]
-    told = {"votes": votes, "failed_votes": 0, "spread": 2 if apart else 0, "disagreement": apart}
-    return score.model_copy(update={"detail": score.detail | told})
 
 
 def _beside(score: Score) -> Score:

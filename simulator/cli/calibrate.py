@@ -24,7 +24,7 @@ from simulator.stats.figures import rounded
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "judging", "votes",
+    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "judging",
     "guidelines", "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
     "calls", "timeout", "seed", "max_failed", "dry_run",
     "json_output",

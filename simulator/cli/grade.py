@@ -25,7 +25,7 @@ TODAYS = ("to", "json_output", "quiet", "runs", "offline")
 
 
 @takes(
-    "judges", "outputs", "judging", "votes", "retest", "panel", "guidelines", "contacts", "ng_words",
+    "judges", "outputs", "judging", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "offline", "judge_model", "embed_model",
     "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "quiet",

@@ -21,7 +21,7 @@ from simulator.storage.runs import HARNESS_NOTE
 # Settings that the tasks of lm_eval have themselves, or that it has no use for.
 _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
-    "workers", "dry_run", "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words",
+    "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "columns", "worksheet",
     *(OWN_SETTINGS["single_turn"] - {"shots"}),
     *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),

@@ -22,7 +22,7 @@ PANELS = {
     ),
     "Judges": (
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
-        "votes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
+        "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
     "Gate": ("target", "max_major", "confidence", "sequential", "max_failed"),
     "Running": (
@@ -72,7 +72,7 @@ _SHAPES = {
     "RATE": "arrival",
     "SECONDS": "think timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit turns repeats votes seed concurrency calls rpm tpm max_tokens customers workers shots",
+    "N": "limit turns repeats seed concurrency calls rpm tpm max_tokens customers workers shots",
     "X": "user_temperature judge_temperature",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}

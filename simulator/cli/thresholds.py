@@ -28,7 +28,7 @@ from simulator.storage.run_file import find_run, read_run
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "votes", "guidelines",
+    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "guidelines",
     "tokenizer", "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
     "calls", "timeout", "seed", "max_failed", "dry_run", "runs", "json_output",
 )  # fmt: skip

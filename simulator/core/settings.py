@@ -520,9 +520,6 @@ class Settings(RowSettings):
         description="All grades of a turn from one model call (combined), one call for each (separate), or "
         "for small models three judges in fewer words (small).",
     )
-    votes: Annotated[int, Field(ge=1, le=9)] = Field(
-        1, description="How often a model grades each turn; the median counts, disagreement is shown."
-    )
     retest: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
         description="Share of the turns that models grade twice, to see how often a verdict changes: 0.1.",

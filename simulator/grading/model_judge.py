@@ -1,12 +1,9 @@
-"""Judges that ask a model: rubrics, one by one or together, by several votes; and forms of functions."""
+"""Judges that ask a model: rubrics, one by one or together; and forms of functions."""
 
 import asyncio
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from statistics import median, median_low
 from typing import Any
-
-from pydantic import JsonValue
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
@@ -20,8 +17,6 @@ from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE
 from simulator.models.reading import parse_parts, parse_reply
 
-# Votes further apart than this share of the scale disagree: two grades of five.
-DISAGREEMENT = 0.4
 # Characters of a malformed reply that the model is shown when it is asked once more.
 SHOWN_REPLY = 4000
 # Characters of a reference and of passages that contradict each other, as quoted in the reason.
@@ -41,16 +36,15 @@ class ModelJudge:
         *,
         seed: int,
         alone: bool,
-        votes: int = 1,
         suffix: str = "",
     ) -> None:
         """`alone`: one rubric, asked in its own words (`--judging separate`).
 
-        `votes` calls are made for every turn, and their median counts. `suffix` follows the judge's name
-        in its scores, so that a second model's grades stand beside the first one's.
+        `suffix` follows the judge's name in its scores, so that a second model's grades stand beside the
+        first one's.
         """
         self.rubrics, self.frame, self.model, self.seed, self.alone = rubrics, frame, model, seed, alone
-        self.votes, self.suffix = votes, suffix
+        self.suffix = suffix
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
         # The verdicts on first turns by what is asked of the model; None where one of them failed.
@@ -69,14 +63,14 @@ class ModelJudge:
         return rubric.name + self.suffix
 
     async def _verdicts(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
-        """The verdicts of the votes. Several customers may begin alike: then one of them is enough.
+        """The verdicts. Several customers may begin alike: then one of them is enough.
 
         What a model would be asked in the very same words is asked once in each repeat; the others wait for
         it, and get its verdicts, which say whose they are. Where it failed, they ask for themselves.
         """
         messages = self.frame.prompt(context, asked, alone=self.alone)
         if context.turn.index > 1 or context.closing is not None:
-            return await self._vote(context, asked, messages, context.conversation)
+            return await self._ask(context, asked, messages, context.conversation)
         repeat = context.conversation.rpartition("#")[2]
         key = fingerprint(repeat, *(message["content"] for message in messages))
         if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
@@ -93,30 +87,17 @@ class ModelJudge:
         self._firsts[key] = waited
         verdicts = None
         try:
-            verdicts = await self._vote(context, asked, messages, key)
+            verdicts = await self._ask(context, asked, messages, key)
             return verdicts
         finally:
             is_good = verdicts and all(score.state != "failed" for score in verdicts.values())
             waited.set_result(verdicts if is_good else None)
 
-    async def _vote(
+    async def _ask(
         self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str
     ) -> dict[str, Score]:
-        """The median of the votes; `key` goes into the seed, so that whoever comes first asks the same."""
-        if self.votes == 1:
-            return await self._ask(context, asked, messages, key, 0)
-        async with asyncio.TaskGroup() as tasks:
-            voting = [
-                tasks.create_task(self._ask(context, asked, messages, key, vote))
-                for vote in range(self.votes)
-            ]
-        ballots = [vote.result() for vote in voting]
-        return {rubric.name: median_score([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
-
-    async def _ask(
-        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str, vote: int
-    ) -> dict[str, Score]:
-        seed = stable_int(self.seed, key, context.turn.index, *([vote] if vote else []))
+        """One call; `key` goes into its seed, so that whoever comes first asks the same."""
+        seed = stable_int(self.seed, key, context.turn.index)
         parts: Parts
         try:
             if self.alone:
@@ -242,44 +223,6 @@ def _read_again(text: str, names: Sequence[str], reply_form: type[replies.Reply]
         return {name: parse_reply(text, reply_form)}
     except MalformedReply as error:
         return {name: error}
-
-
-def median_score(votes: Sequence[Score]) -> Score:
-    """The median of the votes that could be read, with the reason of the vote nearest to it.
-
-    `detail` has all `votes`, their `spread` on the scale, and `disagreement`; grades within the form
-    (the turn judge's categories) are medians, too. Failed only when every vote failed; skipped when most
-    votes that could be read were skipped.
-    """
-    skipped = [vote for vote in votes if vote.state == "skipped"]
-    if 2 * len(skipped) > sum(vote.state != "failed" for vote in votes):
-        return skipped[0]
-    scored = [vote for vote in votes if vote.state == "scored" and vote.raw is not None]
-    if not scored:
-        return votes[0]
-    raws = [vote.raw or 0.0 for vote in scored]
-    middle = median(raws)
-    nearest = min(scored, key=lambda vote: abs((vote.raw or 0.0) - middle))
-    values = [vote.value or 0.0 for vote in scored]
-    figures: dict[str, JsonValue] = {
-        "votes": [*raws],
-        "failed_votes": sum(vote.state == "failed" for vote in votes),
-        "spread": max(raws) - min(raws),
-        "disagreement": max(values) - min(values) >= DISAGREEMENT - 1e-9,
-    }
-    detail = {**nearest.detail, **_medians(scored, nearest), **figures}
-    changes = {"raw": middle, "value": share_of(middle, nearest.scale), "detail": detail}
-    return nearest.model_copy(update=changes)
-
-
-def _medians(votes: Sequence[Score], nearest: Score) -> dict[str, JsonValue]:
-    """The lower median of every grade in the form, so that no category hangs on one vote."""
-    medians: dict[str, JsonValue] = {}
-    for key, value in nearest.detail.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            grades = [vote.detail.get(key) for vote in votes]
-            medians[key] = median_low([grade for grade in grades if isinstance(grade, int)])
-    return medians
 
 
 class FormFiller:

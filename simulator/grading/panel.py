@@ -180,11 +180,8 @@ class Grading:
     ) -> list[JudgeCall]:
         alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
-        votes, made = self.settings.votes, feature("model").ModelJudge
-        return [
-            made(group, self.frame, model, seed=seed, alone=alone, votes=votes, suffix=suffix)
-            for group in groups
-        ]
+        made = feature("model").ModelJudge
+        return [made(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups]
 
     def _function_calls(
         self, judges: Mapping[str, Judge], model: "Model | None", seed: int

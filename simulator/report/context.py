@@ -17,7 +17,7 @@ from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.report.sections import answerable_sections, feature, sections
-from simulator.stats.figures import RedTurn, Summary, VoteAgreement
+from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.gate import Gate
 from simulator.stats.red import RISK
 from simulator.stats.summary import excerpt
@@ -201,7 +201,33 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
             " answer."
         )
+<<<<<<< HEAD
     yield from (_votes_text(votes) for votes in summary.votes if _is_torn(votes))
+=======
+    for name, judge in summary.judges.items():
+        if judge.failed:
+            failed_grades = _(
+                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
+                judge=title("judge", name),
+                failed=judge.failed,
+                n=judge.n + judge.failed,
+                kinds=counts_text(judge.failures, "failure"),
+            )
+            reason = excerpt(judge.failure_reason, _LONGEST_REASON)
+            yield sentences(failed_grades, _("Why: {reason}", reason=safe_text(reason)) if reason else None)
+        if len(judge.rubrics) > 1:
+            yield _(
+                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
+                judge=title("judge", name),
+                n=len(judge.rubrics),
+            )
+    if n := sum(judge.undecided for judge in summary.judges.values()):
+        yield _(
+            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
+            " has to be fixed.",
+            n=n,
+        )
+>>>>>>> 6be9a504 (--votes is gone: --retest shows how often a verdict changes, for a tenth more)
     if n := summary.simulator.failed:
         yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
 
@@ -230,7 +256,6 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         )
     elif judges:
         yield _("{judges}: turns without a reference or passages were skipped.", judges=judges)
-    yield from (_votes_text(votes) for votes in summary.votes if not _is_torn(votes))
     if twice := [judge.retest for judge in summary.judges.values() if judge.retest]:
         yield _(
             "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
@@ -260,22 +285,6 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         )
     if n := summary.simulator.overruled:
         yield _("Where the persona's rules, not its model, decided whether the customer stays: {n}.", n=n)
-
-
-def _is_torn(votes: VoteAgreement) -> bool:
-    """Whether the votes of a judge lie far apart too often."""
-    return votes.disagreed > votes.n / 4
-
-
-def _votes_text(votes: VoteAgreement) -> Message:
-    return ngettext(
-        "{judge}: median of {votes} votes a turn; the votes lie far apart on {disagreed} of {n} turn.",
-        "{judge}: median of {votes} votes a turn; the votes lie far apart on {disagreed} of {n} turns.",
-        n=votes.n,
-        judge=title("judge", votes.judge),
-        votes=votes.votes,
-        disagreed=votes.disagreed,
-    )
 
 
 def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:

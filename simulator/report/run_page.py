@@ -65,7 +65,7 @@ _FEELINGS = {
 # What goes wrong between turns, in the order in which it is listed.
 LAPSES = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
-_NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
+_NO_FIGURES = {"overall", FEELING, "feeling"}
 
 FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
@@ -432,7 +432,6 @@ class _Views:
             "chip": chip if scored else "–",
             "grade": grade,
             "figures": figures,
-            "votes": _votes(score),
             "second": _("graded again: {grade}", grade=tables.grade_text(second)) if second else "",
             "steps": [cut(str(step)) for step in _listed(score, "steps")],
             "red": scored and score.judge in deciding,
@@ -453,19 +452,6 @@ def _is_shown_whole(score: Score) -> bool:
 
 def _said(item: Mapping[str, JsonValue], key: str) -> Text:
     return cut(str(item.get(key, "")))
-
-
-def _votes(score: Score) -> Text:
-    """Each vote of the judge, and how many could not be read; empty without votes."""
-    votes = ", ".join(f"{vote:g}" for vote in _listed(score, "votes") if isinstance(vote, int | float))
-    if not votes:
-        return ""
-    shown = _("votes {votes}", votes=votes)
-    if score.detail.get("disagreement"):
-        shown = _("votes {votes} (far apart)", votes=votes)
-    if failed := score.detail.get("failed_votes"):
-        return _("{shown} · votes that could not be read: {n}", shown=shown, n=failed)
-    return shown
 
 
 def _passages(

@@ -63,7 +63,7 @@ MEASURED = 20
 NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models.
 _DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "votes", "retest", "panel", "guidelines", "voice_opening", "script",
+    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening", "script",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
 # Values of settings that runs of earlier versions did not store.
@@ -307,12 +307,11 @@ def _grades(
     end: End,
     judges: AbstractSet[str] | None = None,
 ) -> Iterator[tuple[RoleModel, float, float, float]]:
-    """The calls that grade a turn, or the whole: of rubrics by every model and vote, of functions by one.
+    """The calls that grade a turn, or the whole: of rubrics by every model, of functions by one.
 
     `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
     """
-    grading, votes = context.grading, context.settings.votes
-    whole = seen.closing is not None
+    grading, whole = context.grading, seen.closing is not None
     every, forms_filled = (grading.conversation_rubrics, []) if whole else (grading.rubrics, grading.forms)
     rubrics = [each for each in every if each.missing(seen) is None]
     combined = grading.is_combined and not whole
@@ -321,8 +320,8 @@ def _grades(
     forms: list[tuple[str, Sequence[ReplySchema], bool, int]] = [
         (model, group, not combined, times)
         for model, times in (
-            (first, gradings * votes),
-            *((panelist.model, votes) for panelist in grading.panelists),
+            (first, gradings),
+            *((panelist.model, 1) for panelist in grading.panelists),
         )
         for group in groups
     ]

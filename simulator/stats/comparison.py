@@ -38,7 +38,7 @@ Kind = Literal[
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
 _OF_THE_GRADING = (
-    "judging", "votes", "retest", "judge_temperature", "guidelines", "contacts", "ng_words", "rules",
+    "judging", "retest", "judge_temperature", "guidelines", "contacts", "ng_words", "rules",
     "tokenizer", "customer_faults", "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")

@@ -220,15 +220,6 @@ class PanelAgreement(Value):
     shift: float
 
 
-class VoteAgreement(Value):
-    """Several votes of one judge on the same turns: on how many they lay far apart."""
-
-    judge: str
-    n: int
-    votes: int
-    disagreed: int
-
-
 class CorrectedScore(Value):
     """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
 
@@ -300,7 +291,6 @@ class Summary(Value):
     bot_failures: dict[str, int]
     unrecorded: int = 0
     panel: tuple[PanelAgreement, ...] = ()
-    votes: tuple[VoteAgreement, ...] = ()
     corrected: CorrectedScore | None = None
     labels: int = 0
     satisfied_graded: int = 0

@@ -1,11 +1,11 @@
-"""How far several models agree on the same turns, and several votes of one model."""
+"""How far several models agree on the same turns."""
 
 from collections.abc import Iterable
 from statistics import fmean
 
 from simulator.core.types import Score
 from simulator.stats.agreement import quadratic_kappa
-from simulator.stats.figures import PanelAgreement, VoteAgreement
+from simulator.stats.figures import PanelAgreement
 
 
 def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
@@ -24,23 +24,3 @@ def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
             kappa, shift = quadratic_kappa(own, other), fmean(other) - fmean(own)
             found.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
     return tuple(sorted(found, key=lambda pair: (pair.model, pair.judge)))
-
-
-def vote_agreement(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
-    """How far the votes of each judge lay apart, for judges with several votes on a turn."""
-    voted: dict[str, list[Score]] = {}
-    for score in scores:
-        if isinstance(score.detail.get("votes"), list):
-            voted.setdefault(score.judge, []).append(score)
-    found = []
-    for judge, own in sorted(voted.items()):
-        ballots = [ballot for score in own if isinstance(ballot := score.detail["votes"], list)]
-        found.append(
-            VoteAgreement(
-                judge=judge,
-                n=len(own),
-                votes=max(map(len, ballots)),
-                disagreed=sum(bool(score.detail.get("disagreement")) for score in own),
-            )
-        )
-    return tuple(found)

@@ -80,7 +80,7 @@ from simulator.storage.results import (
     without_superseded,
 )
 
-# What only some runs have: several models or votes on a turn, and grades by people.
+# What only some runs have: several models on a turn, and grades by people.
 PANEL, PEOPLE = "simulator.stats.panel", "simulator.stats.corrected"
 CUSTOMERS = "simulator.stats.customers"
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
@@ -183,7 +183,7 @@ class GradedTurn:
 
 @dataclass(slots=True)
 class RunTurns:
-    """The conversations that began, their turns, how many did not begin, the judges, and votes.
+    """The conversations that began, their turns, how many did not begin, and the judges.
 
     `repeats` is how often each customer asks a question. `graded` turns have a grade that no rule gave. The
     judges in `whole` grade conversations.
@@ -196,7 +196,6 @@ class RunTurns:
     graded: int = 0
     judges: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
-    voted: list[Score] = field(default_factory=list)
 
 
 def figures_of(results: Results, settings: Settings) -> Summary:
@@ -272,7 +271,6 @@ def summarise(
     total = [raw for raw in raws if raw is not None]
     asked = any("@" in name for name in every.judges)
     models = import_module(PANEL).panel_agreement(results.scores) if asked else ()
-    votes = import_module(PANEL).vote_agreement(every.voted) if every.voted else ()
     people = import_module(PEOPLE).by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
@@ -314,7 +312,6 @@ def summarise(
         reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
         panel=models,
-        votes=votes,
         satisfied_graded=len(satisfied),
         satisfied_unresolved=sum(value < (rules.conversation or _UNRESOLVED) for value in satisfied),
         simulator=SimulatorSummary(
@@ -365,7 +362,6 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             run.graded += any(
                 s.state == "scored" and not s.by_rule and not s.is_whole for s in scores.values()
             )
-            run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
             found = tuple(_grade(score, rules) for score in scores.values())
             graded = grades.setdefault(found, {grade.judge: grade for grade in found})
             # Without their reasons, which are long.

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError, ModelFailure
-from simulator.core.settings import Settings
 from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
 from simulator.grading.judge import FunctionJudge, Panel
 from simulator.grading.model_judge import ModelJudge
@@ -55,18 +54,6 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     assert scores["turn"].value == 0.2
     assert (scores["tone"].state, scores["tone"].by_rule) == ("scored", False)
     assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
-
-
-async def test_votes_are_asked_with_seeds_of_their_own() -> None:
-    """Three calls for three votes; the score tells all of them."""
-    async with OpenAIServer() as server, at(server) as model:
-        judging = ModelJudge([rubric("fluency")], frame(), model("judge"), seed=42, alone=True, votes=3)
-        [score] = await judging(an_exhibit(), ())
-        seeds = {request.body["seed"] for request in server.requests}
-
-    assert len(seeds) == 3
-    assert len(list(score.detail["votes"])) == 3  # type: ignore[arg-type]
-    assert score.detail["disagreement"] is False
 
 
 def test_a_panel_without_an_endpoint_is_refused() -> None:
@@ -204,12 +191,6 @@ def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
         read_list(str(tmp_path / "nothing.txt"), "--ng-words")
-
-
-def test_the_settings_bound_the_votes() -> None:
-    """Nine are enough."""
-    with pytest.raises(ValueError, match="votes"):
-        Settings(votes=10)
 
 
 async def test_a_function_that_asks_a_model_may_fail() -> None:

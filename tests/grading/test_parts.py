@@ -36,12 +36,12 @@ def saying(**parts: Any) -> str:
 class Desk:
     """A judge's model at an endpoint, what it was sent and what that cost."""
 
-    def __init__(self, server: OpenAIServer, cache: ResponseCache, votes: int = 1) -> None:
+    def __init__(self, server: OpenAIServer, cache: ResponseCache) -> None:
         self.server, self.ledger = server, Ledger({})
         self.connections = Connections(calls=4, timeout=5, cache=cache, wait=wait_none())
         model = Model(endpoint(server, "judge"), self.connections, self.ledger, temperature=0.2)
         rubrics = [rubric(name) for name in RUBRICS]
-        self.judging = ModelJudge(rubrics, frame(), model, seed=42, alone=False, votes=votes)
+        self.judging = ModelJudge(rubrics, frame(), model, seed=42, alone=False)
 
     async def scores(self) -> dict[str, Score]:
         """The verdicts on one turn."""
@@ -53,10 +53,10 @@ class Desk:
         return [request.body for request in self.server.requests]
 
 
-async def graded(*replies: str | Reply, votes: int = 1) -> tuple[dict[str, Score], Desk]:
+async def graded(*replies: str | Reply) -> tuple[dict[str, Score], Desk]:
     """The scores of one turn after these replies, and the desk; the last reply is repeated."""
     async with OpenAIServer(script(replies[:-1], then=lambda _: replies[-1])) as server:
-        desk = Desk(server, ResponseCache("off"), votes)
+        desk = Desk(server, ResponseCache("off"))
         try:
             return await desk.scores(), desk
         finally:
@@ -193,25 +193,6 @@ async def test_a_refused_key_ends_the_run_also_on_the_second_call() -> None:
     """It is no failed grade."""
     with pytest.raises(AccessDenied):
         await graded(BROKEN["off the scale"], error(401))
-
-
-async def test_every_ballot_is_repaired_by_itself() -> None:
-    """Of three votes the one with a bad field asks once more; all three count."""
-    votes = iter(range(100))
-
-    def answer(request: dict[str, Any]) -> str:
-        if len(request["messages"]) > 2:
-            return GOOD_PART
-        return BROKEN["off the scale"] if next(votes) == 1 else saying()
-
-    async with OpenAIServer(answer) as server:
-        desk = Desk(server, ResponseCache("off"), votes=3)
-        scores = await desk.scores()
-        await desk.connections.close()
-
-    assert sorted(scores["fluency"].detail["votes"]) == [4, 4, 5]  # type: ignore[arg-type,type-var]
-    assert scores["turn"].detail["votes"] == [4, 4, 4]
-    assert len(desk.sent) == 4
 
 
 async def test_a_repaired_reply_is_replayed_from_the_cache() -> None:

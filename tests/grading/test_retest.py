@@ -293,7 +293,7 @@ async def calls(folder: Path, server: OpenAIServer, **settings: Any) -> tuple[in
     return sum(spent.calls for spent in expected), results.spending["judge"].calls, results
 
 
-@pytest.mark.parametrize("more", [{}, {"judging": "separate"}, {"votes": 3}, {"panel": ("other",)}])
+@pytest.mark.parametrize("more", [{}, {"judging": "separate"}, {"panel": ("other",)}])
 async def test_what_is_graded_twice_is_in_the_forecast(
     tmp_path: Path, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

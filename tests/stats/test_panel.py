@@ -1,10 +1,10 @@
-"""Votes of one judge and models side by side: how far they agree."""
+"""Models side by side: how far they agree."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from simulator.core.types import Score
-from simulator.stats.panel import panel_agreement, vote_agreement
+from simulator.stats.panel import panel_agreement
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
@@ -26,15 +26,3 @@ def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     assert (kinder.model, round(kinder.shift, 6)) == ("b", 0.2)
     assert kinder.kappa is not None
     assert 0 < kinder.kappa < 1
-
-
-def test_votes_far_apart_are_counted() -> None:
-    """Of two turns with three vote_agreement each, one disagrees."""
-    scores = [
-        *graded("turn", [4], detail={"votes": [4, 4, 5], "spread": 1, "disagreement": False}),
-        *graded("turn", [3], detail={"votes": [1, 3, 5], "spread": 4, "disagreement": True}),
-    ]
-    [found] = vote_agreement(scores)
-
-    assert (found.judge, found.n, found.votes, found.disagreed) == ("turn", 2, 3, 1)
-    assert vote_agreement(graded("turn", [4])) == ()
