@@ -143,7 +143,6 @@ GONE: Mapping[str, Message] = {
     "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
     "force": _("runs with other settings are no parts of one run: hold the part again"),
-<<<<<<< HEAD
     **dict.fromkeys(
         ("poll", "job", "interval"), _("a function of your own waits for a job (--adapter bot.py:answer)")
     ),
@@ -152,9 +151,7 @@ GONE: Mapping[str, Message] = {
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
     ),
     "verbose": _("every figure is on the page of the run, in --to markdown and in --json"),
-=======
     "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
->>>>>>> 6be9a504 (--votes is gone: --retest shows how often a verdict changes, for a tenth more)
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

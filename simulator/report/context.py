@@ -201,33 +201,6 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
             " answer."
         )
-<<<<<<< HEAD
-    yield from (_votes_text(votes) for votes in summary.votes if _is_torn(votes))
-=======
-    for name, judge in summary.judges.items():
-        if judge.failed:
-            failed_grades = _(
-                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
-                judge=title("judge", name),
-                failed=judge.failed,
-                n=judge.n + judge.failed,
-                kinds=counts_text(judge.failures, "failure"),
-            )
-            reason = excerpt(judge.failure_reason, _LONGEST_REASON)
-            yield sentences(failed_grades, _("Why: {reason}", reason=safe_text(reason)) if reason else None)
-        if len(judge.rubrics) > 1:
-            yield _(
-                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
-                judge=title("judge", name),
-                n=len(judge.rubrics),
-            )
-    if n := sum(judge.undecided for judge in summary.judges.values()):
-        yield _(
-            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
-            " has to be fixed.",
-            n=n,
-        )
->>>>>>> 6be9a504 (--votes is gone: --retest shows how often a verdict changes, for a tenth more)
     if n := summary.simulator.failed:
         yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
 
