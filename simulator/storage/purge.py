@@ -8,6 +8,7 @@ import mmap
 import re
 import shutil
 import sqlite3
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Results
+from simulator.data.files import read_archive, readable_or_error
 from simulator.models.cache import cache_file
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 
@@ -112,7 +114,12 @@ def _elsewhere(folder: Path, results: Results) -> Iterator[Message | str]:
 
 
 def _contains(path: Path, needle: bytes) -> bool:
-    """Whether a file contains these bytes; it is mapped, not read as a whole."""
+    """Whether a file contains these bytes: it is mapped, not read as a whole; a workbook is unpacked."""
+    if path.suffix == ".xlsx":
+        with contextlib.suppress(InputError), readable_or_error(path, "Excel"):
+            package = zipfile.ZipFile(read_archive(path, "Excel"))
+            return any(needle in package.read(name) for name in package.namelist())
+        return False
     mapped = functools.partial(mmap.mmap, length=0, access=mmap.ACCESS_READ)
     # An empty file cannot be mapped.
     with contextlib.suppress(OSError, ValueError), path.open("rb") as file, mapped(file.fileno()) as content:

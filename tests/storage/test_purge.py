@@ -13,6 +13,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.storage import results
 from simulator.storage.run_file import RunFile, add_note, find_run, read_run
+from tests.excel import Person
 from tests.servers.openai import OpenAIServer, play, serve
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
@@ -51,6 +52,23 @@ def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) 
         str(folder.relative_to(Path.cwd())), {"deleted": 0, "left": 0}, [],
     )  # fmt: skip
     assert output["files"] >= 3
+
+
+def test_words_that_went_on_to_a_later_workbook_are_named(
+    runs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the team wrote about a run is in the workbook of the next one."""
+    first = find_run("latest", runs)
+    assert main(["report", "latest", "--to", "xlsx"]) == 0
+    with Person(first.with_name("report.xlsx")) as person:
+        person.type("確認", 2, "コメント", "資料にあります")
+    assert simulate("--to", "xlsx") == 0
+    capfd.readouterr()
+
+    assert main(["purge", first.parent.name, "--yes", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["elsewhere"] == [
+        str(find_run("latest", runs).with_name("report.xlsx").resolve())
+    ]
 
 
 @pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("はい\n", True), ("\n", False), ("n\n", False)])
