@@ -34,7 +34,7 @@ from simulator import (
     returned,
 )
 
-from ._json import JsonPath, filled, parsed, variables_in
+from ._json import JsonPath
 from ._limits import limited
 from ._load import failure_of, load
 
@@ -54,7 +54,6 @@ _TOLD: Mapping[str, Callable[[Query], str]] = {
     "thread_id": lambda query: query.session,
     "conversation_id": lambda query: query.session,
 }
-_VARIABLES = ("question", "session", "language", "history", "messages")
 
 _ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
 _INTERRUPT = "__interrupt__"
@@ -75,8 +74,7 @@ async def connect(
     """The runnable `file.py:name` or `package.module:name`, or the one that a function of that name returns.
 
     `input` is the form of its input: text, list, messages, the name of a field (`history` is then that of the
-    dialogue before), or JSON with $question, $history, $messages, $session and $language. `answer` and
-    `passages` are paths in its output.
+    dialogue before). `answer` and `passages` are paths in its output.
     """
     runnable = await _runnable(load(target), target)
     try:
@@ -253,30 +251,12 @@ def form_of(told: str, history: str, runnable: Any) -> Form | None:
     if told == "messages":
         return Fields(messages="messages")
     if told.startswith(("{", "[", "@")):
-        return _template(parsed("input", told))
-    return Fields(told, history)
-
-
-def _template(template: Any) -> Form:
-    used = variables_in("input", template)
-    for name in sorted(used - set(_VARIABLES)):
         msg = _(
-            "input: ${name} is not known; there are {variables}.",
-            name=name,
-            variables=", ".join(f"${each}" for each in _VARIABLES),
+            "input is no longer JSON: where a runnable takes more than the question, wrap it"
+            " (bot = RunnableLambda(...) | chain), or name a function of your own (--adapter bot.py:answer)."
         )
         raise InputError(msg)
-    if not used & {"question", "messages"}:
-        msg = _("input has neither $question nor $messages. In a shell, use single quotes around it.")
-        raise InputError(msg)
-
-    def form(query: Query, earlier: Sequence[Message]) -> Any:
-        texts = {"question": query.text, "session": query.session, "language": query.language}
-        told = "\n".join(f"{each.role}: {each.content}" for each in earlier)
-        lists = {"history": as_messages(earlier), "messages": as_list(query, earlier)}
-        return filled(template, {**texts, "history": told, "messages": told}, lists)
-
-    return form
+    return Fields(told, history)
 
 
 def _declared(runnable: Any, history: str) -> Form | None:
@@ -328,9 +308,9 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
         raise InputError(msg)
     if missing := [name for name in open_ if required and name != question]:
         msg = _(
-            'it takes {missing} too: --set \'input={{"{question}": "$question", ...}}\'.',
+            "it takes {missing} too: wrap it so that it takes the question alone"
+            " (bot = RunnableLambda(...) | chain).",
             missing=", ".join(missing),
-            question=question,
         )
         raise InputError(msg)
     return fields

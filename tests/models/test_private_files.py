@@ -1,6 +1,5 @@
 """What is kept of questions, answers and articles is for its owner only, whatever the umask."""
 
-import json
 import os
 import stat
 from collections.abc import Iterator
@@ -9,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.models.cache import ResponseCache, cache_folder
-from tests.servers.openai import serve
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277], ids=["open", "usual", "closed"])
@@ -67,31 +64,3 @@ def test_what_an_earlier_version_left_open_is_closed() -> None:
             assert_private(cache_folder())
 
     assert modes(cache_folder().parent)["."] == "0o777"
-
-
-@pytest.mark.parametrize("umask", [0o000, 0o022], indirect=True)
-def test_a_rehearsal_leaves_nothing_open(umask: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run's own folder, its file and what is remembered of the bot; the cache down to the last file."""
-    Path("cases.jsonl").write_text(json.dumps({"question": "送料は？", "language": "ja"}), encoding="utf-8")
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
-        given = [
-            "--cases",
-            "cases.jsonl",
-            "--adapter",
-            "demo",
-            "--persona",
-            "angry",
-            "--turns",
-            "1",
-            "--judges",
-            "turn",
-        ]
-        assert main(given) == 0
-        assert main(["doctor", *given]) == 0
-
-    assert_private(cache_folder())
-    (run,) = Path("runs").iterdir()
-    assert modes(run)["."] == "0o700"
-    assert modes(run)["run.sqlite"] == "0o600"
