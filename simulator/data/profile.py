@@ -60,16 +60,13 @@ def label_set_problem(labels: Collection[str]) -> Message | None:
     return None
 
 
-Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
+Form = Literal["phrase", "json", "code", "sentence"]
 # Of forms that are equally frequent, the longest counts.
-_BY_LENGTH: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
+_BY_LENGTH: tuple[Form, ...] = ("phrase", "code", "json", "sentence")
 
 # The longest phrase: characters in Japanese, words in English.
 _MAX_PHRASE = {True: 12, False: 4}
-# The longest sentence, likewise.
-_MAX_SENTENCE = {True: 80, False: 40}
 
-_NUMBER = re.compile(r"[¥$€£-]?\s*\d[\d,]*(?:\.\d+)?\s*(?:%|％|[^\W\d_]{1,3})?")
 _CODE = re.compile(
     r"```|[{};]\s*(?:\n|$)|(?:^|\n)\s*(?:SELECT|INSERT|UPDATE|DELETE|def|class|import|function|const|let|var"
     r"|curl|git|docker|kubectl|sudo|cd|ls|grep)\s|(?:^|\s)--?[a-z][\w-]*(?:[=\s]|$)|=>|==|\w\(\w*\)"
@@ -78,14 +75,11 @@ _CODE = re.compile(
 _PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
 _IS_CJK = re.compile(f"[{CJK}]")
 _ENDS = re.compile(r"[。．.!?！？]\s*$")
-_END = re.compile(r"[。！？]|[.!?](?:\s|$)")
 
 
 def answer_form(text: str) -> Form:
-    """The form of a right answer: number, short phrase, JSON, code or command, sentence, or a longer text."""
+    """The form of a right answer: number or short phrase, JSON, code or command, else sentences."""
     text = text.strip()
-    if _NUMBER.fullmatch(text):
-        return "number"
     if _is_json(text):
         return "json"
     if _CODE.search(text):
@@ -94,7 +88,7 @@ def answer_form(text: str) -> Form:
     length = len(text) if japanese else len(text.split())
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"
-    return "text" if length > _MAX_SENTENCE[japanese] or len(_END.findall(text)) > 2 else "sentence"
+    return "sentence"
 
 
 def _is_json(text: str) -> bool:
@@ -113,12 +107,10 @@ _CHOSEN: Mapping[str, tuple[Message, tuple[str, ...]]] = {
     "choice": (_("choices with a label"), ("choice",)),
     "label": (_("a label"), ("label",)),
     "none": (_("no references"), ("turn", "relevance", "groundedness", "fluency")),
-    "number": (_("references: number"), _EXACT),
     "phrase": (_("references: phrase"), _EXACT),
     "json": (_("references: json"), ("exact_match",)),
     "code": (_("references: code"), ("rouge_l", "exact_match")),
     "sentence": (_("references: sentence"), _READ),
-    "text": (_("references: text"), _READ),
 }
 
 

@@ -140,23 +140,31 @@ def _rows(path: Path, fits: Fits) -> Rows:
             msg = _("{path}: no log of conversations of a known format; name one file.", path=path)
             raise CaseFileError(msg)
         return log
-    file, sheet = split_sheet(path)
-    suffix = plain_suffix(file)
-    rows: Rows
+    suffix = plain_suffix(split_sheet(path)[0])
     if suffix in DELIMITERS:
         rows = table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
-    elif suffix in WORKBOOKS:
-        rows = feature("workbooks").workbook_rows(file, sheet, fits)
+    else:
+        rows = structured_rows(path, fits)
+    return _or_log(path, rows, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else rows
+
+
+def structured_rows(path: Path, fits: Fits) -> Rows:
+    """The rows of a file that is no table of text."""
+    file, sheet = split_sheet(path)
+    suffix = plain_suffix(file)
+    found: Any  # of modules that are imported only where they are needed
+    if suffix in WORKBOOKS:
+        found = feature("workbooks").workbook_rows(file, sheet, fits)
     elif suffix in (".jsonl", ".ndjson"):
-        rows = feature("structured").jsonl_rows(path, open_lines(path)())
+        found = feature("structured").jsonl_rows(path, open_lines(path)())
     elif suffix in (".json", ".transcript"):
-        rows = feature("structured").json_rows(path, read_text(path))
+        found = feature("structured").json_rows(path, read_text(path))
     elif suffix in (".yaml", ".yml"):
-        rows = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
+        found = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:
         raise _unknown_kind(path, suffix)
-    is_yaml = suffix in (".yaml", ".yml")
-    return _or_log(path, rows, fits) if fits(["turns"]) and not is_yaml else rows
+    rows: Rows = found
+    return rows
 
 
 def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:

@@ -28,8 +28,7 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("42", "number"),
-        ("9,800円", "number"),
+        ("9,800円", "phrase"),
         ("東京タワー", "phrase"),
         ("猫が机の上にいる", "sentence"),
         ("New York", "phrase"),
@@ -38,8 +37,6 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
         ("SELECT name FROM users", "code"),
         ("14日以内なら返品できます。", "sentence"),
         ("You can return it within two weeks.", "sentence"),
-        ("はい。できます。電話でどうぞ。お待ちしています。", "text"),
-        ("あ" * 90, "text"),
     ],
 )
 def test_the_form_of_an_answer(text: str, form: str) -> None:

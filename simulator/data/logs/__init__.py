@@ -18,14 +18,12 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, say, sentences
-from simulator.data.files import MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix, read_text
+from simulator.data.files import MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix
 from simulator.data.logs import chats, messages, table, traces
 from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
 from simulator.data.logs.values import decoded, inner, objects
-from simulator.data.rows import DELIMITERS, WORKBOOKS, split_sheet
-from simulator.data.structured import json_rows, jsonl_rows
+from simulator.data.rows import DELIMITERS, split_sheet, structured_rows
 from simulator.data.values import Row, RowFault
-from simulator.data.workbooks import workbook_rows
 
 # So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
@@ -165,17 +163,10 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
 
 def _records(path: Path) -> Iterator[Any]:
     """The records of a file; those that cannot be read are left out."""
-    file, sheet = split_sheet(path)
-    suffix = plain_suffix(file)
-    if suffix in DELIMITERS:
-        yield from _table(path, DELIMITERS[suffix])
+    if delimiter := DELIMITERS.get(plain_suffix(split_sheet(path)[0])):
+        yield from _table(path, delimiter)
         return
-    if suffix in WORKBOOKS:
-        rows = workbook_rows(file, sheet, lambda names: len([name for name in names if name]) > 1)
-    elif suffix in (".jsonl", ".ndjson"):
-        rows = jsonl_rows(path, open_lines(path)())
-    else:
-        rows = json_rows(path, read_text(path))
+    rows = structured_rows(path, lambda names: len([name for name in names if name]) > 1)
     yield from (row.values for row in rows if not isinstance(row, RowFault))
 
 
