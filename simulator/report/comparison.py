@@ -299,7 +299,7 @@ class _Parts:
         return Item(line, (Fact("", excerpt(each.why_after, REASON)),))
 
     def _where(self, each: TurnChange) -> Message:
-        where = turn_text(each.persona, each.case, each.turn, self.titles)
+        where = turn_text((each.persona, *each.others), each.case, each.turn, self.titles)
         return _("{where}  [must not break]", where=where) if each.guarded else where
 
     def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:

@@ -1,7 +1,7 @@
 """What several reports say in the same words: tables of a run, amounts of money, grades, answers, marks."""
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -140,9 +140,10 @@ def mark_text(red: RedTurn) -> Message:
     return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
 
 
-def turn_text(persona: str, case: str, turn: int, titles: Titles) -> Message:
-    """Which turn it is: customer, case and number (from 1); of a row only the case is shown."""
-    named = titles("persona", persona)
+def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles) -> Message:
+    """Which turn it is: customer (all who began alike), case, number (from 1); of a row only the case."""
+    personas = (persona,) if isinstance(persona, str) else persona
+    named = tuple(titles("persona", each) for each in personas)
     return _("{persona} · {case} · turn {turn}", persona=named, case=case, turn=turn)
 
 

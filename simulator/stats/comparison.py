@@ -24,8 +24,9 @@ from simulator.stats.summary import counted_turns, excerpt
 from simulator.storage.results import without_superseded
 from simulator.storage.runs import replay_of
 
-# A conversation by case, persona and repetition; a turn by conversation and number.
-ConversationKey = tuple[str, str, int]
+# A conversation by case, persona, repetition and, of several models, who plays; a turn by conversation and
+# number.
+ConversationKey = tuple[str, str, int, str]
 TurnKey = tuple[str, int]
 # Tags of a case that must stay as good as it is.
 GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
@@ -66,7 +67,10 @@ class RunFigures(NamedTuple):
 
 
 class PairedTurn(NamedTuple):
-    """One turn in both runs; `was` and `became` are what made it red, None where it was not."""
+    """One turn in both runs; `was` and `became` are what made it red, None where it was not.
+
+    `others` are further personas who began alike and were told the same.
+    """
 
     earlier: Conversation
     later: Conversation
@@ -74,6 +78,7 @@ class PairedTurn(NamedTuple):
     after: Turn
     was: RedTurn | None
     became: RedTurn | None
+    others: tuple[str, ...] = ()
 
 
 def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
@@ -84,7 +89,11 @@ def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
         is_first = turn.before.index == turn.after.index == 1
         key = (turn.later.case.id, *said) if is_first else (turn.later.id, turn.after.index)
         known = found.setdefault(key, turn)
-        found[key] = known._replace(was=known.was or turn.was, became=known.became or turn.became)
+        others = dict.fromkeys((*known.others, turn.later.persona))
+        others.pop(known.later.persona, None)
+        found[key] = known._replace(
+            was=known.was or turn.was, became=known.became or turn.became, others=tuple(others)
+        )
     return list(found.values())
 
 
@@ -101,7 +110,8 @@ class PairedRuns:
         self.before, self.after = (
             RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
         )
-        self.earlier, self.later = map(_begun_conversations, (self.before.results, self.after.results))
+        runs = self.before.results, self.after.results
+        self.earlier, self.later = _begun_conversations(*runs), _begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
         self.reds: tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]
         self.reds = _red_turns(self.before), _red_turns(self.after)
@@ -119,9 +129,20 @@ class PairedRuns:
         self.guarded = tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
 
 
-def _begun_conversations(results: Results) -> dict[ConversationKey, Conversation]:
-    """The conversations that began, by question, customer and repetition."""
-    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
+def _begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:
+    """The conversations that began, by question, customer, repetition and who plays.
+
+    Where several models play the customers and only one does in the `other` run, those of that model, or
+    else of the first.
+    """
+    models, others = (each.run.models.get("user", "").split(", ") for each in (results, other))
+    alone = len(models) > 1 and len(others) == 1
+    only = (others[0] if others[0] in models else models[0]) if alone else None
+    return {
+        (c.case.id, c.persona, c.repeat, "" if alone else c.user_model): c
+        for c in results.conversations
+        if (c.turns or c.ended) and only in (None, c.user_model)
+    }
 
 
 def _red_turns(side: RunFigures) -> dict[TurnKey, RedTurn]:
@@ -177,7 +198,10 @@ class Difference(Value):
 
 
 class TurnChange(Value):
-    """A turn with the same message of the customer, red in only one of the runs; texts are excerpts."""
+    """A turn with the same message of the customer, red in only one of the runs; texts are excerpts.
+
+    `others` are further personas who began alike and were told the same.
+    """
 
     conversation: str
     turn: int
@@ -191,6 +215,7 @@ class TurnChange(Value):
     why_before: str
     why_after: str
     guarded: bool
+    others: tuple[str, ...] = ()
 
 
 class BrokenCase(Value):
@@ -576,6 +601,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
                 why_before=_why(t.was, one),
                 why_after=_why(t.became, other),
                 guarded=t.later.case.id in pairs.guarded,
+                others=t.others,
             )
         )
 
@@ -627,9 +653,9 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         apart=other_rubrics(before.summary, after.summary),
     )
     changes = {key: now - was for key, (was, now) in means.get(primary, {}).items()}
-    customers = {(case, persona) for case, persona, _repeat in pairs.both} | changes.keys()
+    customers = {(case, persona) for case, persona, *_rest in pairs.both} | changes.keys()
     # Personas in order of appearance, and the tags with most pairs but for those that guard a case.
-    personas = dict.fromkeys(persona for _case, persona, _repeat in pairs.both)
+    personas = dict.fromkeys(persona for _case, persona, *_rest in pairs.both)
     tags = {
         key[0]: dict.fromkeys(tag for tag in pairs.later[key].case.tags if not is_guarded((tag,)))
         for key in pairs.both

@@ -5,9 +5,11 @@ the question is asked as it stands in the file, and that is counted.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import Field
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, PromptError
@@ -56,6 +58,8 @@ _NUMBER_WORDS = frozenset({
     "double",
 })  # fmt: skip
 _KANJI = "々一-龥"
+# How a word sounds; a single kana would be found in other words.
+_READING, _MOST_READINGS = re.compile("[ぁ-ゖァ-ヺー]{2,}"), 20
 _ONLY_KANJI = re.compile(f"[{_KANJI}]+")
 # A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
 _JAPANESE_WORD = re.compile(
@@ -69,6 +73,12 @@ class OpeningLine(replies.Reply):
     """The reply of the customer model: the words."""
 
     message: str
+
+
+class JapaneseOpeningLine(OpeningLine):
+    """In Japanese also the words that are said in kana, each as `解約=かいやく`."""
+
+    kana: replies.Texts = Field([])
 
 
 class OpeningPrompts:
@@ -91,7 +101,8 @@ class OpeningPrompts:
     def messages(self, case: Case, persona: Persona) -> "Messages":
         """The request: persona, question, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
-        form = replies.skeleton({"message": ("text", str(table["fields"]["message"]))})
+        kinds = {"message": "text", "kana": "texts"}
+        form = replies.skeleton({key: (kinds[key], str(table["fields"][key])) for key in table["fields"]})
         question = quote("question", case.question)
         system = render(
             table["system"], name=voice.name, voice=voice.voice.strip(), question=question, form=form
@@ -102,10 +113,16 @@ class OpeningPrompts:
         """The message to a model whose reply could not be read."""
         return render(self._tables[language]["again"], problem=problem)
 
-    def broken_rule(self, question: str, opening: str, language: Language) -> str | None:
-        """The first rule that an opening breaks: the guard's, or one of RULES; None when it asks the same."""
+    def broken_rule(
+        self, question: str, opening: str, language: Language, kana: Sequence[str] = ()
+    ) -> str | None:
+        """The first rule that an opening breaks: the guard's, or one of RULES; None when it asks the same.
+
+        Words that are there in `kana` count as kept.
+        """
         if rule := self.guards[language].broken_rule(opening, ()):
             return rule
+        opening = with_kanji(question, opening, kana)
         plain, rephrased = normalise(question), normalise(opening)
         if any(asks.search(plain) and not asks.search(rephrased) for asks in self._asks[language]):
             return "opening_asked"
@@ -135,7 +152,7 @@ class VoicedOpening:
         try:
             reply = await self.model.ask(
                 self.prompts.messages(case, self.persona),
-                OpeningLine,
+                JapaneseOpeningLine if case.language == "ja" else OpeningLine,
                 lambda problem: self.prompts.again(case.language, problem),
                 seed=stable_int(self.seed, "opening"),
                 read=spoken,
@@ -145,8 +162,21 @@ class VoicedOpening:
         except ModelFailure as error:
             return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})
         line = reply.message.strip()
-        rule = self.prompts.broken_rule(case.question, line, case.language)
+        kana = reply.kana if isinstance(reply, JapaneseOpeningLine) else []
+        rule = self.prompts.broken_rule(case.question, line, case.language, kana)
         return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=line)
+
+
+def with_kanji(question: str, opening: str, kana: Sequence[str]) -> str:
+    """The opening with kanji for words of the question that it has in kana, as `解約=かいやく` lists them.
+
+    A reading that cannot be one is left out: of another word, too short or too long, or not in kana.
+    """
+    for word, _equals, reading in (normalise(pair).partition("=") for pair in kana[:_MOST_READINGS]):
+        is_word = word in normalise(question) and any(map(_ONLY_KANJI.fullmatch, word))
+        if is_word and _READING.fullmatch(reading) and len(word) <= len(reading) <= 4 * len(word):
+            opening = normalise(opening).replace(reading, word)
+    return opening
 
 
 def lost(question: str, opening: str, language: Language, ordinary: Collection[str] = ()) -> str | None:

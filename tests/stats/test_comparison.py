@@ -11,6 +11,7 @@ from simulator.core.types import Answer, Failure
 from simulator.stats.agreement import Floats
 from simulator.stats.comparison import (
     Difference,
+    PairedRuns,
     RunComparison,
     compare_runs,
     differences,
@@ -234,8 +235,32 @@ def test_the_same_question_with_the_same_answers_counts_once() -> None:
     later = changes({key: [0.8, 0.8] for key in keys}, {key: [0.8, 0.2] for key in keys})
 
     assert (same.reds.turned_red, len(same.turned_red)) == (1, 1)
+    assert (same.turned_red[0].persona, same.turned_red[0].others) == ("calm", ("angry",))
     assert [(group.name, group.turned_red) for group in same.personas] == [("calm", 1), ("angry", 1)]
     assert (other.reds.turned_red, later.reds.turned_red) == (2, 4)
+
+
+def test_conversations_are_paired_by_who_plays() -> None:
+    """Each of several models with itself; beside a run with one model, those of that or of the first."""
+    grades: dict[Key, list[float]] = {(f"c{n}", "calm", 1): [0.8] for n in range(6)}
+    one = a_result(grades)
+    several = one.model_copy(
+        update={
+            "run": one.run.model_copy(update={"id": "after", "models": {"user": "x, m", "judge": "m"}}),
+            "conversations": [
+                c.model_copy(update={"id": f"{model}/{c.id}", "user_model": model})
+                for c in one.conversations
+                for model in ("x", "m")
+            ],
+        }
+    )
+    alone, both = (
+        PairedRuns(side_of(first), side_of(second)) for first, second in ((one, several), (several, several))
+    )
+
+    assert len(alone.both) == len(alone.turns) == 6
+    assert {turn.later.user_model for turn in alone.turns} == {"m"}
+    assert len(both.both) == 12
 
 
 def test_of_equal_turns_any_red_one_counts() -> None:

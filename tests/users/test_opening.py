@@ -45,7 +45,7 @@ async def test_the_question_is_said_in_the_personas_voice() -> None:
     assert said == Utterance(text=text)
     assert all(part in system for part in (angry.name, angry.voice.strip(), case.question, '"message"'))
     assert [each["role"] for each in request["messages"]] == ["system", "user"]
-    assert list(request["response_format"]["json_schema"]["schema"]["properties"]) == ["message"]
+    assert list(request["response_format"]["json_schema"]["schema"]["properties"]) == ["message", "kana"]
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -75,6 +75,30 @@ async def test_another_question_is_not_asked(reply: str, rule: str) -> None:
 
     assert said == Utterance(text=a_case().question, broken_rules=(rule,))
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kana", "rule"),
+    [
+        ("マンションで ひかりを つかうと 月いくらですか", ["光=ひかり", "使う=つかう"], None),
+        ("マンションで ヒカリを つかうと つき いくらですか", ["光＝ヒカリ", "月=つき", "使う=つかう"], None),
+        ("マンションで ひかりを つかうと 月いくらですか", ["使う=つかう"], "opening_words"),
+        (
+            "マンションで これを つかうと 月いくらですか",
+            ["光=これをつかうと", "使う=つかう"],
+            "opening_words",
+        ),
+        ("マンションで ひかりを つかうと 月いくらですか", ["電気=ひかり", "使う=つかう"], "opening_words"),
+        ("マンションで あれを つかうと 月いくらですか", ["光=ひかり", "使う=つかう"], "opening_words"),
+    ],
+)
+async def test_kanji_may_be_said_in_kana(text: str, kana: list[str], rule: str | None) -> None:
+    """As who is learning the language writes: where the model says which word it is, and it can be."""
+    case = a_case(question="マンションで光を使うと月いくらですか")
+    said, _requests = await opened([json.dumps({"message": text, "kana": kana}, ensure_ascii=False)], case)
+
+    assert said.text == (case.question if rule else text)
+    assert said.broken_rules == ((rule,) if rule else ())
 
 
 async def test_a_model_that_fails_costs_only_the_voice() -> None:

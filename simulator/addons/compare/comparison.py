@@ -15,6 +15,7 @@ from simulator.addons.compare.grade import (
     PairModelJudge,
     PairPrompt,
     by_rule,
+    distinct,
     has_evidence,
     judge_pairs,
 )
@@ -152,7 +153,7 @@ class Comparison:
         """Calls, tokens and dollars at most: what the response cache has costs nothing."""
         if self.model == LEXICAL:
             return Spending()
-        judged = [pair for pair in self.pairs if by_rule(pair) is None]
+        judged = [pair for pair in distinct(self.pairs).values() if by_rule(pair) is None]
         calls = [self.prompt.messages(pair, first) for pair in judged for first in ORDERS]
         tokens_in, tokens_out = sum(map(prompt_tokens, calls)), REPLY_TOKENS * len(calls)
         return self.ledger.prices.spending(self.model, len(calls), tokens_in, tokens_out)

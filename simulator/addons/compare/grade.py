@@ -5,7 +5,7 @@ Nothing is kept but in the response cache, so that a repetition pays for nothing
 
 import asyncio
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Any, Literal
@@ -65,6 +65,10 @@ class Outcome(Value):
         """What `b` has of this pair: 1 for a win, 0.5 for a tie."""
         return {"b": 1.0, "a": 0.0}.get(self.verdict or "tie", 0.5)
 
+    def same_texts(self, other: "Outcome") -> bool:
+        """Whether the same was asked at this turn, and the same answered."""
+        return (self.turn, self.question, self.answers) == (other.turn, other.question, other.answers)
+
     @property
     def disagreed(self) -> bool:
         """Whether the two orders led to different verdicts."""
@@ -117,14 +121,42 @@ def by_rule(pair: Pair) -> Outcome | None:
 async def judge_pairs(
     pairs: Sequence[Pair], judge: PairJudge, at_once: int, on_outcome: Callable[[Outcome], None]
 ) -> list[Outcome]:
-    """The outcome of every pair, in their order. Raises BudgetSpent and AccessDenied."""
+    """The outcome of every pair, in their order. Raises BudgetSpent and AccessDenied.
+
+    Customers who begin alike and get the same answers share an outcome: one of them is judged.
+    """
 
     async def judged(pair: Pair) -> Outcome:
         result = by_rule(pair) or await judge(pair)
         on_outcome(result)
         return result
 
-    return await for_each(pairs, judged, at_once)
+    firsts = distinct(pairs)
+    outcomes = dict(zip(firsts, await for_each(list(firsts.values()), judged, at_once), strict=True))
+    found = []
+    for pair in pairs:
+        result = outcomes[_sameness(pair)]
+        if firsts[_sameness(pair)] is not pair:
+            own = {"conversation": pair.one.conversation, "persona": pair.one.persona}
+            result = result.model_copy(update=own)
+            on_outcome(result)
+        found.append(result)
+    return found
+
+
+def distinct(pairs: Iterable[Pair]) -> dict[Hashable, Pair]:
+    """Of pairs that are alike the first, by what makes them alike."""
+    found: dict[Hashable, Pair] = {}
+    for pair in pairs:
+        found.setdefault(_sameness(pair), pair)
+    return found
+
+
+def _sameness(pair: Pair) -> Hashable:
+    """The same for first turns in which a case's question was asked in the same words and answered alike."""
+    turn = pair.one.turn
+    who = pair.one.conversation if turn.index > 1 else (pair.one.case.id, turn.user, pair.answers)
+    return pair.a, pair.b, pair.repeat, turn.index, who
 
 
 # --- asking a model ---
@@ -266,8 +298,8 @@ class PairModelJudge:
             self.prompt.messages(pair, first),
             Preference,
             self.prompt.again(pair.one.case.language),
-            # The same whichever run was named first.
-            seed=stable_int(self.seed, pair.one.conversation, pair.one.turn.index),
+            # The same whichever run was named first, and whichever of the customers who begin alike.
+            seed=stable_int(self.seed, pair.one.case.id, pair.repeat, pair.one.turn.index),
         )
         by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
         return Ballot(first=first, verdict=by_run[reply.verdict], reason=str(encodable(reply.reason)))

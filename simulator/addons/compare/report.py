@@ -178,10 +178,12 @@ class _Builder:
             lead = 0.0 if one is None or other is None else other - one
             return outcome.how != "rule", outcome.margin or (lead if side == "b" else -lead)
 
-        by_case: dict[str, Outcome] = {}
+        by_case: dict[str, list[Outcome]] = {}
         for outcome in sorted(self.result.outcomes, key=clearness, reverse=True):
             if (outcome.a, outcome.b, outcome.verdict) == (duel.a, duel.b, side):
-                by_case.setdefault(outcome.case, outcome)
+                alike = by_case.setdefault(outcome.case, [])
+                if not alike or alike[0].same_texts(outcome):
+                    alike.append(outcome)
         title = _("Clear wins of {letter}", letter=sides[side])
         if not single:
             title = _("{a} vs {b}: Clear wins of {letter}", **sides, letter=sides[side])
@@ -191,12 +193,14 @@ class _Builder:
             blocks = Items(tuple(items)), Line(note, "soft")
         return Section("-".join(("wins", *sides.values(), side)), title, blocks, folded=not single)
 
-    def _example(self, outcome: Outcome) -> Item:
-        persona = self.result.names.get(outcome.persona, outcome.persona)
+    def _example(self, alike: Sequence[Outcome]) -> Item:
+        """One win, with everybody who asked the same and was told the same."""
+        outcome = alike[0]
+        personas = tuple(self.result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
         question, reason = excerpt(outcome.question), excerpt(outcome.reason)
         one, other = map(excerpt, outcome.answers)
         return Item(
-            _("{case} ({persona}, turn {turn})", case=outcome.case, persona=persona, turn=outcome.turn),
+            _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
             facts=(Fact(_("Customer"), question), Fact(_("Reason"), reason)),
             sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
         )

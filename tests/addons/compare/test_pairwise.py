@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from simulator.addons.compare.grade import (
+    Outcome,
     PairLexicalJudge,
     PairPrompt,
     by_rule,
+    judge_pairs,
+    outcome,
 )
 from simulator.addons.compare.plan import Pair, matched
 from simulator.core import shelves
@@ -153,3 +156,35 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
     assert result.margin == turned.margin
     assert result.ballots == ()
     assert result.reason.startswith("簡易判定" if language == "ja" else "Lexical stand-in")
+
+
+async def test_customers_who_begin_alike_share_a_verdict() -> None:
+    """One of them is judged; the others have the same outcome under their own name."""
+    runs = [
+        results_of(
+            name,
+            *(
+                a_conversation("c", [answer, name + who], persona=who, asks=("more",))
+                for who in ("angry", "calm")
+            ),
+        )
+        for name, answer in (("1", SHORT["ja"]), ("2", LONG["ja"]))
+    ]
+    pairs = matched(*runs).pairs
+    asked: list[Pair] = []
+
+    async def judge(pair: Pair) -> Outcome:
+        asked.append(pair)
+        return outcome(pair, "model", "a")
+
+    seen: list[Outcome] = []
+    outcomes = await judge_pairs(pairs, judge, 4, seen.append)
+
+    assert [(pair.one.persona, pair.one.turn.index) for pair in asked] == [
+        ("angry", 1), ("angry", 2), ("calm", 2),
+    ]  # fmt: skip
+    assert [(each.persona, each.turn) for each in outcomes] == [
+        ("angry", 1), ("angry", 2), ("calm", 1), ("calm", 2),
+    ]  # fmt: skip
+    assert len(seen) == len(pairs)
+    assert outcomes[0].same_texts(outcomes[2])
