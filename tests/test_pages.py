@@ -1,17 +1,23 @@
-"""The guides: both languages lead the same way, and every link leads somewhere."""
+"""The guides: both languages lead the same way, every link leads somewhere, every command is known."""
 
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts import reference
+from simulator.cli.app import command_tree
 from simulator.core.messages import Language
+from tests.commands import Command
 from tests.paths import ROOT
 
 PAGES = sorted(path for path in (ROOT / "docs").glob("*.md") if not path.name.endswith(".ja.md"))
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"^\$ (python run\.py .*?)(?: *#.*)?$", re.MULTILINE)
+# As it is typed, up to a comment or what is left out.
+TYPED = re.compile(r"python (?:\.\./)*(?:rehearsal/)?run\.py( (?!\.\.\.)[^`\n#…]+)?")
 
 
 def way(path: Path) -> dict[str, list[object]]:
@@ -56,6 +62,41 @@ def test_links_lead_somewhere(page: Path) -> None:
         there = page.parent / path if path else page
         assert there.exists(), target
         assert not anchor or there.suffix != ".md" or anchor in anchors(there), target
+
+
+def parsed(command: Any, words: list[str], parent: Any = None) -> None:
+    """Reads the words as the program does, and runs nothing. Raises what the parser raises."""
+    with command.make_context("run.py", words, parent=parent) as context:
+        if hasattr(command, "resolve_command"):
+            _, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+            parsed(subcommand, rest, context)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_every_command_is_one_that_the_program_knows(page: Path) -> None:
+    """Its options, its arguments and their kinds, in both languages."""
+    for text in (page.read_text(encoding="utf-8"), page.with_suffix(".ja.md").read_text(encoding="utf-8")):
+        for typed in TYPED.findall(text.replace("\\\n", " ")):
+            words = shlex.split(typed)
+            if page.stem != "reference" and not {"--help", "--help-all"} & set(words):
+                named = bool(words) and not words[0].startswith("-")
+                parsed(command_tree(), words if named else ["simulate", *words])
+
+
+@pytest.mark.parametrize("page", ["models.md", "models.ja.md"])
+def test_the_forecast_is_what_is_said_today(
+    page: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every quoted piece, in this order; spaces and breaks may differ."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Path("bot.py").write_text("def answer(question):\n    return question\n", encoding="utf-8")
+    blocks = BLOCKS.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    typed, quoted = next(block for _, block in blocks if "12-36" in block).split("\n", 1)
+    rest = "".join(command(*shlex.split(typed)[3:]).out.split())
+    for piece in filter(None, ("".join(line.split()) for line in re.split("…|\n", quoted))):
+        _, found, rest = rest.partition(piece)
+
+        assert found == piece
 
 
 @pytest.mark.parametrize("language", reference.PAGES)

@@ -2,9 +2,7 @@
 
 import inspect
 import re
-import shlex
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,17 +27,6 @@ def blocks(root: Path, guide: str, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def commands(root: Path, guide: str) -> list[list[str]]:
-    """The `run.py` commands of a guide, as words."""
-    text = "".join(blocks(root, guide, "console")).replace("\\\n", " ")
-    return [shlex.split(line[1:])[2:] for line in text.splitlines() if line.startswith("$ python run.py")]
-
-
-def values(words: list[str], flag: str) -> list[str]:
-    """The values of a flag, in order."""
-    return [value for name, value in pairwise(words) if name == flag]
-
-
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_bot_in_ten_lines_answers(root: Path, guide: str) -> None:
     """Copied into a file it is a bot, and it is no longer than promised."""
@@ -51,18 +38,6 @@ def test_the_bot_in_ten_lines_answers(root: Path, guide: str) -> None:
     assert [passage.id for passage in answer.passages] == ["moving"]
     assert answer.text == answer.passages[0].text
     assert len([line for line in source.splitlines() if line.strip()]) <= 10
-
-
-SLIPS = {
-    "bot.py:answer: cannot be imported": "import no_such_module",
-    "unknown name in bot.py 'answr'": "def answer(question): ...",
-    "nothing is known to give to the parameter 'k'": "def answer(question, k): ...",
-    "bot.py:chain is RunnableSequence, not a function": (
-        "from langchain_core.runnables import RunnableLambda as Link\nchain = Link(str) | Link(str)"
-    ),
-    "error: KeyError: 'k' (bot.py, line 12)": "\n" * 10 + "def answer(question):\n    return {}['k']",
-    "malformed: the bot answered with int": "def answer(question): return 3",
-}
 
 
 @pytest.mark.parametrize("guide", GUIDES)
