@@ -13,7 +13,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,6 @@ from ._json import kind
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession
 
-DIRECT = "none"
 _SHOWN_OF_A_BODY = 200
 # A token is renewed early, by this share of its lifetime but at most half a minute.
 _MARGIN, _LONGEST_MARGIN = 0.1, 30.0
@@ -144,42 +142,14 @@ def _no_token(host: str, status: int, text: str) -> BotFailure:
     return type(failure)(failure.failure.kind, _("no token from {host}: {reason}", host=host, reason=reason))
 
 
-def _trusting(ca: str) -> ssl.SSLContext:
-    """A context with the system's certificates and those in the file."""
-    context = ssl.create_default_context()
-    try:
-        context.load_verify_locations(cafile=Path(ca))
-    except (OSError, ValueError) as error:
-        unreadable = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
-        reason = getattr(error, "strerror", "") if unreadable else _("it holds no certificate in PEM form")
-        raise InputError(_("ca={ca}: the file cannot be used ({reason}).", ca=ca, reason=reason)) from None
-    return context
-
-
 class Wire:
     """The pool of connections to a bot, created for the first question.
 
-    `proxy` is "" for that of the environment and `none` for no proxy; `ca` names a file of certificates that
-    are trusted beside the system's.
+    Proxies and certificates are those of the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
     """
 
-    def __init__(
-        self,
-        host: str,
-        environment: Environment,
-        credentials: Credentials | None = None,
-        *,
-        proxy: str = "",
-        ca: str = "",
-    ) -> None:
-        """Raises InputError for an invalid proxy address or certificate file."""
+    def __init__(self, host: str, environment: Environment, credentials: Credentials | None = None) -> None:
         self.host, self.environment, self.credentials = host, environment, credentials
-        is_address = proxy not in ("", DIRECT)
-        self._proxy = checked_address("proxy", environment.filled(proxy)) if is_address else proxy
-        if "@" in proxy and self._proxy == proxy:
-            msg = _("proxy: write name and password as ${{VARIABLE}}: settings are stored with the run.")
-            raise InputError(msg)
-        self._trust = _trusting(ca) if ca else True
         self._session: ClientSession | None = None
 
     async def json(self, arguments: Mapping[str, Any]) -> Any:
@@ -242,9 +212,10 @@ class Wire:
 
         if self._session is None:
             here = self.host.partition(":")[0] in ("localhost", "127.0.0.1")
+            trusted = ssl.create_default_context()
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self._trust),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=trusted),
                 # Cookies of one customer must not reach another; $session identifies conversations.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Bodies are unpacked where they are counted.
@@ -252,8 +223,7 @@ class Wire:
                 headers={"Accept-Encoding": ACCEPTED},
                 # The run's --timeout applies.
                 timeout=aiohttp.ClientTimeout(total=None),
-                proxy=None if self._proxy in ("", DIRECT) else self._proxy,
-                trust_env=not self._proxy and not here,
+                trust_env=not here,
             )
         return self._session
 
@@ -279,7 +249,7 @@ class Wire:
             case aiohttp.ClientSSLError():
                 told = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
                 if untrusted:
-                    told = _("{host} is not trusted: {reason}; --set ca=FILE", host=host, reason=reason)
+                    told = _("{host} is not trusted: {reason}; SSL_CERT_FILE=FILE", host=host, reason=reason)
                 return BotFailure("unreachable", told)
             case aiohttp.ClientConnectorError():
                 told = _("cannot connect to {host}: {reason}", host=host, reason=reason)

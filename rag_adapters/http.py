@@ -64,7 +64,7 @@ class HttpBot:
         self.request = RequestTemplate(settings.method.upper(), settings.url, body, headers, environment)
         token = token_request(settings, headers, environment) if settings.token_url else None
         host, credentials = host_of(self.request.address(_NOBODY)), Credentials(token) if token else None
-        self.wire = Wire(host, environment, credentials, proxy=settings.proxy, ca=settings.ca)
+        self.wire = Wire(host, environment, credentials)
         self.paths = ReplyPaths(settings)
         self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
@@ -131,8 +131,6 @@ class HttpSettings(BaseModel):
     scope: str = ""
     audience: str = ""
     token_auth: Literal["basic", "body"] = "basic"  # noqa: S105 - a place, not a password
-    proxy: str = ""
-    ca: str = ""
 
     @property
     def body(self) -> Any:
@@ -207,8 +205,7 @@ def headers_of(text: str) -> dict[str, str]:
 
 def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
     """The variables of all settings, each found before the start."""
-    of_all = (*_OF_THE_TOKEN, "proxy")
-    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
+    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *_OF_THE_TOKEN)}
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
     told = used["request"] | used["url"]
     if "question" not in told:
@@ -217,7 +214,7 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
     if "conversation" in told and not settings.conversation:
         msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
-    for name in of_all:
+    for name in _OF_THE_TOKEN:
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
             msg = _(
                 "{name} cannot use ${variable}: it is the same for all customers.",

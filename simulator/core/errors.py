@@ -146,6 +146,8 @@ GONE: Mapping[str, Message] = {
     **dict.fromkeys(
         ("poll", "job", "interval"), _("a function of your own waits for a job (--adapter bot.py:answer)")
     ),
+    "proxy": _("HTTPS_PROXY and NO_PROXY of the environment hold"),
+    "ca": _("set SSL_CERT_FILE in the environment"),
     **dict.fromkeys(
         ("completions", "per_token"),
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
