@@ -154,6 +154,8 @@ GONE: Mapping[str, Message] = {
     ),
     "verbose": _("every figure is on the page of the run, in --to markdown and in --json"),
     "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
+    "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),
+    "answers": _("cross-examine takes the answers with most figures and dates first"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
+from simulator.addons.consistency.disagreement import Disagreement
 from simulator.addons.consistency.figures import (
     NOTE,
     Clash,
     JudgedQuestion,
     answered,
-    contradictions,
     link_of,
 )
 from simulator.core.concurrency import for_each
 from simulator.core.errors import ModelFailure
+from simulator.core.replies import Lapse
 from simulator.core.types import CONVERSATION, Answer, Conversation, GradingContext, Results, Score, Turn
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
@@ -110,7 +113,17 @@ def kept_in(file: RunFile, earlier: Sequence[JudgedQuestion]) -> Callable[[Judge
 
 def _clashes(question: Question, score: Score) -> Iterator[Clash]:
     """Every pair of conversations whose answers the judge says cannot both hold."""
-    for one, other, found in contradictions(score, question.context.turns):
+    for row in TypeAdapter(list[Lapse]).validate_python(score.detail["contradictions"]):
+        one, other = sorted((row.earlier, row.turn))
+        if not 1 <= one < other <= len(question.told):
+            continue
         for first, second in product(question.told[one - 1], question.told[other - 1]):
-            link, turns = link_of(first, second), {"one_turn": 1, "other_turn": 1}
-            yield Clash(link=link, one=first.id, other=second.id, found=found, **turns)
+            texts = {"one": first.turns[0].answer.text, "other": second.turns[0].answer.text}
+            yield Clash(
+                link=link_of(first, second),
+                one=first.id,
+                one_turn=1,
+                other=second.id,
+                other_turn=1,
+                found=Disagreement(what="judged", reason=row.what, **texts),
+            )

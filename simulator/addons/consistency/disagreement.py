@@ -24,15 +24,11 @@ ALIKE = 0.72
 # A statement of less weight than HEAVY, without its figures, must be the same in every word that counts; one
 # of less than LEAST says too little to be recognised.
 HEAVY, LEAST = 3.0, 1.5
-# A reply is about a claim when this share (0..1) of the topic of one is in the other.
-REPLIES = 0.3
 # Two statements that deny and affirm must share more: a clause more or less turns a meaning.
 ALIKE_DENIED = 0.8
 # What names one of several things: プランA, eSIM, マンション. A name on one side only makes two subjects.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|[ァ-ヺー]{2,}")
 _ENGLISH_NAME = re.compile(r"[A-Z0-9]|[^ -~]")
-# What a reply to a yes-or-no question begins with.
-YES_NO = re.compile(r"\s*(?:(はい|ええ|yes\b)|(いいえ|いえ、|no\b(?=[,.]| )))", re.IGNORECASE)
 # A price with these words is the same as without them.
 _WITH_TAX = re.compile(
     r"[(（]?(?:税込み?|消費税込み?)(?:で|の)?[)）]?|,? ?\(?(?:incl(?:uding|\.)? tax|tax included)\)?",
@@ -141,10 +137,6 @@ def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagre
                 other=_sentence_with(against, other),
                 details=(detail.text, against.text),
             )
-    # はい against No, where both answers begin with one of them.
-    yes_no_one, yes_no_other = YES_NO.match(one), YES_NO.match(other)
-    if yes_no_one and yes_no_other and bool(yes_no_one[1]) != bool(yes_no_other[1]):
-        return Disagreement(what="polarity", one=sentences(one)[0], other=sentences(other)[0])
     return None
 
 
@@ -169,19 +161,6 @@ def alike(one: str, other: str) -> bool:
     lighter = min(total_weight(units_one), total_weight(units_other))
     shared = min(share(units_one, units_other), share(units_other, units_one))
     return lighter >= LEAST and shared >= (ALIKE if lighter >= HEAVY else 1.0)
-
-
-def takes_up(reply: str, claim: str) -> bool:
-    """Whether a reply to a question about a claim is about it: next to nothing but a figure, or on its topic.
-
-    It takes less than for two separate statements: the question has already said what the reply is about.
-    """
-    bare_reply, bare_claim = _bare(reply), _bare(claim)
-    reply_units, claim_units = topic_units(bare_reply), topic_units(bare_claim)
-    shared = max(share(reply_units, claim_units), share(claim_units, reply_units))
-    return _names(bare_reply) <= _names(bare_claim) and (
-        total_weight(reply_units) < HEAVY or shared >= REPLIES
-    )
 
 
 def checkable(text: str) -> tuple[Specific, ...]:

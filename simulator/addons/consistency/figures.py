@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -11,13 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.addons.consistency.disagreement import Disagreement, across_languages, disagreement
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
-from simulator.core.replies import Lapse
-from simulator.core.types import CONVERSATION, Case, Conversation, Results, Score, Turn, Value
+from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.intervals import interval_of_mean
 
-# Why two answers must agree: the same case; the same question in other words or another language; or the same
-# conversation.
-Link = Literal["same_case", "same_question", "same_conversation"]
+# Why two answers must agree: the same case; or the same question in other words or another language.
+Link = Literal["same_case", "same_question"]
 VARIANT = "variant:"
 # The note of a run with what models made of the answers to its questions.
 NOTE = "consistency"
@@ -63,13 +60,11 @@ class CaseConsistency(Value):
 class Consistency(Value):
     """The consistency of a run: the mean share of agreeing pairs over its questions, 0..1.
 
-    `low` and `high` are its 95 % interval over questions; None for too few of them. `within` are
-    contradictions inside a conversation, which its judge listed; `judged` names the models that compared
-    answers to the same question, and is empty where only figures and yes or no were compared.
+    `low` and `high` are its 95 % interval over questions; None for too few of them. `judged` names the models
+    that compared answers to the same question, and is empty where only figures and yes or no were compared.
     """
 
     cases: tuple[CaseConsistency, ...] = ()
-    within: tuple[Clash, ...] = ()
     judged: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -92,7 +87,6 @@ class Consistency(Value):
             "high": self.high,
             "cases": [{"case": case.case, "pairs": case.pairs, "share": case.share} for case in self.cases],
             "disagreements": [clash.model_dump(mode="json") for clash in self.clashes],
-            "within": [clash.model_dump(mode="json") for clash in self.within],
             "judged_by": self.judged,
         }
 
@@ -122,7 +116,7 @@ def consistency(results: Results) -> Consistency:
     shares, names = [case.share for case in cases], [case.case for case in cases]
     low, high = interval_of_mean(shares, names, seed=SEED) or (None, None)
     by = tuple(sorted({question.by for question in questions}))
-    return Consistency(cases=tuple(cases), within=tuple(_within(results)), judged=by, low=low, high=high)
+    return Consistency(cases=tuple(cases), judged=by, low=low, high=high)
 
 
 def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:
@@ -132,32 +126,6 @@ def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:
     except ValidationError:
         msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
         raise RunFileError(msg) from None
-
-
-def _within(results: Results) -> Iterator[Clash]:
-    """The contradictions inside conversations."""
-    conversations = {each.id: each for each in results.conversations}
-    for score in results.scores:
-        if score.judge == CONVERSATION and (held := conversations.get(score.conversation)):
-            for one, other, found in contradictions(score, held.turns):
-                turns = {"one_turn": one, "other_turn": other}
-                yield Clash(link="same_conversation", one=held.id, other=held.id, found=found, **turns)
-
-
-def contradictions(score: Score, turns: Sequence[Turn]) -> Iterator[tuple[int, int, Disagreement]]:
-    """The numbers of two turns, and what the judge of the whole conversation says contradicts there.
-
-    What was said before the first turn has no number, and is left out.
-    """
-    try:
-        rows = TypeAdapter(list[Lapse]).validate_python(score.detail.get("contradictions", []))
-    except ValidationError:  # a judge of the user's own by that name keeps something else there
-        return
-    for row in rows:
-        one, other = sorted((row.earlier, row.turn))
-        if 1 <= one < other <= len(turns):
-            texts = {"one": turns[one - 1].answer.text, "other": turns[other - 1].answer.text}
-            yield one, other, Disagreement(what="judged", reason=row.what, **texts)
 
 
 def subject(case: Case) -> str:

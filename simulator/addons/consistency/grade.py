@@ -1,10 +1,9 @@
 """A cross-examination: follow-up questions about an answer, the bot's answers, and whether they agree.
 
-Models write the questions and compare the answers; without them rules do (`stand_in_follow_ups`, `compare`).
+The user's model writes the questions, the judge's compares the answers.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,33 +11,18 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.addons.consistency.disagreement import (
-    YES_NO,
-    Disagreement,
-    checkable,
-    denies,
-    disagreement,
-    is_in,
-    stated_clauses,
-    takes_up,
-    unit_of,
-)
 from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
-from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, shown
 from simulator.core.replies import Reply, skeleton
+from simulator.core.settings import Settings
 from simulator.core.templates import Prompts as PromptFile
 from simulator.core.templates import fingerprint, quote, quote_lines, request, stable_int
 from simulator.core.types import Bot, GradingContext, Language, Message, Query, Results, Value
 from simulator.grading.rubric import LONGEST_EARLIER, earlier_lines
 from simulator.models.client import Messages, Model
-from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
 from simulator.storage.run_file import RunFile
-from simulator.text.acts import claims, is_handover, is_refusal
-from simulator.text.evidence import share, topic_units
-from simulator.text.segments import sentences
 from simulator.text.typography import half_width, straight
 
 # `unproven`: a model named a disagreement whose quotes are not in the answers. `no_answer`: the bot failed.
@@ -76,7 +60,7 @@ class FollowUpCheck(Value):
 
 
 class TurnFollowUps(Value):
-    """An examined turn as it is stored; `by` names the models, or the stand-in, that asked and compared."""
+    """An examined turn as it is stored; `by` names the models that asked and compared."""
 
     conversation: str
     turn: int
@@ -231,124 +215,24 @@ def _letters(text: str) -> list[tuple[str, int]]:
     return [(letter if len(letter) == 1 else letter[0], at) for letter, at in lower]
 
 
-# --- without a model ---
-
-# A quoted sentence is cut beyond so many characters.
-LONGEST = {"ja": 60, "en": 140}
-# A later answer with this share (0..1) of the claim's topic is about it; one with less evades.
-ON_TOPIC = 0.35
-_ADMITS = re.compile(
-    r"訂正|先ほど(?:の|は)[^。]{0,20}(?:誤|間違)|誤ったご案内|誤りでした|間違いでした|正しくは|失礼いたしました"
-    r"|\b(?:correct myself|my mistake|i was wrong|that was (?:wrong|incorrect)|sorry for the mistake)\b",
-    re.IGNORECASE,
-)
-_IS_NOT = r"\s*(?:(?:で|じゃ)は(?:なく|ありません|ない|ございません)|じゃない)"
-_ENDS = "。.．!！?？ 　"
-
-
-def stand_in_follow_ups(target: GradingContext, count: int) -> tuple[FollowUp, ...]:
-    """Questions about the figures of an answer, then about what it denies, else about its first claim.
-
-    The first figure of each kind comes before any second one.
-    """
-    answer, language = target.turn.answer.text, target.case.language
-    asked: dict[str, FollowUp] = {}
-
-    def ask_about(claim: str, question: Sentence, **values: str) -> None:
-        short = claim.strip().rstrip(_ENDS)
-        if len(short) > LONGEST[language]:
-            short = short[: LONGEST[language]].rstrip() + "…"
-        text = shown(question.format(claim=short, **values), language)
-        asked[text] = FollowUp(claim=claim, question=text)
-
-    figures = [(figure, sentence) for sentence in sentences(answer) for figure in checkable(sentence)]
-    kinds = [figure.kind for figure, _sentence in figures]
-    for at in sorted(range(len(figures)), key=lambda at: kinds[at] in kinds[:at]):
-        figure, sentence = figures[at]
-        ask_about(sentence, _('You said: "{claim}". Is {figure} right?'), figure=figure.text)
-    for clause in stated_clauses(answer):
-        if denies(clause):
-            ask_about(clause, _('You said: "{claim}". Are there no exceptions?'))
-    for claim in () if asked else claims(answer, language)[:1]:
-        ask_about(claim, _('You said: "{claim}". Is that right?'))
-    return tuple(asked.values())[:count]
-
-
-def compare(target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
-    """Whether the later answer agrees with the claim: by its figures, by yes and no, or not at all."""
-    language = target.case.language
-    # An admission of a mistake is taken out; what then follows is compared.
-    admits = [bool(_ADMITS.search(sentence)) for sentence in sentences(later)]
-    statement = "\n".join(
-        _ADMITS.sub("", sentence).lstrip("、。, ") if admitted else sentence
-        for sentence, admitted in zip(sentences(later), admits, strict=True)
-        if not admitted or checkable(sentence)
-    )
-    outcome: Outcome
-    if found := disagreement(follow_up.claim, statement) or _disagreeing_reply(follow_up, statement):
-        outcome = "corrects" if any(admits) else "contradicts"
-        reason = _("One of the two answers affirms what the other denies.")
-        if found.what == "detail":
-            reason = _(
-                'About the same thing, the earlier answer says "{one}" and the later one "{other}".',
-                one=found.details[0],
-                other=found.details[1],
-            )
-        why = shown(reason, language)
-        return Verdict(outcome=outcome, first_quote=found.one, later_quote=found.other, reason=why)
-    outcome, reason = "consistent", _("No figure and no negation in the later answer goes against it.")
-    if not any(is_in(detail, later) for detail in checkable(follow_up.claim)):
-        refuses = is_refusal(later, language) or is_handover(later, language)
-        if refuses or share(topic_units(follow_up.claim), topic_units(later)) < ON_TOPIC:
-            outcome, reason = "evades", _("The later answer does not touch on what was checked.")
-    return Verdict(outcome=outcome, first_quote=follow_up.claim, reason=shown(reason, language))
-
-
-def _disagreeing_reply(follow_up: FollowUp, later: str) -> Disagreement | None:
-    """What only a reply can say: いいえ, "not 9,500 yen", or a short answer with another figure."""
-    details, lines = checkable(follow_up.claim), sentences(later)
-    figure = next((detail.text for detail in details if detail.text in follow_up.question), "")
-    if lines and figure:
-        escaped = re.escape(straight(figure))
-        if re.search(f"{escaped}{_IS_NOT}|\\bnot {escaped}", straight(later), re.IGNORECASE):
-            quote = next((line for line in lines if figure in line), lines[0])
-            return Disagreement(what="polarity", one=follow_up.claim, other=quote)
-        if (said := YES_NO.match(later)) and said[2]:
-            return Disagreement(what="polarity", one=follow_up.claim, other=lines[0])
-    repeated = {unit_of(detail) for detail in details if is_in(detail, later)}
-    changed = {unit_of(detail): detail.text for detail in reversed(details)}
-    for line in lines:
-        for other in checkable(line):
-            first = changed.get(unit_of(other))
-            if first and unit_of(other) not in repeated and takes_up(line, follow_up.claim):
-                pair = (first, other.text)
-                return Disagreement(what="detail", one=follow_up.claim, other=line, details=pair)
-    return None
-
-
 # --- asking the bot ---
 
-# Plays both parts where there is no model.
-STAND_IN = "stand-in"
 Form = TypeVar("Form", Questions, Comparison)
 
 
 class Examiner:
-    """Writes the questions and compares the answers: by models, or by rule where there are none."""
+    """Has the user's model write the questions, and the judge's compare the answers."""
 
-    def __init__(self, context: RunContext, questions: int) -> None:
+    def __init__(self, questions: int, settings: Settings, asking: Model, comparing: Model) -> None:
         """At most `questions` are asked about one answer."""
-        self.questions, self.settings = questions, context.settings
+        self.questions, self.settings = questions, settings
+        self.asking, self.comparing = asking, comparing
         self.prompts = Prompts()
-        # As a customer would: in the customer model's words. The judge's model reads both answers.
-        self.asking = context.model("user", temperature=context.settings.user_temperature)
-        self.comparing = context.model("judge", temperature=context.settings.judge_temperature)
 
     @property
     def name(self) -> str:
-        """The models that ask and compare, or `stand-in`."""
-        models = (self.asking, self.comparing)
-        return " / ".join(dict.fromkeys(model.endpoint.model if model else STAND_IN for model in models))
+        """The models that ask and compare."""
+        return " / ".join(dict.fromkeys(model.endpoint.model for model in (self.asking, self.comparing)))
 
     async def examine(
         self, targets: Sequence[GradingContext], bot: Bot, keep: Callable[[TurnFollowUps], None]
@@ -393,15 +277,11 @@ class Examiner:
         return TurnFollowUps(**about, by=self.name, crossings=tuple(checks))
 
     async def _follow_ups(self, target: GradingContext) -> tuple[FollowUp, ...]:
-        if self.asking is None:
-            return stand_in_follow_ups(target, self.questions)
         messages = self.prompts.examiner(target, self.questions)
         reply = await self._ask(self.asking, messages, Questions, target, "questions")
         return follow_ups(reply, target.turn.answer.text, self.questions)
 
     async def _compare(self, target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
-        if self.comparing is None:
-            return compare(target, follow_up, later)
         messages = self.prompts.comparer(target, follow_up, later)
         reply = await self._ask(self.comparing, messages, Comparison, target, follow_up.question)
         return verdict_of(reply, target.turn.answer.text, later)

@@ -1,9 +1,8 @@
 """Which answers a cross-examination takes up, and what it will cost at most."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal, get_args
 
 from simulator.addons.consistency.across import Question
 from simulator.addons.consistency.disagreement import checkable
@@ -14,32 +13,26 @@ from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
 from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, grading_estimate, prompt_tokens, tokens
 
-Which = Literal["specific", "red", "all"]
-WHICH: tuple[Which, ...] = get_args(Which)
 # Tokens of a reply: each question of an examiner, the verdict of a comparer.
 QUESTION, VERDICT = 90, 220
 
 
-def targets(
-    results: Results, limit: int, *, which: Which = "specific", red: Collection[tuple[str, int]] = ()
-) -> tuple[GradingContext, ...]:
+def targets(results: Results, limit: int) -> tuple[GradingContext, ...]:
     """At most `limit` answered turns, those with most amounts, dates and numbers first.
 
     Every question's best answer comes before any second one, and an answer that was given word for word
-    twice is examined once. `specific` takes only answers with something checkable.
+    twice is examined once.
     """
     candidates: list[tuple[int, GradingContext]] = []
     seen: set[tuple[str, str]] = set()
     for conversation in results.conversations:
         for turn in conversation.turns:
             said = (conversation.case.id, turn.answer.text)
-            is_chosen = which != "red" or (conversation.id, turn.index) in red
-            if turn.answer.error or not is_chosen or said in seen or not turn.answer.text.strip():
+            if turn.answer.error or said in seen or not turn.answer.text.strip():
                 continue
             seen.add(said)
-            details = len({detail.canonical for detail in checkable(turn.answer.text)})
-            if details or which != "specific":
-                candidates.append((details, grading_context(conversation, turn.index)))
+            if details := {detail.canonical for detail in checkable(turn.answer.text)}:
+                candidates.append((len(details), grading_context(conversation, turn.index)))
     by_case: dict[str, list[GradingContext]] = {}
     for _details, target in sorted(candidates, key=lambda candidate: -candidate[0]):
         by_case.setdefault(target.case.id, []).append(target)
@@ -65,11 +58,9 @@ def estimate(
         language = target.case.language
         letter = "あ" if language == "ja" else "a"
         answer, passage = letter * ANSWER[language], letter * PASSAGE[language]
-        if examiner.asking is not None:
-            add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
-        if examiner.comparing is not None:
-            claim = FollowUp(claim=target.turn.user, question=target.turn.user)
-            add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
+        add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
+        claim = FollowUp(claim=target.turn.user, question=target.turn.user)
+        add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
         if context.endpoints["demo"] and context.settings.adapter == "demo":
             add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices, models = Prices.of(context.settings), context.models()

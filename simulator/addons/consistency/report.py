@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from simulator.addons.consistency.figures import Clash, Consistency, consistency
-from simulator.addons.consistency.grade import STAND_IN, FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
+from simulator.addons.consistency.grade import FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
 from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section, Text
 from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Language, Results
@@ -21,7 +21,6 @@ _OUTCOMES: dict[Outcome, Message] = {
 _LINKS = {
     "same_case": _("the same question"),
     "same_question": _("the same question in other words or another language"),
-    "same_conversation": _("the same conversation"),
 }
 
 
@@ -42,12 +41,12 @@ def consistency_line(results: Results) -> Message | None:
 
 
 def consistency_report(
-    run: str, language: Language, figures: Consistency, examined: Sequence[TurnFollowUps] | None = None
+    run: str, language: Language, figures: Consistency, examined: Sequence[TurnFollowUps]
 ) -> Report:
     """What the bot said about its own claims, and whether the run told every customer the same."""
     title = _("Consistency (the same question, the same answer?)")
     blocks = tuple(_consistency(figures))
-    if examined is None:
+    if not examined:
         return Report(title, language, blocks)
     return Report(
         title=_("Cross-examination  {run}", run=run),
@@ -59,17 +58,12 @@ def consistency_report(
 
 def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
     checks = [check for turn in examined for check in turn.crossings]
-    if not checks:
-        yield Line(_("No answer states anything that can be checked (an amount, date, time or number)."))
-        return
-    names = dict.fromkeys(name for by in sorted({turn.by for turn in examined}) for name in by.split(" / "))
-    stand_in = _("a simple stand-in that compares figures and yes/no only (no language model)")
     asked = ngettext(
         "{questions} about {n} answer. Asked and compared by: {by}",
         "{questions} about {n} answers. Asked and compared by: {by}",
         n=len(examined),
         questions=ngettext("{n} follow-up question", "{n} follow-up questions", n=len(checks)),
-        by=tuple(stand_in if name == STAND_IN else name for name in names),
+        by=tuple(sorted({turn.by for turn in examined})),
     )
     parts = tuple(
         _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
@@ -119,7 +113,7 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
     distinct: dict[frozenset[str], Clash] = {}
     for clash in figures.clashes:
         distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
-    items = [_clash(clash) for clash in (*distinct.values(), *figures.within)]
+    items = [_clash(clash) for clash in distinct.values()]
     yield from _listed(items)
     if not items and figures.share is not None:
         yield Line(_("No disagreement was found."))

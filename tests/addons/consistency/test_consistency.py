@@ -9,7 +9,7 @@ from simulator.addons.consistency.disagreement import across_languages, disagree
 from simulator.addons.consistency.figures import consistency, subject
 from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
-from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Turn
+from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of
 from tests.sample_runs import rehearsed
@@ -122,7 +122,6 @@ def test_a_language_that_is_told_another_figure_is_found() -> None:
     assert [clash.link for clash in consistency(results_of(right, wrong)).clashes] == ["same_question"]
     assert consistency(results_of(right, same)).clashes == ()
     assert across_languages("工事費は22,000円です。", "The fee is 550 yen.", ()) is None
-    assert across_languages("はい、使えます。", "No, you cannot use it.", ()) is not None
 
 
 def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
@@ -139,24 +138,8 @@ def test_a_report_has_a_line_only_where_customers_were_told_different_things() -
 
 def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """No false alarm on a real run, and a price that only angry customers are told is found in it."""
-    assert (
-        main(
-            (
-                "--offline",
-                "--persona",
-                "angry",
-                "--persona",
-                "calm",
-                "--limit",
-                "5",
-                "--turns",
-                "2",
-                "--judges",
-                "turn",
-            )
-        )
-        == 0
-    )
+    options = "--offline --persona angry --persona calm --limit 5 --turns 2 --judges turn"
+    assert main(options.split()) == 0
     capsys.readouterr()
     results = read_run(find_run("latest", Path("runs")))
 
@@ -190,21 +173,3 @@ def _dearer(conversation: Conversation) -> Conversation:
                 text = text.replace(each.text, f"9{each.text}")
         turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))
     return conversation.model_copy(update={"turns": tuple(turns)})
-
-
-def test_contradictions_inside_a_conversation_are_those_its_judge_listed() -> None:
-    """With both answers and the judge's reason; they are no pair of customers, so the share stays."""
-    one, other = conversation("受付は18時までです。").turns[0], conversation("夜間も受け付けます。").turns[0]
-    held = conversation("").model_copy(update={"turns": (one, other.model_copy(update={"index": 2}))})
-    lapses = [{"what": "18時／夜間", "earlier": 1, "turn": 2}, {"what": "その前", "earlier": 0, "turn": 1}]
-    known = {"conversation": held.id, "turn": 2, "judge": "conversation", "rubric": "r", "scale": (0, 1)}
-    score = Score(**known, state="scored", value=0.5, raw=0.5, detail={"contradictions": lapses})
-
-    found = consistency(results_of(held).model_copy(update={"scores": (score,)}))
-
-    [clash] = found.within
-    assert (clash.one_turn, clash.other_turn, clash.found.reason) == (1, 2, "18時／夜間")
-    assert (clash.found.one, clash.found.other) == ("受付は18時までです。", "夜間も受け付けます。")
-    assert found.share is None
-    own = score.model_copy(update={"detail": {"contradictions": "none that I saw"}})
-    assert not consistency(results_of(held).model_copy(update={"scores": (own,)})).within

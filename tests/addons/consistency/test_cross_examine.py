@@ -1,4 +1,4 @@
-"""`cross-examine RUN`, from the command line: by stand-ins, and by models over HTTP."""
+"""`cross-examine RUN`, from the command line, by models over HTTP."""
 
 import json
 import re
@@ -51,55 +51,16 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -
     return body
 
 
-def test_a_bot_that_contradicts_itself_is_found_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its fee is another on asking again, its hours are the same; both statements are quoted."""
-    body = output(capsys, "--offline")
-    wrong = {
-        c["conversation"] for c in body["examined"]["crossings"] if c["verdict"]["outcome"] == "contradicts"
-    }
-    verdict = next(
-        c["verdict"] for c in body["examined"]["crossings"] if c["conversation"] == "calm/fee-ja#1"
-    )
+def test_without_a_model_nothing_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answers of the run are compared, and one line says that nobody was asked."""
+    assert main(("cross-examine", "latest", "--offline", "--json")) == 0
+    out, err = capsys.readouterr()
 
-    assert wrong == {"calm/fee-ja#1", "calm/fee-en#1"}
-    assert (verdict["first_quote"], verdict["later_quote"]) == (
-        "解約金は9,500円です。",
-        "解約金は8,000円です。",
-    )
-    assert body["examined"]["outcomes"]["consistent"] == 1
-    assert body["examined"]["by"] == ["stand-in"]
-
-
-def test_what_was_examined_is_shown_again_and_not_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """A second call asks nobody, a higher limit asks the rest, --again asks all."""
-    first = output(capsys, "--offline", "--limit", "1")
-    Path("mended.py").write_text(BOT.replace("8,000", "9,500"), encoding="utf-8")
-    mended = ("--offline", "--again", "--adapter", "mended.py:answer")
-
-    assert output(capsys, "--offline", "--limit", "1") == first
-    assert output(capsys, "--offline")["examined"]["turns"] == 3
-    assert output(capsys, *mended)["examined"]["outcomes"]["contradicts"] == 0
-
-
-def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
-    """The terminal has both quotes and says that no model compared; Markdown cannot be set by a bot."""
-    assert main(("cross-examine", "latest", "--offline")) == 0
-    said = capsys.readouterr().out
-    assert main(("cross-examine", "latest", "--offline", "--markdown")) == 0
-    marked = capsys.readouterr().out
-
-    assert "矛盾: calm/fee-ja#1 ターン 1" in said
-    assert "後の回答: 解約金は8,000円です。" in said
-    assert "言語モデルは使っていません" in said
-    assert "- **矛盾: calm/fee\\-ja\\#1 ターン 1**" in marked
-    assert "- 先の回答: 解約金は9,500円です。" in marked
-
-
-def test_red_answers_only_and_a_wrong_choice(capsys: pytest.CaptureFixture[str]) -> None:
-    """--answers takes one of three words."""
-    assert main(("cross-examine", "latest", "--offline", "--answers", "red")) == 0
-    assert main(("cross-examine", "latest", "--offline", "--answers", "worst")) == 2
-    assert "specific" in capsys.readouterr().err
+    assert "nothing is asked" in err
+    assert json.loads(out)["examined"]["turns"] == 0
+    assert json.loads(out)["consistency"]["disagreements"] == []
+    assert main(("cross-examine", "latest", "--consistency-only")) == 2
+    assert "--offline" in capsys.readouterr().err
 
 
 def examiner(request: ChatRequest) -> str:
@@ -128,23 +89,31 @@ def examiner(request: ChatRequest) -> str:
 def test_models_ask_and_compare_over_http(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Questions about words nobody said are dropped, verdicts with such quotes are not counted."""
+    """What rests on words nobody said is dropped or not counted; each answer is paid for once."""
+    Path("mended.py").write_text(BOT.replace("8,000", "9,500"), encoding="utf-8")
     with serve(examiner) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        body = output(capsys, "--cache", "off", "--answers", "all")
+        assert output(capsys, "--cache", "off", "--limit", "1")["examined"]["turns"] == 1
+        body = output(capsys, "--cache", "off")
         asked = len(server.requests)
-        again = output(capsys, "--cache", "off", "--answers", "all")
+        again = output(capsys, "--cache", "off")
 
         assert len(server.requests) == asked == 6
         assert again == body
+        spent = read_run(find_run("latest", Path("runs"))).spending
+        assert main(("cross-examine", "latest", "--cache", "off")) == 0
+        said = capsys.readouterr().out
+        mended = output(capsys, "--cache", "off", "--again", "--adapter", "mended.py:answer")
     found = {c["conversation"]: c["verdict"]["outcome"] for c in body["examined"]["crossings"]}
     assert found == {
         "calm/fee-ja#1": "contradicts",
         "calm/hours-ja#1": "consistent",
         "calm/fee-en#1": "unproven",
     }
-    spent = read_run(find_run("latest", Path("runs"))).spending
     assert (spent["user"].calls, spent["judge"].calls) == (3, 3)
+    assert "矛盾: calm/fee-ja#1 ターン 1" in said
+    assert "後の回答: 解約金は8,000円です。" in said
+    assert mended["examined"]["outcomes"]["contradicts"] == 0
 
 
 def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
@@ -169,11 +138,14 @@ def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
     assert asked == 2
 
 
-def test_a_bot_that_fails_is_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bot_that_fails_is_counted_apart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No answer to a follow-up question is no contradiction."""
     Path("down.py").write_text("def answer(query):\n    raise RuntimeError('down')\n", encoding="utf-8")
-
-    body = output(capsys, "--offline", "--adapter", "down.py:answer")
+    with serve(examiner) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        body = output(capsys, "--adapter", "down.py:answer")
 
     assert body["examined"]["outcomes"]["no_answer"] == 3
     assert body["examined"]["outcomes"]["contradicts"] == 0
@@ -216,7 +188,7 @@ def test_a_judge_compares_what_customers_were_told(
         == 0
     )
     capsys.readouterr()
-    assert output(capsys, "--consistency-only")["consistency"]["disagreements"] == []
+    assert output(capsys, "--offline")["consistency"]["disagreements"] == []
 
     with serve(judge_of_hours) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
@@ -226,11 +198,11 @@ def test_a_judge_compares_what_customers_were_told(
         again = output(capsys, "--cache", "off")["consistency"]
 
         assert len(server.requests) == asked
-    assert again == body == output(capsys, "--consistency-only")["consistency"]
+    assert again == body == output(capsys, "--offline")["consistency"]
     assert (len(body["judged_by"]), body["share"]) == (1, pytest.approx(1 / 3))
     [one, other] = body["disagreements"]
     assert {one["found"]["what"], other["found"]["what"]} == {"judged"}
     assert one["found"]["reason"] == "9時から18時／24時間"
     assert forecast["judge"]["calls"] >= 1
-    main(("cross-examine", "latest", "--consistency-only"))
+    main(("cross-examine", "latest", "--offline"))
     assert "24時間いつでもどうぞ。" in capsys.readouterr().out

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from simulator.addons.consistency import grade
 from simulator.addons.consistency.grade import (
     Comparison,
     FollowUp,
@@ -51,62 +50,13 @@ def places(chosen: Sequence[GradingContext]) -> list[tuple[str, int]]:
 
 
 def test_answers_that_tell_most_come_first_and_every_case_once() -> None:
-    """The same answer is examined once; one without a figure is not, unless all are asked for."""
+    """The same answer is examined once; one without a figure is not."""
     rich = target("月額2,980円、工事費22,000円、受付は9:00から18:00までです。", "事務手数料は3,300円です。")
     poor, none = target("解約金は9,500円です。", case="b"), target("承知しました。", case="c")
     run = results(poor, none, rich, rich)
 
     assert places(targets(run, 10)) == [("calm/a#1", 1), ("calm/b#1", 1), ("calm/a#1", 2)]
     assert len(targets(run, 1)) == 1
-    assert ("calm/c#1", 1) in places(targets(run, 10, which="all"))
-    assert places(targets(run, 10, which="red", red={("calm/b#1", 1)})) == [("calm/b#1", 1)]
-
-
-def test_the_stand_in_asks_about_figures_of_every_kind_then_about_denials() -> None:
-    """In the customer's language, quoting the bot."""
-    asked = grade.stand_in_follow_ups(
-        target("解約金は9,500円です。受付は9:00から18:00です。返金はできません。"), 5
-    )
-
-    assert [each.question for each in asked] == [
-        "さきほど「解約金は9,500円です」とのことでしたが、9,500円で間違いありませんか。",
-        "さきほど「受付は9:00から18:00です」とのことでしたが、9:00から18:00で間違いありませんか。",
-        "「返金はできません」とのことですが、例外はありませんか。",
-    ]
-    english = grade.stand_in_follow_ups(target("The fee is 9,500 yen.", language="en"), 3)
-    assert english[0].question == 'You said: "The fee is 9,500 yen". Is 9,500 yen right?'
-
-
-@pytest.mark.parametrize(
-    ("claim", "later", "outcome"),
-    [
-        ("解約金は9,500円です。", "はい、9,500円です。", "consistent"),
-        ("解約金は9,500円です。", "はい、1万円です。", "contradicts"),
-        ("解約金は9,500円です。", "いいえ、かかりません。", "contradicts"),
-        ("解約金は9,500円です。", "9,500円ではありません。", "contradicts"),
-        ("解約金は9,500円です。", "失礼いたしました。正しくは、解約金は8,000円です。", "corrects"),
-        ("解約金は9,500円です。", "申し訳ございませんが、手元の資料では確認できません。", "evades"),
-        ("解約金は9,500円です。", "はい、解約金はその金額でございます。", "consistent"),
-        ("返金はできません。", "返金はできます。", "contradicts"),
-        ("The fee is 9,500 yen.", "Yes, that is right: 9,500 yen.", "consistent"),
-        ("The fee is 9,500 yen.", "It is 8,000 yen.", "contradicts"),
-        ("The fee is 9,500 yen.", "I am sorry, I was wrong. The fee is 8,000 yen.", "corrects"),
-        ("The fee is 9,500 yen.", "Our shops open at nine.", "evades"),
-    ],
-)
-def test_the_stand_in_compares_by_figures_and_by_yes_or_no(claim: str, later: str, outcome: str) -> None:
-    """A contradiction has words of both answers as its quotes."""
-    language: Language = "ja" if re.search("[ぁ-ん]", claim) else "en"
-    examined = target(claim, language=language)
-    asked = next(iter(grade.stand_in_follow_ups(examined, 1)), FollowUp(claim=claim, question=claim))
-
-    verdict = grade.compare(examined, asked, later)
-
-    assert verdict.outcome == outcome
-    if outcome in ("contradicts", "corrects"):
-        assert verdict.first_quote in claim
-        assert verdict.later_quote in later
-        assert verdict.later_quote
 
 
 def test_a_quote_counts_where_it_stands_in_the_text() -> None:
