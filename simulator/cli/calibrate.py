@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from simulator.addons.bias_probes import report
-from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun, judge_names, probe_language
+from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged, spent_json
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
-from simulator.core.errors import InputError
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.settings import load_settings
+from simulator.core.templates import LANGUAGES
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
 from simulator.stats import judge_trust
@@ -65,10 +66,8 @@ def command(  # noqa: PLR0917 - one for each option
         "--probes", "Test the judge without labels, on pairs of answers with one known difference."
     ),
     cases: str | None = option(
-        "--cases FILE", "With --probes: your questions, with right answers. Default: the bundled ones."
-    ),
-    knowledge: str | None = option(
-        "--knowledge FOLDER", "With --cases: the folder of the passages that your questions name."
+        "--cases FILE",
+        "With --probes: your questions, with right answers and contexts. Default: the bundled ones.",
     ),
     language: str | None = option("--language ja|en", "With --probes: use only this language."),
 ) -> int:
@@ -82,7 +81,7 @@ def command(  # noqa: PLR0917 - one for each option
     """
     settings = load_settings({**flags, "judges": [judges] if judges else None})
     of_labels = {"FILE": file, "--label": label, "--good": good, "--by": by}
-    of_probes = {"--cases": cases, "--knowledge": knowledge, "--language": language}
+    of_probes = {"--cases": cases, "--language": language}
     foreign = of_labels if probes else of_probes
     if given := [name for name, value in foreign.items() if value is not None]:
         msg = _("{option} can only be used with --probes.", option=given[0])
@@ -96,7 +95,13 @@ def command(  # noqa: PLR0917 - one for each option
         )
         raise InputError(msg)
     if probes:
-        request = ProbeRequest(judge_names(judge), cases, knowledge, probe_language(language), limit)
+        names = tuple(dict.fromkeys(name.strip() for name in judge.split(",") if name.strip()))
+        if not names:
+            raise InputError(_("--judge names nobody."))
+        spoken = next((each for each in LANGUAGES if each == language), None)
+        if language and spoken is None:
+            raise UnknownName(_("language"), language, LANGUAGES)
+        request = ProbeRequest(names, cases, spoken, limit)
         with stdout_to_stderr():
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)

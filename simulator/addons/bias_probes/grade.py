@@ -2,19 +2,18 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple
 
 from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core import shelves
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, Case, GradingContext, Language, Passage, Score, Spending
+from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spending
 from simulator.data.cases import read_cases
-from simulator.data.knowledge import read_knowledge
 from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -26,11 +25,10 @@ from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
 
 
 class ProbeRequest(NamedTuple):
-    """Which judges are probed, and with whose questions: the bundled ones, or a file and its knowledge."""
+    """Which judges are probed, and with whose questions: the bundled ones, or those of a file."""
 
     judges: tuple[str, ...]
     cases: str | None = None
-    knowledge: str | None = None
     language: Language | None = None
     limit: int | None = None
 
@@ -41,12 +39,12 @@ class ProbeRun:
     def __init__(self, request: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
         """Makes the probes and reads the judges without connecting to anything."""
         self.request, self.folder = request, folder
-        made = probes(*_questions(request), language=request.language, seed=settings.seed)
+        cases, passages = (read_cases(request.cases), ()) if request.cases else bundled()
+        made = probes(cases, passages, language=request.language, seed=settings.seed)
         self.probes = limited(made, request.limit, settings.seed)
         if not self.probes:
             msg = _(
-                "{cases}: no pair can be made. Questions need a right answer, and contexts or"
-                " --knowledge with the passages they name.",
+                "{cases}: no pair can be made. Questions need a right answer and contexts.",
                 cases=request.cases or _("the bundled questions"),
             )
             raise InputError(msg)
@@ -142,29 +140,3 @@ def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe,
         for group in groups.values()
         for at in sorted(random.Random(seed).sample(range(len(group)), min(limit, len(group))))  # noqa: S311 - no secret
     )
-
-
-def judge_names(judges: str) -> tuple[str, ...]:
-    """The judges of `turn,claims`; raises InputError for none."""
-    names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
-    if not names:
-        raise InputError(_("--judge names nobody."))
-    return names
-
-
-def probe_language(language: str | None) -> Language | None:
-    """The language of the probes; None is both. Raises UnknownName."""
-    if language is None:
-        return None
-    if language not in get_args(Language):
-        raise UnknownName(_("language"), language, get_args(Language))
-    return cast(Language, language)
-
-
-def _questions(request: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]]:
-    if request.cases is None and request.knowledge is None:
-        return bundled()
-    if request.cases is None:
-        raise InputError(_("--knowledge goes with --cases: whose questions are asked about it?"))
-    knowledge = tuple(read_knowledge(request.knowledge)) if request.knowledge else ()
-    return read_cases(request.cases), knowledge

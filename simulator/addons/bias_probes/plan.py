@@ -15,15 +15,10 @@ from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
 from simulator.stats.bias import EXPECTED, Kind, Probe, without_language
-from simulator.text.evidence import content_units, coverage, expected_response, share
-from simulator.text.segments import sentences
+from simulator.text.evidence import expected_response
 
 # Passages shown beside each other, the gold ones among them: as many as a retriever gives.
 SHOWN = 4
-# A sentence of which more than this is in the answer adds nothing to it.
-KNOWN = 0.75
-# An answer taken from a passage: so many sentences at most.
-TAKEN = 2
 # Facts of one answer that are flipped: a few, of different sorts.
 FLIPS_PER_CASE = 4
 
@@ -80,40 +75,11 @@ def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> l
         gold = [by_id[name] for name in case.passages if name in by_id]
         if not gold:
             gold = [Passage(id=f"{case.id}-{n}", text=text) for n, text in enumerate(case.contexts, 1)]
-        if not gold:
-            continue
-        if known := case.references_at(1):
-            answer = known[0].strip()
-        else:
-            # The sentences of the gold passages that take up most of the question, in their order.
-            need = f"{case.question}\n{case.goal or ''}"
-            stated = statements("\n".join(passage.text for passage in gold))
-            covered = {text: coverage(need, [text]) for text in stated}
-            best = sorted(stated, key=covered.__getitem__, reverse=True)[:TAKEN]
-            answer = _joined((text for text in stated if text in best), case.language)
-        if answer:
+        answer = next((known.strip() for known in case.references_at(1)), "")
+        if gold and answer:
             passages = (*gold, *_others(case, gold, knowledge, seed))
             found.append(Source(case=case, answer=answer, passages=passages, gold=len(gold)))
     return found
-
-
-def _joined(said: Iterable[str], language: Language) -> str:
-    return ("" if language == "ja" else " ").join(said)
-
-
-def further_sentences(source: Source) -> list[str]:
-    """Whole sentences of the gold passages that the answer does not hold, nearest to the question first."""
-    answer = content_units(source.answer)
-    found = [text for text in statements(source.evidence) if share(content_units(text), answer) < KNOWN]
-    return sorted(found, key=lambda text: -coverage(source.case.question, [text]))
-
-
-def statements(text: str) -> list[str]:
-    """The whole sentences of a text: no headings, no items of a list, no steps."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    plain = [line for line in lines if not line.lstrip()[:1].isdigit() and line.lstrip()[:1] not in "-*・•"]
-    told = [sentence for line in plain for sentence in sentences(line)]
-    return [text for text in told if text.endswith(("。", ".")) and "次の" not in text]
 
 
 def _others(case: Case, gold: Sequence[Passage], knowledge: Sequence[Passage], seed: int) -> list[Passage]:
@@ -161,8 +127,8 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     found += opposite_flips(source.answer, language)
     for number, flip in enumerate(_varied(found, FLIPS_PER_CASE, flips), 1):
         yield _flip_probe(source, flip, number)
-    courtesy = [draw.choice(_text(language, place)) for place in ("before", "after")]
-    padded = _joined([courtesy[0], source.answer, courtesy[1]], language)
+    before, after = (draw.choice(_text(language, place)) for place in ("before", "after"))
+    padded = ("" if language == "ja" else " ").join((before, source.answer, after))
     yield _probe("padding", source, base, source.context("padding", answer=padded))
     asked = Template(draw.choice(_text(language, "angry"))).substitute(question=_ended(source.case))
     yield _probe("angry", source, base, source.context("angry", question=asked))
@@ -171,9 +137,6 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
         while order == list(source.passages):
             draw.shuffle(order)
         yield _probe("shuffled", source, base, source.context("shuffled", passages=order))
-    if further := further_sentences(source)[:1]:
-        longer = _joined([source.answer, *further], language)
-        yield _probe("longer", source, base, source.context("longer", answer=longer), new=further[0])
 
 
 def _varied(flips: Sequence[Flip], most: int, draw: Random) -> list[Flip]:

@@ -65,13 +65,13 @@ def test_a_flip_changes_one_fact_and_nothing_else(seed: int) -> None:
         assert (probe.expects, probe.bound) == ("falls", 2)
 
 
-FIGURES = {"amount", "date", "days", "hours", "phone", "count"}
+FIGURES = {"amount", "date", "days"}
 
 
 def test_a_flipped_figure_was_in_the_passages_and_its_new_value_is_not() -> None:
     """One figure goes, one that no passage and no question has comes, in the same unit and formatting."""
     figures = [probe for probe in of("flipped_fact") if probe.sort in FIGURES]
-    assert len(figures) > 80
+    assert len(figures) > 50
     for probe in figures:
         before, after = (quantities(text) for text in said(probe))
         known = {quantity.value for quantity in quantities(passages(probe))}
