@@ -174,7 +174,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
         for scored in all_scorers:
             print(_line(scored, at, pairs))
     _show_mean(pairs, all_scorers)
-    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): TurnPairs(())}, settings.seed))
+    _show_biases(compared(("a", "b"), outcomes, TurnPairs(()), settings.seed))
 
 
 def _judge_name(settings: Settings) -> str:

@@ -161,16 +161,16 @@ def grade(cases: Cases, **flags: Any) -> RunResults:
     return _made("single_turn", "recorded", cases, flags)
 
 
-def compare(*runs: RunResults | str | Path, anchor: bool = False, **flags: Any) -> dict[str, Any]:
-    """Has a judge pick the better answer of two or more runs, turn by turn, in both orders.
+def compare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
+    """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
-    Returns what `compare --json` prints. With `anchor` the first run is compared with each of the others.
+    Returns what `compare --json` prints.
     """
 
     def work() -> dict[str, Any]:
         settings = load_settings(_checked(flags))
         names = [str(run.path if isinstance(run, RunResults) else run) for run in runs]
-        comparison = Comparison(names, settings, anchor=anchor)
+        comparison = Comparison(names, settings)
         outcomes = asyncio.run(comparison.judged(lambda *_unused: None))
         return {**as_json(comparison.result(outcomes)), **spent_json(comparison.ledger)}
 
@@ -192,9 +192,9 @@ async def agrade(cases: Cases, **flags: Any) -> RunResults:
     return await asyncio.to_thread(grade, cases, **flags)
 
 
-async def acompare(*runs: RunResults | str | Path, anchor: bool = False, **flags: Any) -> dict[str, Any]:
+async def acompare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
     """`compare`, awaited."""
-    return await asyncio.to_thread(lambda: compare(*runs, anchor=anchor, **flags))
+    return await asyncio.to_thread(lambda: compare(*runs, **flags))
 
 
 def _made(protocol: Protocol, bot: Any, cases: Cases, flags: dict[str, Any]) -> RunResults:

@@ -1,4 +1,4 @@
-"""`compare A B`: which of two or more runs answers better, turn by turn, in both orders."""
+"""`compare A B`: which of two runs answers better, turn by turn, in both orders."""
 
 from typing import Any
 
@@ -21,15 +21,12 @@ from simulator.report.painters.markdown import markdown as markdown_of
 )  # fmt: skip
 def command(
     flags: dict[str, Any],
-    compared: list[str] = argument("RUN", "Two or more runs: id, start of an id, latest, or path.", ...),
+    compared: list[str] = argument("RUN", "Two runs: id, start of an id, latest, or path.", ...),
     *,
-    anchor: bool = option(
-        "--anchor", "Compare the first run with each of the others, instead of all with all."
-    ),
     markdown: str | None = option("--markdown FILE", "Write the comparison as Markdown."),
     html: str | None = option("--html FILE", "Write the comparison as a page."),
 ) -> int:
-    """Have a judge pick the better answer of two or more runs, turn by turn.
+    """Have a judge pick the better answer of two runs, turn by turn.
 
     python run.py compare RUN latest
 
@@ -38,13 +35,8 @@ def command(
     see wins, ties and losses, and whether order or length swayed the judge.
     """
     settings = load_settings(flags)
-    comparison = Comparison(compared, settings, anchor=anchor)
-    about = ngettext(
-        "{n} pair of answers from {runs} runs.",
-        "{n} pairs of answers from {runs} runs.",
-        n=len(comparison.pairs),
-        runs=len(comparison.runs),
-    )
+    comparison = Comparison(compared, settings)
+    about = ngettext("{n} pair of answers.", "{n} pairs of answers.", n=len(comparison.pairs))
     job = JudgeWork(about, comparison.model, len(comparison.pairs), comparison.forecast())
     outcomes = judged(comparison.judged, job, settings)
     if isinstance(outcomes, int):

@@ -156,6 +156,7 @@ GONE: Mapping[str, Message] = {
     "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
     "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),
     "answers": _("cross-examine takes the answers with most figures and dates first"),
+    "anchor": _("compare takes two runs at a time"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

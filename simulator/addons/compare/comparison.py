@@ -1,8 +1,7 @@
-"""One comparison of two or more runs, from their names to outcomes and figures."""
+"""One comparison of two runs, from their names to outcomes and figures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,30 +24,24 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, Language, Results, Spending
+from simulator.core.types import LEXICAL, Language, Spending
 from simulator.models import Models
 from simulator.models.pricing import Ledger
 from simulator.runner.estimate import prompt_tokens
 from simulator.stats.figures import rounded
 from simulator.storage.run_file import find_run, read_run
 
-# Runs are shown as A, B, C ...
-MOST = 10
 # Tokens of a reply.
 REPLY_TOKENS = 320
 
 
 class PairwiseResult(NamedTuple):
-    """All that a report is made from.
-
-    `overall` has the grades (0..1) by run, conversation and turn, `names` the titles of personas.
-    """
+    """All that a report is made from; `names` are the titles of personas."""
 
     figures: PairwiseFigures
     outcomes: Sequence[Outcome]
     model: str
     language: Language
-    overall: Mapping[tuple[str, str, int], float]
     names: Mapping[str, str]
 
 
@@ -56,11 +49,11 @@ def as_json(result: PairwiseResult) -> dict[str, Any]:
     """The figures, then every pair that was compared; numbers with four decimals."""
     figures = result.figures
     return {
-        "runs": list(figures.runs),
+        "runs": [figures.duel.a, figures.duel.b],
         "judge": result.model,
         "offline": result.model == LEXICAL,
-        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
-        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
+        **rounded(figures.model_dump(mode="json", exclude={"problem", "duel"})),
+        "duels": [{**rounded(figures.duel.model_dump(mode="json")), "lead": figures.duel.lead}],
         "outcomes": [
             {
                 **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
@@ -75,55 +68,41 @@ def as_json(result: PairwiseResult) -> dict[str, Any]:
 class Comparison:
     """One comparison; whatever is wrong with the input is raised when it is made."""
 
-    def __init__(self, names: Sequence[str], settings: Settings, *, anchor: bool = False) -> None:
-        """Every run against every other; with `anchor` the first one against the others."""
+    def __init__(self, names: Sequence[str], settings: Settings) -> None:
+        """Reads both runs, and pairs their turns."""
         self.settings = settings
-        if not 2 <= len(names) <= MOST:
+        if len(names) != 2:
             n = len(names)
-            msg = _("compare takes 2 to {most} runs, and was given {n}: compare A B.", most=MOST, n=n)
-            raise InputError(msg)
-        # By their files, in the order in which they were named.
-        self.runs: dict[Path, Results] = {}
-        for path in (find_run(name, Path(settings.runs)) for name in names):
-            results = read_run(path)
-            if results.run.id in [other.run.id for other in self.runs.values()]:
-                raise InputError(_("run {run} is named twice; compare different runs.", run=results.run.id))
-            self.runs[path] = results
-        first = next(iter(self.runs.values()))
-        self.matches = {
-            (one.run.id, other.run.id): matched(one, other)
-            for one, other in combinations(self.runs.values(), 2)
-            if not anchor or one is first
-        }
-        if not any(match.pairs for match in self.matches.values()):
-            one, other = next(iter(self.matches))
+            raise InputError(_("compare takes two runs, and was given {n}: compare A B.", n=n))
+        one, other = (read_run(find_run(name, Path(settings.runs))) for name in names)
+        if one.run.id == other.run.id:
+            raise InputError(_("run {run} is named twice; compare different runs.", run=one.run.id))
+        self.runs = one, other
+        self.match = matched(one, other)
+        if not self.match.pairs:
             msg = _(
                 "no turn of {one} and {other} can be compared: other questions, personas, or"
                 " customers who said something else. Hold the second with --replay {one}.",
-                one=one,
-                other=other,
+                one=one.run.id,
+                other=other.run.id,
             )
             raise InputError(msg)
         self.ledger = Ledger.of(settings)
         self._models = Models(endpoints(settings), settings, self.ledger)
         if self.model == LEXICAL:
-            self._leave_out_unjudged()
-        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
+            # Without evidence a stand-in could only go by length or overlap: that is chance.
+            n, judged = len(self.match.pairs), tuple(filter(has_evidence, self.match.pairs))
+            if not judged:
+                msg = _(
+                    "without a model, compare holds answers against references or passages, and none of the"
+                    " {n} pairs has any. Set a key, or give the questions references.",
+                    n=n,
+                )
+                raise InputError(msg)
+            self.match = self.match._replace(pairs=judged, unjudged=n - len(judged))
+        self.pairs = self.match.pairs
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
-
-    def _leave_out_unjudged(self) -> None:
-        """Without a model, only pairs with evidence are compared: by length or overlap alone is by chance."""
-        for names, match in self.matches.items():
-            judged = tuple(filter(has_evidence, match.pairs))
-            self.matches[names] = match._replace(pairs=judged, unjudged=len(match.pairs) - len(judged))
-        if not any(match.pairs for match in self.matches.values()):
-            msg = _(
-                "without a model, compare holds answers against references or passages, and none of the"
-                " {n} pairs has any. Set a key, or give the questions references.",
-                n=sum(match.unjudged for match in self.matches.values()),
-            )
-            raise InputError(msg)
 
     @property
     def model(self) -> str:
@@ -167,20 +146,12 @@ class Comparison:
 
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
-        runs = {results.run.id: results for results in self.runs.values()}
-        # The run's own Overall tells which wins are clear.
-        overall = {
-            (run, score.conversation, score.turn): score.value
-            for run, results in runs.items()
-            for score in results.scores
-            if score.judge == "turn" and score.value is not None
-        }
-        personas = [persona for results in runs.values() for persona in results.personas]
+        personas = [persona for run in self.runs for persona in run.personas]
+        one, other = (run.run.id for run in self.runs)
         return PairwiseResult(
-            compared(tuple(runs), outcomes, self.matches, self.settings.seed),
+            compared((one, other), outcomes, self.match, self.settings.seed),
             outcomes,
             self.model,
             self.language,
-            overall,
             {persona.id: persona.speaks(self.language).name for persona in personas},
         )

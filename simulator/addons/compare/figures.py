@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from simulator.addons.compare.grade import Outcome
@@ -87,40 +87,35 @@ class LengthBias(Value):
 class PairwiseFigures(Value):
     """Everything that is shown of a comparison."""
 
-    runs: tuple[str, ...]
     pairs: int
     asked: int
     failed: int
     problem: str
-    duels: tuple[Duel, ...]
+    duel: Duel
     position: PositionBias | None
     length: LengthBias
 
 
 def compared(
-    runs: Sequence[str],
-    outcomes: Sequence[Outcome],
-    matches: Mapping[tuple[str, str], TurnPairs],
-    seed: int,
+    runs: tuple[str, str], outcomes: Sequence[Outcome], match: TurnPairs, seed: int
 ) -> PairwiseFigures:
-    """The figures of all outcomes; `matches` has the pairs of runs in the order of the report."""
+    """The figures of all outcomes of two runs, by their ids."""
     decided = [outcome for outcome in outcomes if outcome.verdict is not None]
     problems = [outcome.problem for outcome in outcomes if outcome.verdict is None]
     return PairwiseFigures(
-        runs=tuple(runs),
         pairs=len(outcomes),
         asked=sum(outcome.how != "rule" for outcome in outcomes),
         failed=len(problems),
         problem=next(iter(problems), ""),
-        duels=tuple(_duel(outcomes, names, match, seed) for names, match in matches.items()),
+        duel=_duel(decided, len(problems), runs, match, seed),
         position=_position(decided, seed),
         length=_length(decided, seed),
     )
 
 
-def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], match: TurnPairs, seed: int) -> Duel:
-    of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == runs]
-    decided = [outcome for outcome in of_both if outcome.verdict is not None]
+def _duel(
+    decided: Sequence[Outcome], failed: int, runs: tuple[str, str], match: TurnPairs, seed: int
+) -> Duel:
     lean: dict[str, float] = defaultdict(float)
     by_persona: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in decided:
@@ -131,7 +126,7 @@ def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], match: TurnPairs, 
         a=runs[0],
         b=runs[1],
         **_wins(decided, seed),
-        failed=len(of_both) - len(decided),
+        failed=failed,
         by_rule=sum(outcome.how == "rule" for outcome in decided),
         differing=match.differing,
         alone=match.alone,

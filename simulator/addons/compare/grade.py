@@ -39,10 +39,7 @@ class Ballot(Value):
 
 
 class Outcome(Value):
-    """One compared turn. `verdict` is None where the judging failed; `problem` then says why.
-
-    `margin` says how clear it is, as far as that is known: the stand-in gives the difference of its measures.
-    """
+    """One compared turn. `verdict` is None where the judging failed; `problem` then says why."""
 
     a: str
     b: str
@@ -57,7 +54,6 @@ class Outcome(Value):
     verdict: Verdict | None
     reason: str = ""
     ballots: tuple[Ballot, ...] = ()
-    margin: float = 0.0
     problem: str = ""
 
     @property
@@ -114,8 +110,7 @@ def by_rule(pair: Pair) -> Outcome | None:
         reason = _("By rule: the same answer.")
     else:
         return None
-    text = shown(reason, pair.one.case.language)
-    return outcome(pair, "rule", verdict, reason=text, margin=float(verdict != "tie"))
+    return outcome(pair, "rule", verdict, reason=shown(reason, pair.one.case.language))
 
 
 async def judge_pairs(
@@ -354,4 +349,4 @@ class PairLexicalJudge:
             say = _("{measure} {one} to {other}", measure=measures[name], one=shares[0], other=shares[1])
             parts.append(say)
         reason = shown(_("Lexical stand-in: {parts}", parts=parts), language)
-        return outcome(pair, "stand_in", verdict, reason=reason, margin=abs(difference))
+        return outcome(pair, "stand_in", verdict, reason=reason)

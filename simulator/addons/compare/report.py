@@ -1,11 +1,10 @@
 """What a comparison says, as a report and as JSON."""
 
 from collections.abc import Iterator, Sequence
-from string import ascii_uppercase
 
 from simulator.addons.compare.comparison import PairwiseResult
-from simulator.addons.compare.figures import Duel, PersonaShare, Share
-from simulator.addons.compare.grade import Outcome
+from simulator.addons.compare.figures import Duel, Share, Wins
+from simulator.addons.compare.grade import Outcome, Side
 from simulator.core.document import (
     Block,
     Chart,
@@ -21,207 +20,162 @@ from simulator.core.document import (
     Table,
     Text,
 )
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.types import LEXICAL
 from simulator.stats.summary import excerpt
 
-# Clear wins shown of each run.
+# Wins shown of each run.
 EXAMPLES = 3
 # With fewer pairs nothing is said about bias.
 FEW = 8
 
 
 def pairwise_report(result: PairwiseResult) -> Report:
-    """The comparison, from the verdict to the details."""
-    builder = _Builder(result)
+    """The comparison of two runs, A and B: from the verdict to the details."""
+    duel = result.figures.duel
+    sections = [
+        Section("duels", _("Wins and losses"), tuple(_wins(duel))),
+        Section("bias", _("Bias of the judge"), (Facts(tuple(_bias(result))),)),
+    ]
+    if duel.personas:
+        rows = [(result.names.get(part.name, part.name), part) for part in duel.personas]
+        sections.append(Section("personas", _("By kind of customer"), (_table(_("Persona"), rows),)))
+    sections += [_examples(result, side) for side in ("b", "a")]
+    if duel.differing or duel.alone or duel.unjudged:
+        sections.append(Section("apart", _("Not compared"), tuple(_apart(duel))))
     return Report(
-        title=_("Comparison of runs  {letters}", letters=" / ".join(builder.letters.values())),
+        title=_("Comparison of runs  A / B"),
         language=result.language,
-        lead=(Notes.of(builder.about()),),
-        sections=tuple(builder.sections()),
+        lead=(Notes.of(_about(result)),),
+        sections=tuple(sections),
     )
 
 
-class _Builder:
-    """One comparison, its runs called A, B, C ... in the order in which they were named."""
-
-    def __init__(self, result: PairwiseResult) -> None:
-        self.result, self.figures, self.duels = result, result.figures, result.figures.duels
-        self.letters = dict(zip(self.figures.runs, ascii_uppercase, strict=False))
-
-    def about(self) -> Iterator[Text | Line]:
-        """The runs, the judge, and how many pairs there were."""
-        figures, model = self.figures, self.result.model
-        for run, letter in self.letters.items():
-            yield _("{letter} = {run}", letter=letter, run=run)
-        judge = _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=model)
-        if model == LEXICAL:
-            judge = _(
-                "Judge: an offline stand-in (common words, no language model; blind to order and length)"
-            )
-        yield judge
-        yield _(
-            "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
-            n=figures.pairs,
-            asked=figures.asked,
-            ruled=figures.pairs - figures.asked,
+def _about(result: PairwiseResult) -> Iterator[Text | Line]:
+    """The runs, the judge, and how many pairs there were."""
+    figures = result.figures
+    for letter, run in (("A", figures.duel.a), ("B", figures.duel.b)):
+        yield _("{letter} = {run}", letter=letter, run=run)
+    if result.model == LEXICAL:
+        yield _("Judge: an offline stand-in (common words, no language model; blind to order and length)")
+    else:
+        yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=result.model)
+    yield _(
+        "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
+        n=figures.pairs,
+        asked=figures.asked,
+        ruled=figures.pairs - figures.asked,
+    )
+    if figures.failed:
+        failed = _(
+            "Failed verdicts: {failed} ({problem}). They count neither as ties nor as losses.",
+            failed=figures.failed,
+            problem=figures.problem,
         )
-        if figures.failed:
-            failed = _(
-                "Failed verdicts: {failed} ({problem}). They count neither as ties nor as losses.",
-                failed=figures.failed,
-                problem=figures.problem,
-            )
-            yield Line(failed, "alarm")
-
-    def sections(self) -> Iterator[Section]:
-        """Wins, bias, customers, examples, and what could not be compared."""
-        yield Section("duels", _("Wins and losses"), tuple(self._wins()))
-        yield Section("bias", _("Bias of the judge"), (Facts(tuple(self._bias())),))
-        if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
-            yield Section("personas", _("By kind of customer"), personas)
-        for duel in self.duels:
-            for side in ("b", "a"):
-                yield self._examples(duel, side)
-        if apart := [duel for duel in self.duels if duel.differing or duel.alone or duel.unjudged]:
-            hint = _(
-                "To have customers say the same after the first question, run with --replay {run}.",
-                run=apart[0].a,
-            )
-            notes = Notes.of(map(self._apart, apart))
-            yield Section("apart", _("Not compared"), (notes, Line(hint, "soft")))
-
-    def _sides(self, duel: Duel) -> dict[str, str]:
-        return {"a": self.letters[duel.a], "b": self.letters[duel.b]}
-
-    def _columns(self, duel: Duel) -> tuple[Text, ...]:
-        """The titles of the figures of two runs."""
-        a, b = self._sides(duel).values()
-        wins = (_("{letter} wins", letter=a), _("Ties"), _("{letter} wins", letter=b))
-        return (*wins, _("Win rate of {letter}", letter=b))
-
-    def _wins(self) -> Iterator[Block]:
-        """Who is better, and the wins of each."""
-        for duel in self.duels:
-            sides = self._sides(duel)
-            verdict = _("No clear difference between {a} and {b}.", **sides)
-            if duel.cases == 1:
-                verdict = _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)
-            elif duel.lead != "level":
-                verdict = _("{a} vs {b}: {winner} is better beyond chance.", **sides, winner=sides[duel.lead])
-            yield Line(verdict, "strong")
-        if decided := [duel for duel in self.duels if duel.share.n]:
-            counts = [{"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b} for duel in decided]
-            yield Chart(
-                kind="shares",
-                title="",
-                description=_("Wins and losses"),
-                labels=tuple(
-                    _("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", **self._sides(duel), **wins)
-                    for duel, wins in zip(decided, counts, strict=True)
-                ),
-                series=tuple(Series("", tuple(wins[part] for wins in counts)) for part in counts[0]),
-            )
-        columns: tuple[Text, ...] = ("", *self._columns(self.duels[0]))
-        if len(self.duels) > 1:
-            columns = (_("Pair"), _("Left wins"), _("Ties"), _("Right wins"), _("Win rate, right"))
-        yield _table("", columns, [(_("{a} vs {b}", **self._sides(duel)), duel) for duel in self.duels])
-        note = _(
-            "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
-            " when it leaves out 50 % and the sign test over questions is below 5 %."
-        )
-        yield Line(note, "soft")
-
-    def _bias(self) -> Iterator[Fact]:
-        """Whether the judge prefers what stands first, or answers of some length."""
-        position, length = self.figures.position, self.figures.length
-        line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
-        if self.result.model == LEXICAL:
-            line = _("The stand-in does not see the order, so it has no such bias.")
-        elif position is not None:
-            line = _(
-                "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
-                " the order: {disagreed}",
-                first=bounded(position.first),
-                disagreed=bounded(position.disagreed),
-            )
-            if _is_off(position.first):
-                warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
-        yield Fact(_("Order"), line, warnings)
-        line = _("No pair had both a winner and answers of different length.")
-        if length.longer.n:
-            line = _(
-                "Pairs with a winner: {n}. The longer answer won {longer}; rank correlation of length ratio"
-                " and outcome: {correlation}",
-                n=length.longer.n,
-                longer=bounded(length.longer),
-                correlation="-" if length.correlation is None else f"{length.correlation:+.2f}",
-            )
-        warning = _("Shorter answers often win. The examples below show whether they lack something.")
-        if (length.longer.value or 0) > 0.5:
-            warning = _("Longer answers often win. The examples below show whether they are better.")
-        yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
-
-    def _personas(self, duel: Duel) -> Table:
-        names = self.result.names
-        rows = [(names.get(part.name, part.name), part) for part in duel.personas]
-        title = _("{a} vs {b}", **self._sides(duel)) if len(self.duels) > 1 else ""
-        return _table(title, (_("Persona"), *self._columns(duel)), rows)
-
-    def _examples(self, duel: Duel, side: str) -> Section:
-        """The clearest wins of one run over another, each of another case; what a judge read stands first."""
-        sides, single = self._sides(duel), len(self.duels) == 1
-
-        def clearness(outcome: Outcome) -> tuple[bool, float]:
-            places = ((run, outcome.conversation, outcome.turn) for run in (outcome.a, outcome.b))
-            one, other = map(self.result.overall.get, places)
-            lead = 0.0 if one is None or other is None else other - one
-            return outcome.how != "rule", outcome.margin or (lead if side == "b" else -lead)
-
-        by_case: dict[str, list[Outcome]] = {}
-        for outcome in sorted(self.result.outcomes, key=clearness, reverse=True):
-            if (outcome.a, outcome.b, outcome.verdict) == (duel.a, duel.b, side):
-                alike = by_case.setdefault(outcome.case, [])
-                if not alike or alike[0].same_texts(outcome):
-                    alike.append(outcome)
-        title = _("Clear wins of {letter}", letter=sides[side])
-        if not single:
-            title = _("{a} vs {b}: Clear wins of {letter}", **sides, letter=sides[side])
-        blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=sides[side])),)
-        if items := [self._example(each) for each in list(by_case.values())[: EXAMPLES if single else 1]]:
-            note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", **sides)
-            blocks = Items(tuple(items)), Line(note, "soft")
-        return Section("-".join(("wins", *sides.values(), side)), title, blocks, folded=not single)
-
-    def _example(self, alike: Sequence[Outcome]) -> Item:
-        """One win, with everybody who asked the same and was told the same."""
-        outcome = alike[0]
-        personas = tuple(self.result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
-        question, reason = excerpt(outcome.question), excerpt(outcome.reason)
-        one, other = map(excerpt, outcome.answers)
-        return Item(
-            _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
-            facts=(Fact(_("Customer"), question), Fact(_("Reason"), reason)),
-            sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
-        )
-
-    def _apart(self, duel: Duel) -> Message:
-        apart = _(
-            "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
-            **self._sides(duel),
-            n=duel.differing,
-            alone=duel.alone,
-        )
-        unjudged = _(
-            "{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=duel.unjudged
-        )
-        return unjudged if duel.unjudged else apart
+        yield Line(failed, "alarm")
 
 
-def _table(title: Text, columns: tuple[Text, ...], rows: Sequence[tuple[Text, Duel | PersonaShare]]) -> Table:
+def _wins(duel: Duel) -> Iterator[Block]:
+    """Who is better, and the wins of each."""
+    verdict = _("No clear difference between {a} and {b}.", a="A", b="B")
+    if duel.cases == 1:
+        verdict = _("There is only one question, too few to show a difference.")
+    elif duel.lead != "level":
+        verdict = _("{a} vs {b}: {winner} is better beyond chance.", a="A", b="B", winner=duel.lead.upper())
+    yield Line(verdict, "strong")
+    if duel.share.n:
+        wins = {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b}
+        label = _("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", a="A", b="B", **wins)
+        series = tuple(Series("", (n,)) for n in wins.values())
+        yield Chart("shares", "", _("Wins and losses"), (label,), series)
+    yield _table("", [(_("{a} vs {b}", a="A", b="B"), duel)])
+    note = _(
+        "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
+        " when it leaves out 50 % and the sign test over questions is below 5 %."
+    )
+    yield Line(note, "soft")
+
+
+def _table(first: Text, rows: Sequence[tuple[Text, Wins]]) -> Table:
     """Wins, ties, and the share of the second run, by the name of the row."""
+    wins = (_("{letter} wins", letter="A"), _("Ties"), _("{letter} wins", letter="B"))
     cells = ((name, *map(str, (of.wins_a, of.ties, of.wins_b)), bounded(of.share)) for name, of in rows)
-    return Table.of("wins", columns, cells, title)
+    return Table.of("wins", (first, *wins, _("Win rate of {letter}", letter="B")), cells)
+
+
+def _bias(result: PairwiseResult) -> Iterator[Fact]:
+    """Whether the judge prefers what stands first, or answers of some length."""
+    position, length = result.figures.position, result.figures.length
+    line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
+    if result.model == LEXICAL:
+        line = _("The stand-in does not see the order, so it has no such bias.")
+    elif position is not None:
+        line = _(
+            "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
+            " the order: {disagreed}",
+            first=bounded(position.first),
+            disagreed=bounded(position.disagreed),
+        )
+        if _is_off(position.first):
+            warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
+    yield Fact(_("Order"), line, warnings)
+    line = _("No pair had both a winner and answers of different length.")
+    if length.longer.n:
+        line = _(
+            "Pairs with a winner: {n}. The longer answer won {longer}; rank correlation of length ratio"
+            " and outcome: {correlation}",
+            n=length.longer.n,
+            longer=bounded(length.longer),
+            correlation="-" if length.correlation is None else f"{length.correlation:+.2f}",
+        )
+    warning = _("Shorter answers often win. The examples below show whether they lack something.")
+    if (length.longer.value or 0) > 0.5:
+        warning = _("Longer answers often win. The examples below show whether they are better.")
+    yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
+
+
+def _examples(result: PairwiseResult, side: Side) -> Section:
+    """Wins of one run, each of another case; what a judge read stands before what a rule decided."""
+    by_case: dict[str, list[Outcome]] = {}
+    for outcome in sorted(result.outcomes, key=lambda outcome: outcome.how == "rule"):
+        if outcome.verdict == side:
+            alike = by_case.setdefault(outcome.case, [])
+            if not alike or alike[0].same_texts(outcome):
+                alike.append(outcome)
+    letter = side.upper()
+    blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
+    if items := [_example(result, each) for each in list(by_case.values())[:EXAMPLES]]:
+        note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
+        blocks = Items(tuple(items)), Line(note, "soft")
+    return Section(f"wins-{side}", _("Clear wins of {letter}", letter=letter), blocks)
+
+
+def _example(result: PairwiseResult, alike: Sequence[Outcome]) -> Item:
+    """One win, with everybody who asked the same and was told the same."""
+    outcome = alike[0]
+    personas = tuple(result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
+    one, other = map(excerpt, outcome.answers)
+    return Item(
+        _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
+        facts=(Fact(_("Customer"), excerpt(outcome.question)), Fact(_("Reason"), excerpt(outcome.reason))),
+        sides=((Fact("A", one), Fact("B", other)),),
+    )
+
+
+def _apart(duel: Duel) -> Iterator[Line]:
+    apart = _(
+        "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
+        a="A",
+        b="B",
+        n=duel.differing,
+        alone=duel.alone,
+    )
+    if duel.unjudged:
+        n = duel.unjudged
+        apart = _("{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=n)
+    yield Line(apart)
+    hint = _("To have customers say the same after the first question, run with --replay {run}.", run=duel.a)
+    yield Line(hint, "soft")
 
 
 def _is_off(share: Share) -> bool:

@@ -1,4 +1,4 @@
-"""`compare A B`: two or more runs side by side, from the command line."""
+"""`compare A B`: two runs side by side, from the command line."""
 
 import json
 from collections.abc import Callable
@@ -153,21 +153,6 @@ def test_failed_verdicts_are_counted_apart(compare: Compare, at: Any) -> None:
     assert "判定の失敗" in done.err
 
 
-def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Compare) -> None:
-    """Three runs are three pairs of runs, with an anchor two."""
-    runs = [
-        *two_runs(3),
-        a_run("20261122-c", [a_conversation(f"c{at}", ["分かりません。"]) for at in range(3)]),
-    ]
-    every = compare(*runs, "--offline", "--json").json
-    done = compare(*runs, "--anchor", "--offline", "--json")
-
-    assert [(duel["a"], duel["b"]) for duel in every["duels"]] == [
-        (runs[0], runs[1]), (runs[0], runs[2]), (runs[1], runs[2]),
-    ]  # fmt: skip
-    assert [duel["a"] for duel in done.json["duels"]] == [runs[0]] * 2
-
-
 @pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
 def test_it_is_written_as_markdown(compare: Compare, language: Any, said: str) -> None:
     """In the language of the questions; what bots said marks nothing up."""
@@ -218,7 +203,8 @@ def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
     a, b = two_runs(2)
     other = a_run("3-c", [a_conversation("elsewhere", ["1"])])
 
-    assert "compare takes 2 to 10 runs" in compare(a, code=2).err
-    assert f"run {a} is named twice" in compare(a, b, a, code=2).err
+    assert "compare takes two runs, and was given 1" in compare(a, code=2).err
+    assert f"run {a} is named twice" in compare(a, a, code=2).err
+    assert "compare takes two runs at a time" in compare(a, b, "--anchor", code=2).err
     assert f"--replay {a}" in compare(a, other, code=2).err
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
