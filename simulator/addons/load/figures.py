@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -126,9 +126,6 @@ class LineTimer:
         self._next = self.now + max(MIN_INTERVAL, SAVE_FACTOR * (self.now - began))
 
 
-# The number of spans in the curve.
-SPANS = 48
-
 # The confidence interval of the mean of grades, clustered by their cases.
 Interval = Callable[[Sequence[float], Sequence[str]], tuple[float, float] | None]
 
@@ -156,25 +153,12 @@ class Level(Value):
     interval: tuple[float, float] | None = None
 
 
-class Span(Value):
-    """A part of the run from `at` seconds on: the lines in flight, and the answer times."""
-
-    at: float
-    in_flight: int
-    answered: int = 0
-    failed: int = 0
-    p50: float | None = None
-    p95: float | None = None
-
-
 class Load(Value):
     """The figures of a load rehearsal. Times are in seconds; `failures` are the bot's, by kind.
 
-    Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not.
-    `queued` is how long customers waited for another one to leave before they could begin, `late` how much
-    later than planned the rehearsal sent the other lines, `waiting` how long lines waited for a place at
-    the bot, where it has places. `quiet` and `busy` are the turns with fewest and most lines in flight: a
-    third each.
+    Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not. `late`
+    is how much later than planned the rehearsal sent lines after the first. `quiet` and `busy` are the turns
+    with fewest and most lines in flight: a third each.
     """
 
     customers: int
@@ -186,28 +170,20 @@ class Load(Value):
     seconds: float
     throughput: float
     most_in_flight: int
-    mean_in_flight: float
     failures: dict[str, int]
     answers: Times | None = None
     scheduled: Times | None = None
-    queued: Times | None = None
     late: Times | None = None
-    waiting: Times | None = None
     quiet: Level | None = None
     busy: Level | None = None
-    curve: tuple[Span, ...] = ()
 
 
 class _TimedLine(NamedTuple):
-    """A line with its times in seconds, failure, score, and how many were in flight when it was sent.
-
-    `waited` is how long it waited for a place at the bot, None where there are none.
-    """
+    """A line with its answer time, failure, score, and how many were in flight when it was sent."""
 
     asked: LineTiming
     case: str
     seconds: float
-    waited: float | None
     failure: str | None
     in_flight: int
     value: float | None
@@ -230,7 +206,6 @@ def load_of(results: Results, summary: Summary) -> Load | None:
     ends = ends_of(score.scale for score in results.scores.of_judge(summary.primary, "scored"))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
     quiet, busy = _thirds(lines, interval)
-    in_flight = fsum(line.asked.answered - line.asked.sent for line in lines)
     return Load(
         customers=max(session.customers for session in sessions),
         arrival=sessions[0].arrival,
@@ -241,16 +216,12 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         seconds=seconds,
         throughput=len(lines) / seconds if seconds else 0.0,
         most_in_flight=max(line.in_flight for line in lines),
-        mean_in_flight=in_flight / seconds if seconds else 0.0,
         failures=dict(Counter(line.failure for line in lines if line.failure).most_common()),
         answers=times([line.seconds for line in timed]),
         scheduled=times([line.asked.answered - line.asked.due for line in timed]),
-        queued=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn == 1]),
         late=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn > 1]),
-        waiting=times([line.waited for line in lines if line.waited is not None]),
         quiet=quiet,
         busy=busy,
-        curve=_curve(max(every, key=len)),
     )
 
 
@@ -282,13 +253,12 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
             heapq.heappop(open_until)
         heapq.heappush(open_until, asked.answered)
         case, turn = turns[at]
-        seconds = whole = asked.answered - asked.sent
+        seconds = asked.answered - asked.sent
         # Waiting for a place is not the bot's own time.
         if session.places and turn.answer.seconds is not None:
-            seconds = min(whole, turn.answer.seconds)
-        waited = max(0.0, whole - seconds) if session.places else None
+            seconds = min(seconds, turn.answer.seconds)
         failure, in_flight = turn_failure(turn), len(open_until)
-        lines.append(_TimedLine(asked, case, seconds, waited, failure, in_flight, values.get(at)))
+        lines.append(_TimedLine(asked, case, seconds, failure, in_flight, values.get(at)))
     return lines
 
 
@@ -315,27 +285,6 @@ def _thirds(lines: Sequence[_TimedLine], interval: Interval) -> tuple[Level | No
         )
 
     return level(ranked[0], ranked[third]), level(ranked[-1 - third], ranked[-1])
-
-
-def _curve(lines: Sequence[_TimedLine]) -> tuple[Span, ...]:
-    """The run in equal spans: the most lines in flight, and the answer times of lines sent in each."""
-    last = max(line.asked.answered for line in lines)
-    spans = []
-    for start, end in pairwise(last * each / SPANS for each in range(SPANS + 1) if last):
-        matching = [line for line in lines if start <= line.asked.sent < end]
-        there = sum(line.asked.sent < start < line.asked.answered for line in lines)
-        seconds = times([line.seconds for line in matching if line.timed])
-        spans.append(
-            Span(
-                at=start,
-                in_flight=max([there, *(line.in_flight for line in matching)]),
-                answered=len(matching),
-                failed=sum(line.failure is not None for line in matching),
-                p50=seconds and seconds.p50,
-                p95=seconds and seconds.p95,
-            )
-        )
-    return tuple(spans)
 
 
 def as_json(load: Load) -> dict[str, object]:

@@ -6,13 +6,11 @@ from simulator.addons.load.figures import Level, Load, as_json, load_of
 from simulator.core.document import (
     Block,
     Cell,
-    Chart,
     Fact,
     Facts,
     Line,
     Notes,
     Section,
-    Series,
     Table,
     Text,
     points,
@@ -38,8 +36,8 @@ def section(results: Results, summary: Summary) -> Section | None:
     )
     blocks: tuple[Block, ...] = (
         Line(headline(load), "strong"),
-        *_charts(load),
         _times_table(load),
+        *_levels(load),
         Facts(tuple(_facts(load))),
         Notes.of((*cautions(load), Line(note, "soft")), "alarm"),
     )
@@ -88,19 +86,10 @@ def cautions(load: Load) -> Iterator[Message]:
 
 
 def _times_table(load: Load) -> Table:
-    """Percentiles of answer times and waits, in seconds; waits only where somebody waited."""
-    waits = ((_("Wait to begin"), load.queued), (_("Wait for a place"), load.waiting))
-    times = (
-        (_("Answer time"), load.answers),
-        (_("From schedule"), load.scheduled),
-        *((name, times) for name, times in waits if times and times.longest >= 0.01),
-    )
-
-    def cell(value: float) -> Cell:
-        return Cell(text=_("{n} s", n=_seconds(value)), number=value)
-
+    """Percentiles of answer times, in seconds."""
+    times = ((_("Answer time"), load.answers), (_("From schedule"), load.scheduled))
     rows = (
-        (name, cell(each.p50), cell(each.p95), cell(each.p99), cell(each.longest), each.n)
+        (name, _cell(each.p50), _cell(each.p95), _cell(each.p99), _cell(each.longest), each.n)
         for name, each in times
         if each
     )
@@ -110,12 +99,11 @@ def _times_table(load: Load) -> Table:
 def _facts(load: Load) -> Iterator[Fact]:
     """What else was measured."""
     throughput = _(
-        "{rate} answers a second ({asked} in {seconds} s)   in flight: {most} at most, {mean} on average",
+        "{rate} answers a second ({asked} in {seconds} s)   in flight: {most} at most",
         rate=f"{load.throughput:.3g}",
         asked=load.asked,
         seconds=f"{load.seconds:.1f}",
         most=load.most_in_flight,
-        mean=f"{load.mean_in_flight:.1f}",
     )
     yield Fact(_("Throughput"), throughput)
     n = sum(load.failures.values())
@@ -124,69 +112,40 @@ def _facts(load: Load) -> Iterator[Fact]:
     yield Fact(
         _("No answer"), _("{n} ({share} %): {kinds}", n=n, share=share, kinds=kinds) if n else _("none")
     )
-    if load.quiet and load.busy:
-        levels = _(
-            "quiet ({quiet} in flight): {quiet_level}   busy ({busy} in flight): {busy_level}",
-            quiet=_range(load.quiet),
-            quiet_level=_level(load.quiet),
-            busy=_range(load.busy),
-            busy_level=_level(load.busy),
+
+
+def _levels(load: Load) -> Iterator[Table]:
+    """What the bot was like with few and with many lines in flight; nothing where all are alike."""
+    if not (load.quiet and load.busy):
+        return
+    rows = [
+        (
+            name,
+            f"{level.least}–{level.most}",
+            _cell(level.times.p95) if level.times else "–",
+            _score(level),
+            level.failed,
+            level.turns,
         )
-        yield Fact(_("Quality under load"), levels)
+        for name, level in ((_("quiet"), load.quiet), (_("busy"), load.busy))
+    ]
+    columns = (_("Quality under load"), _("in flight"), "p95", _("score"), _("no answer"), _("turns"))
+    yield Table.of("levels", columns, rows)
 
 
-def _level(level: Level) -> Message:
-    return ngettext(
-        "p95 {p95} s, {score}, {failed} without answer ({n} turn)",
-        "p95 {p95} s, {score}, {failed} without answer ({n} turns)",
-        n=level.turns,
-        p95=_seconds(level.times.p95) if level.times else "–",
-        score=_score(level),
-        failed=level.failed,
-    )
-
-
-def _score(level: Level) -> Message:
-    score = points(level.score)
+def _score(level: Level) -> Text:
     if level.score is None:
         return _("no grades")
     if level.interval is None:
-        return _("score {score}", score=score)
+        return points(level.score)
     low, high = map(points, level.interval)
-    return _("score {score} ({low} to {high})", score=score, low=low, high=high)
+    return _("{score} ({low} to {high})", score=points(level.score), low=low, high=high)
 
 
-def _range(level: Level) -> Text:
-    least, most = level.least, level.most
-    return f"{least}" if least == most else _("{least} to {most}", least=least, most=most)
+def _cell(seconds: float) -> Cell:
+    return Cell(text=_("{n} s", n=_seconds(seconds)), number=seconds)
 
 
 def _seconds(value: float) -> str:
     """Seconds with as many decimals as say something: 0.042, 0.42, 4.2, 42."""
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
-
-
-def _charts(load: Load) -> Iterator[Chart]:
-    """Answer times over the run; none where it was too short to be a curve."""
-    answered = [span for span in load.curve if span.p50 is not None]
-    if len(answered) < 2:
-        return
-    middles, slow = (tuple(getattr(span, name) or 0.0 for span in answered) for name in ("p50", "p95"))
-    longest = max(slow) or 1.0
-    name = _("Answer times over the run")
-    yield Chart(
-        kind="lines",
-        title=name,
-        description=_(
-            "{title}: {seconds} s. The p50 of answer times is {low} to {high} s; at most {most} lines were"
-            " in flight.",
-            title=name,
-            seconds=f"{load.seconds:.1f}",
-            low=_seconds(min(middles)),
-            high=_seconds(max(middles)),
-            most=load.most_in_flight,
-        ),
-        labels=tuple(_("{n} s", n=f"{span.at:.1f}") for span in answered),
-        series=(Series("p50", middles, tuple(map(_seconds, middles))), Series("p95", slow)),
-        marks=((0, "0"), (longest, _("{n} s", n=_seconds(longest)))),
-    )
