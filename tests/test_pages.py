@@ -64,6 +64,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or there.suffix != ".md" or anchor in anchors(there), target
 
 
+def test_every_picture_is_shown() -> None:
+    """One that no page shows any more goes."""
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md")]
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages)
+
+    assert [path.name for path in ROOT.glob("docs/**/*.*g") if f"{path.name})" not in shown] == []
+
+
 def parsed(command: Any, words: list[str], parent: Any = None) -> None:
     """Reads the words as the program does, and runs nothing. Raises what the parser raises."""
     with command.make_context("run.py", words, parent=parent) as context:
