@@ -2,8 +2,6 @@
 
 import json
 import random
-import tempfile
-import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, NamedTuple, Self, overload
 
 from pydantic import JsonValue
 
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
@@ -22,7 +20,7 @@ from simulator.data.datasets import (
     missing_need,
     missing_need_message,
 )
-from simulator.data.files import language_of, quote
+from simulator.data.files import Spool, language_of, quote
 from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
@@ -198,47 +196,14 @@ class ColumnUse(NamedTuple):
         )
 
 
-# How many bytes stay in memory; more are written to a temporary file.
-_MAX_IN_MEMORY = 8_000_000
-
-
-class CaseSpool:
-    """A list of cases in a temporary file; a case is read when it is accessed."""
-
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_MAX_IN_MEMORY)  # noqa: SIM115 - lives as long as the run
-        weakref.finalize(self, self._file.close)
-        self._starts = array("Q", [0])
-
-    def __len__(self) -> int:
-        """The number of cases."""
-        return len(self._starts) - 1
-
-    def add(self, case: Case) -> None:
-        """Appends a case."""
-        body = case.model_dump_json(exclude_defaults=True).encode()
-        try:
-            self._file.seek(self._starts[-1])
-            self._file.write(body)
-        except OSError as error:
-            why = error.strerror
-            msg = _(
-                "no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk.", why=why
-            )
-            raise InputError(msg) from None
-        self._starts.append(self._starts[-1] + len(body))
-
-    def __getitem__(self, index: int) -> Case:
-        """The case at an index from 0 on."""
-        start, end = self._starts[index : index + 2]
-        self._file.seek(start)
-        return Case.model_validate_json(self._file.read(end - start))
+def _case(spool: Spool, place: int) -> Case:
+    return Case.model_validate_json(spool[place])
 
 
 class SpooledCases(Sequence[Case]):
     """Some of the cases of a spool, in any order, each read when it is accessed."""
 
-    def __init__(self, spool: CaseSpool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
+    def __init__(self, spool: Spool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
         """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
         self._spool, self._order, self._name = spool, order, name
         self._places: dict[str, int] = {}
@@ -259,8 +224,8 @@ class SpooledCases(Sequence[Case]):
         if isinstance(index, slice):
             return SpooledCases(self._spool, self._order[index], self._name)
         place = self._order[index]
-        name = self._name(place)
-        return self._spool[place] if name is None else self._spool[place].model_copy(update={"id": name})
+        case, name = _case(self._spool, place), self._name(place)
+        return case if name is None else case.model_copy(update={"id": name})
 
     def of_id(self, key: str) -> Case | None:
         """The case with this id, or None; fast when cases are requested in their order."""
@@ -286,7 +251,7 @@ class DataSet:
         self.path, self.request = path, request
         self.skipped = SkippedRows()
         self._labelled = self._referenced = 0
-        self._spool = CaseSpool()
+        self._spool = Spool()
         self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
         self._headers: dict[str, None] = {}
@@ -303,7 +268,7 @@ class DataSet:
         """What the valid rows have, as `simulator.data.profile.Profile`."""
         found = feature("profile").Profile()
         for place in self._valid:
-            found.add(self._spool[place])
+            found.add(_case(self._spool, place))
         return found
 
     def skip(self, fault: RowFault) -> None:
@@ -343,7 +308,8 @@ class DataSet:
         self._valid.append(len(self._spool))
         self._lines.append(row.line)
         self._numbers.append(0 if has_id else self.skipped.rows)
-        self._spool.add(self.request.mask(case, self.skipped.rows))
+        masked = self.request.mask(case, self.skipped.rows)
+        self._spool.add(masked.model_dump_json(exclude_defaults=True).encode())
 
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
         """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
@@ -362,7 +328,7 @@ class DataSet:
         """Skips the rows for which `problem` returns an error."""
         before, self._valid = self._valid, array("q")
         for place in before:
-            if (what := problem(self._spool[place])) is None:
+            if (what := problem(_case(self._spool, place))) is None:
                 self._valid.append(place)
             else:
                 self._reject(self._fault(place, what))
@@ -388,7 +354,7 @@ class DataSet:
     def _in(self, language: str | None) -> Sequence[int]:
         if language in (None, "all"):
             return self._valid
-        return [place for place in self._valid if self._spool[place].language == language]
+        return [place for place in self._valid if _case(self._spool, place).language == language]
 
     def count_in(self, language: str | None = None) -> int:
         """How many valid rows are in a language (None and "all": any)."""

@@ -10,8 +10,11 @@ import os
 import re
 import shutil
 import sys
+import tempfile
+import weakref
 import zipfile
 import zlib
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -315,6 +318,43 @@ def _refusal(data: bytes, kind: str) -> Message | None:
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
         return _too_large(most, unpacked=True)
     return None
+
+
+# Bytes that wait in memory; more are on the disk.
+_HELD = 8_000_000
+
+
+class Spool:
+    """Texts that wait in a temporary file until they are asked for; it goes with its last user."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_HELD)  # noqa: SIM115 - until all are read
+        weakref.finalize(self, self._file.close)
+        self._starts = array("Q", [0])
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._starts) - 1
+
+    def add(self, body: bytes) -> int:
+        """Appends a text; returns its place. Raises InputError where the disk is full."""
+        try:
+            self._file.seek(self._starts[-1])
+            self._file.write(body)
+        except OSError as error:
+            msg = _(
+                "no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk.",
+                why=error.strerror,
+            )
+            raise InputError(msg) from None
+        self._starts.append(self._starts[-1] + len(body))
+        return len(self._starts) - 2
+
+    def __getitem__(self, place: int) -> bytes:
+        """The text at a place, from 0 on."""
+        start, end = self._starts[place : place + 2]
+        self._file.seek(start)
+        return self._file.read(end - start)
 
 
 # Returns an iterator over all lines with their line ends, each time it is called.

@@ -73,9 +73,7 @@ FORMATS = (
     ),
     Format("Intercom", "conversation_parts|type source created_at state", _each(chats.INTERCOM.parts)),
     Format("Langfuse", traces.is_langfuse, _each(traces.langfuse)),
-    Format(
-        "LangSmith", traces.is_langsmith, _each(traces.langsmith),
-    ),
+    Format("LangSmith", traces.is_langsmith, _each(traces.langsmith)),
     Format(
         "LINE", "events destination|webhookEventId|source replyToken type", chats.line,
         gap=1800, one_sided=True,

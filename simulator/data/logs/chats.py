@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from simulator.core.messages import _
@@ -18,7 +19,7 @@ from simulator.data.logs.values import (
     seconds,
     text_of,
     words,
-)  # fmt: skip
+)
 
 Record = dict[str, Any]
 # Dotted paths to a value, likeliest first, with a bar between them; or what finds it in a line.
@@ -47,10 +48,9 @@ class Chat(NamedTuple):
         """The lines of a record, and what it says of the whole conversation."""
         talk = str(at(record, self.talk) or (number if self.lines else ""))
         rating = at(record, self.rating)
-        yield Line(
-            "", "", None, talk, {self.rating.partition(".")[0]: rating} if rating is not None else {}, (),
-            str(at(record, self.language) or ""), tuple(words(at(record, self.tags))),
-        )  # fmt: skip
+        ratings = {} if rating is None else {self.rating.partition(".")[0]: rating}
+        language, tags = str(at(record, self.language) or ""), tuple(words(at(record, self.tags)))
+        yield Line("", "", talk=talk, ratings=ratings, language=language, tags=tags)
         for line in self.lines(record) if self.lines else [record]:
             role = role_of(_in(line, self.role))
             found = _in(line, self.text)
@@ -126,11 +126,8 @@ def _of_ticket(record: Record) -> Iterator[Record]:
     if {"incoming", "private"} <= ticket.keys():
         yield ticket
     elif "ratings" not in ticket:
-        yield ticket | {
-            "incoming": True,
-            "body": at(ticket, "description_text|description"),
-            "private": False,
-        }
+        first = {"incoming": True, "private": False, "body": at(ticket, "description_text|description")}
+        yield ticket | first
         for each in [*objects(ticket.get("conversations")), *objects(ticket.get("notes"))]:
             yield inner(each, "note") or each
 
@@ -144,28 +141,28 @@ def freshdesk(record: Record, number: int) -> Iterator[Part]:
 
 
 _FRESHDESK = Chat(
-    "ticket_id|id|display_id|helpdesk_ticket.display_id|helpdesk_ticket.id",
-    lambda line: "user" if line.get("incoming") else role_of(line.get("role")) or "agent",
-    lambda line: "" if line.get("deleted") else at(line, "body_text|body"), "created_at",
-    _of_ticket, "private", tags="tags|helpdesk_ticket.tags",
+    talk="ticket_id|id|display_id|helpdesk_ticket.display_id|helpdesk_ticket.id", lines=_of_ticket,
+    role=lambda line: "user" if line.get("incoming") else role_of(line.get("role")) or "agent",
+    text=lambda line: "" if line.get("deleted") else at(line, "body_text|body"), time="created_at",
+    hidden="private", tags="tags|helpdesk_ticket.tags",
 )  # fmt: skip
 CONNECT = Chat(
-    "CustomerMetadata.ContactId|ContactId", "role", _interactive, "AbsoluteTime|BeginOffsetMillis",
-    _of_participants, language="LanguageCode",
+    talk="CustomerMetadata.ContactId|ContactId", lines=_of_participants,
+    role="role", text=_interactive, time="AbsoluteTime|BeginOffsetMillis", language="LanguageCode",
 )  # fmt: skip
 BOTPRESS = Chat(
-    "conversationId|conversation_id", "direction", lambda line: _shown(at(line, "payload")),
-    "createdAt|created_at|sentOn|sent_on",
+    talk="conversationId|conversation_id", role="direction",
+    text=lambda line: _shown(at(line, "payload")), time="createdAt|created_at|sentOn|sent_on",
 )  # fmt: skip
 BOTFRAMEWORK = Chat(
-    "conversation.id|conversationtranscriptid|conversation_id",
-    _account, lambda line: _cards(line) if line.get("type") == "message" else "", "timestamp",
+    talk="conversation.id|conversationtranscriptid|conversation_id", role=_account,
+    text=lambda line: _cards(line) if line.get("type") == "message" else "", time="timestamp",
     language="locale",
 )  # fmt: skip
 INTERCOM = Chat(
-    "id", "author.type", "body", "created_at", _of_intercom,
-    lambda line: str(line.get("part_type")).startswith("note"),
-    "custom_attributes.Language|custom_attributes.language|language_override",
+    talk="id", lines=_of_intercom, role="author.type", text="body", time="created_at",
+    hidden=lambda line: str(line.get("part_type")).startswith("note"),
+    language="custom_attributes.Language|custom_attributes.language|language_override",
     rating="conversation_rating.rating",
 )  # fmt: skip
 
@@ -225,10 +222,8 @@ def dify(record: Record, number: int) -> Iterator[Part]:
 def line(records: Iterator[Record]) -> Iterator[Part]:
     """LINE: bodies of the Messaging API's webhook, which hold the customer's side only, sometimes twice."""
     seen: set[str] = set()
-    events = (
-        event for each in records for event in (objects(each["events"]) if "events" in each else [each])
-    )
-    for event in events:
+    several = (objects(each["events"]) if "events" in each else [each] for each in records)
+    for event in chain.from_iterable(several):
         id_ = str(event.get("webhookEventId") or "")
         text = str(get(event, "message.text") or "").strip() if get(event, "message.type") == "text" else ""
         if get(event, "deliveryContext.isRedelivery") is True and id_ in seen:

@@ -17,7 +17,7 @@ from simulator.data.logs.values import (
     role_of,
     seconds,
     text_of,
-)  # fmt: skip
+)
 
 
 def matches(record: Any) -> bool:

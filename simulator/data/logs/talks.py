@@ -6,8 +6,6 @@ and in time. A trace is one turn: its outermost step holds the question and the 
 """
 
 import json
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,10 +13,9 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.messages import Message, _
+from simulator.data.files import Spool
 from simulator.data.logs.values import Line, answered_in, asked_in
 
-# Bytes of records that wait in memory for the others of their conversation; more are on the disk.
-_HELD = 8_000_000
 # The role of what ends a conversation, and the kind of what is no step but the whole trace.
 BREAK, TRACE = "break", "TRACE"
 
@@ -98,24 +95,17 @@ class Groups:
     """Records by a name, in the order of the first one of each; many of them wait on the disk."""
 
     def __init__(self) -> None:
-        self._held = tempfile.SpooledTemporaryFile(max_size=_HELD)  # noqa: SIM115 - until all are read
-        weakref.finalize(self, self._held.close)
+        self._held = Spool()
         self._places: dict[str, list[int]] = {}
-        self._end = 0
 
     def add(self, name: Any, record: Any) -> None:
         """Puts a record, which is JSON, to those of its name."""
-        self._places.setdefault(str(name or ""), []).append(self._end)
-        self._end += self._held.write(json.dumps(record).encode() + b"\n")
+        self._places.setdefault(str(name or ""), []).append(self._held.add(json.dumps(record).encode()))
 
     def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
         """Each name with its records."""
-        for name, starts in self._places.items():
-            its = []
-            for start in starts:
-                self._held.seek(start)
-                its.append(json.loads(self._held.readline()))
-            yield name, its
+        for name, places in self._places.items():
+            yield name, [json.loads(self._held[place]) for place in places]
 
 
 def grouped(

@@ -20,7 +20,7 @@ from simulator.data.logs.values import (
     seconds,
     text_of,
     unflattened,
-)  # fmt: skip
+)
 
 # What a span's attributes hold, likeliest first; `gen_ai.prompt` and `gen_ai.completion` are older.
 _SESSION = (
