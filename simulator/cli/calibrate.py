@@ -120,8 +120,6 @@ def _calibrate(run: CalibrationRun) -> int:
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
     )
-    if run.label.remark:
-        say(run.label.remark)
     job = JudgeWork(about, "" if grader == "by_function" else model, len(run.rows), run.forecast())
     graded = judged(run.grade, job, settings)
     if isinstance(graded, int):

@@ -17,7 +17,6 @@ from simulator.core.messages import (
     _,
     as_called,
     language_of_most,
-    ngettext,
     pgettext,
     safe_text,
     shown,
@@ -161,8 +160,8 @@ def show(run: TestSetRun, outcome: Outcome) -> None:
 
 def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
     counts = outcome.counts()
-    if n := len(outcome.cases):
-        yield ngettext("{n} question made: {path}", "{n} questions made: {path}", n=n, path=outcome.path)
+    if outcome.cases:
+        yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
         yield _("Kinds: {counts}", counts=_named(KIND_TITLES, counts["kinds"]))
         if counts["wordings"]:
             yield _("Wordings: {counts}", counts=_named(WORDING_TITLES, counts["wordings"]))
@@ -171,11 +170,9 @@ def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
     if n := len(outcome.rejected):
         yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, counts["why"]))
         yield _("What was rejected, and why: {path}", path=outcome.rejected_path)
-    if n := len(outcome.failures):
+    if outcome.failures:
         kinds = tuple(f"{kind} {n}" for kind, n in Counter(kind for _id, kind in outcome.failures).items())
-        yield ngettext(
-            "{n} failure of the model: {kinds}", "{n} failures of the model: {kinds}", n=n, kinds=kinds
-        )
+        yield _("Failures of the model: {kinds}", kinds=kinds)
     yield from _lines_of_logs(run, outcome)
     if outcome.proposed:
         yield from _lines_of_sheet(outcome.proposed)
@@ -188,19 +185,11 @@ def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
 
 
 def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:
-    n, url = sheet.added, sheet.url
-    told = _("Nothing new for the sheet's worksheet of test questions: {url}", url=url)
-    if n:
-        told = _(
-            "{n} added to the sheet's worksheet of test questions, not yet approved: {url}", n=n, url=url
-        )
-    yield told
-    if n := sheet.near:
-        yield ngettext(
-            "{n} was not added to the sheet: a question like it is there already.",
-            "{n} were not added to the sheet: a question like them is there already.",
-            n=n,
-        )
+    yield _(
+        "Added to the sheet's test questions, not yet approved: {n} ({url})", n=sheet.added, url=sheet.url
+    )
+    if sheet.near:
+        yield _("Not added, because a question like it is there already: {n}", n=sheet.near)
     yield from sheet.notes
 
 
@@ -209,17 +198,9 @@ def _lines_of_logs(run: TestSetRun, outcome: Outcome) -> Iterator[Message]:
         return
     counts = sorted(run.logs.counts.items())
     masks = tuple(f"{mask(kind, outcome.language).strip('[]')} {n}" for kind, n in counts)
-    if masks:
-        yield _("Masked in the logs: {counts}", counts=masks)
-    else:
-        yield _("Nothing to mask was found in the logs.")
-    if n := len(outcome.personas):
-        names = tuple(map(str, outcome.personas))
-        yield ngettext("{n} persona written: {names}", "{n} personas written: {names}", n=n, names=names)
-        if outcome.mix:
-            yield _("How often each of them comes: {path} (--persona {path})", path=outcome.mix)
-        else:
-            yield _("No mix of them was made: the model said of no dialogue whose it is.")
+    yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
+    if outcome.personas:
+        yield _("Personas written: {names}", names=tuple(map(str, outcome.personas)))
     elif outcome.no_personas:
         yield _("No personas were made ({why}).", why=outcome.no_personas)
 

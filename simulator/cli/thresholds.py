@@ -15,7 +15,7 @@ from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.publish import report_language
-from simulator.cli.terminal import DONE, exit_code_of_failures, say, stdout_to_stderr
+from simulator.cli.terminal import DONE, exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import Settings, load_settings, stored_settings
@@ -135,8 +135,6 @@ def _grade(answers: LabelledAnswers, file: str, how: SuggestionMethod, target: P
     """Grades the labelled answers of a file, and shows what the thresholds would be."""
     settings, models = answers.context.settings, answers.context.models()
     about = ngettext("{n} answer to grade.", "{n} answers to grade.", n=len(answers.rows))
-    if answers.label.remark:
-        say(answers.label.remark)
     job = JudgeWork(about, models.get("judge", ""), len(answers.rows), answers.forecast())
     evidence = judged(answers.evidence, job, settings)
     if isinstance(evidence, int):

@@ -171,28 +171,32 @@ class _Parts:
 
     def _verdict(self) -> Line:
         """The verdict on the scores."""
-        row, changes, broken = self.changes.score, self.changes, None
-        if n := len(changes.broken):
-            broken = _("Questions that must not break, but turned red: {n}.", n=n)
+        row, changes, said = self.changes.score, self.changes, list[Message]()
+        tone: Tone = "alarm"
         if changes.verdict == "not_comparable" or row is None:
-            other = _(
-                "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
-                " earlier run again by the same rubric."
+            said.append(
+                _(
+                    "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
+                    " earlier run again by the same rubric."
+                )
             )
-            return Line(sentences(broken, other), "alarm")
-        verdict = sentences(_VERDICTS[_verdict_key(row)].format(**_figures(row)), broken)
-        tone: Tone = "alarm" if broken else _TONES.get(changes.verdict, "strong")
-        if not changes.fallen:
-            return Line(verdict, tone)
-        judges = [self.titles("judge", name) for name in changes.fallen]
-        if is_regression(changes.judges, changes.verdict, redder=changes.reds.redder):
-            return Line(sentences(verdict, _("But these got worse: {judges}.", judges=judges)), "alarm")
-        fell = _(
-            "But these fell: {judges}. No more questions turned red than green, so that alone is no"
-            " regression.",
-            judges=judges,
-        )
-        return Line(sentences(verdict, fell), tone)
+        else:
+            said.append(_VERDICTS[_verdict_key(row)].format(**_figures(row)))
+            tone = _TONES.get(changes.verdict, "strong")
+            judges = [self.titles("judge", name) for name in changes.fallen]
+            if judges and is_regression(changes.judges, changes.verdict, redder=changes.reds.redder):
+                tone = "alarm"
+                said.append(_("But these got worse: {judges}.", judges=judges))
+            elif judges:
+                fell = _(
+                    "But these fell: {judges}. No more questions turned red than green, so that alone is no"
+                    " regression."
+                )
+                said.append(fell.format(judges=judges))
+        if changes.broken:
+            tone = "alarm"
+            said.append(_("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
+        return Line(sentences(*said), tone)
 
     def _below(self) -> Iterator[Text | Line]:
         """What follows the headline: how the runs could be compared, or how many cases that takes."""
@@ -204,8 +208,7 @@ class _Parts:
                 judges=changes.primary,
             )
         if changes.verdict == "not_enough":
-            yield ngettext(
-                "A verdict takes at least {n} case and {pairs} pairs of conversations.",
+            yield _(
                 "A verdict takes at least {n} cases and {pairs} pairs of conversations.",
                 n=FEWEST_CASES,
                 pairs=FEWEST_PAIRS,
@@ -227,12 +230,8 @@ class _Parts:
             else:
                 yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
-            yield ngettext(
-                "The same customer lines on {same} of {n} turn.",
-                "The same customer lines on {same} of {n} turns.",
-                same=changes.same_lines,
-                n=changes.lines,
-            )
+            lines = {"same": changes.same_lines, "n": changes.lines}
+            yield _("The same customer lines on {same} of {n} turns.", **lines)
         else:
             yield _(
                 "Free conversations: from turn 2 on the lines differ. Turns are compared where the customer"
@@ -318,9 +317,8 @@ class _Parts:
     def differences(self) -> Iterator[Section]:
         """The difference by judge, persona and tag, and what there is to say of a third run."""
         changes, reds = self.changes, self.changes.reds
-        turns = ngettext(
-            "Of {n} turn compared: turned red {red}, no longer red {green}, still red {still}.",
-            "Of {n} turns compared: turned red {red}, no longer red {green}, still red {still}.",
+        turns = _(
+            "Turns compared: {n}, of these turned red {red}, no longer red {green}, still red {still}.",
             n=_compared_turns(changes),
             red=reds.turned_red,
             green=reds.turned_green,

@@ -6,7 +6,7 @@ Imported where a run was asked for conditions.
 from collections.abc import Iterator
 
 from simulator.core.document import Cell, Table, Text, target_points
-from simulator.core.messages import Message, _, ngettext, pgettext, sentences
+from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.settings import MAJOR
 from simulator.stats.conditions import condition_text, percent_up, range_text, value_text
 from simulator.stats.gate import CheckedCondition, Gate
@@ -76,38 +76,18 @@ def conditions_table(gate: Gate) -> Table:
     )
 
 
-def count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
-    """That a condition was added by default, and how far a count that passed can be relied on."""
-    condition, is_major = condition_text(checked), checked.condition.name == MAJOR
-    if checked.by_default:
-        yield _("{condition} goes with every target; --max-major changes it.", condition=condition)
-    counts_turns = checked.condition.measure == "count" or is_major
-    if checked.decision != "passed" or not counts_turns or checked.high is None:
-        return
-    high = percent_up(checked.high)
-    seen = {"condition": condition, "turns": checked.n, "cases": checked.cases, "high": high}
-    if not _is_counted(checked):
-        text = _(
-            "{condition} is what was seen in {turns} turns ({cases} questions); among other questions it may"
-            " still be up to {high} % of turns."
-        )
-        if is_major:
-            text = _(
-                "{condition} is what was seen in {cases} questions; among others it may still be up to"
-                " {high} %."
+def count_notes(gate: Gate) -> Iterator[Message]:
+    """Which condition was added by default, and which passed by its count, which carries no certainty."""
+    for checked in gate.conditions:
+        if checked.by_default:
+            added = condition_text(checked)
+            yield _("{condition} goes with every target; --max-major changes it.", condition=added)
+        if gate.confidence is not None and _is_counted(checked):
+            yield _(
+                "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"
+                " extend to it: among other questions it may be up to {high} %.",
+                condition=condition_text(checked),
+                value=value_text(checked),
+                sure=f"{100 * gate.confidence:.4g}",
+                high="–" if checked.high is None else percent_up(checked.high),
             )
-        yield text.format(**seen)
-    elif gate.confidence is not None:
-        judged = _(
-            "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"
-            " extend to it.",
-            condition=condition,
-            value=value_text(checked),
-            sure=f"{100 * gate.confidence:.4g}",
-        )
-        share = _(
-            "Among other questions it may be up to {high} % of turns (from {turns} turns, {cases} questions)."
-        )
-        if is_major:
-            share = _("Among other questions it may be up to {high} % (from {cases} questions).")
-        yield sentences(judged, share.format(**seen))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from simulator.core.document import Line, Section, Text, points, target_points
-from simulator.core.messages import Message, _, ngettext, safe_text, sentences, shown
+from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
@@ -208,11 +208,9 @@ def _alarms(summary: Summary) -> Iterator[Message]:
 def _remarks(summary: Summary) -> Iterator[Message]:
     """What shaped the figures: what was left out, how judges agree, how the customer behaved."""
     if 0 < summary.unrecorded < summary.turns:
-        yield ngettext(
-            "The log has no answer to {unrecorded} of {n} customer message: they are not graded, and not"
-            " held against the bot.",
-            "The log has no answer to {unrecorded} of {n} customer messages: they are not graded, and not"
-            " held against the bot.",
+        yield _(
+            "Customer messages without an answer in the log, not graded nor held against the bot:"
+            " {unrecorded} of {n}.",
             n=summary.turns,
             unrecorded=summary.unrecorded,
         )
@@ -222,13 +220,11 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         # Not all answers have every output; not every answer tests a rule, and the table of rules says so.
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
     ]
-    if judges and summary.offline:
-        yield _(
-            "{judges}: turns without a reference or passages were skipped, and so was what takes a model.",
-            judges=judges,
-        )
-    elif judges:
-        yield _("{judges}: turns without a reference or passages were skipped.", judges=judges)
+    if judges:
+        skipped = _("{judges}: turns without a reference or passages were skipped.")
+        if summary.offline:
+            skipped = _("{judges}: skipped without a reference or passages, and what takes a model.")
+        yield skipped.format(judges=judges)
     if twice := [judge.retest for judge in summary.judges.values() if judge.retest]:
         yield _(
             "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
@@ -237,11 +233,9 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         if failed := sum(retest.failed for retest in twice):
             yield _("Second gradings that failed, and count as nothing: {n}.", n=failed)
     for pair in summary.panel:
-        yield ngettext(
-            "{judge} was graded by {model}, too ({n} turn): agreement (weighted kappa) {kappa}, mean differs"
-            " by {shift} points.",
-            "{judge} was graded by {model}, too ({n} turns): agreement (weighted kappa) {kappa}, mean differs"
-            " by {shift} points.",
+        yield _(
+            "{judge} was graded by {model}, too ({n}): agreement (weighted kappa) {kappa}, mean differs by"
+            " {shift} points.",
             n=pair.n,
             judge=title("judge", pair.judge),
             model=pair.model,
@@ -262,8 +256,8 @@ def _remarks(summary: Summary) -> Iterator[Message]:
 
 def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
     """What a reader must know of the gate besides: what its counts rest on."""
-    for checked in gate.conditions:
-        yield from feature("conditions").count_notes(checked, gate)
+    if gate.conditions:
+        yield from feature("conditions").count_notes(gate)
     if summary.spared and gate.confidence is not None:
         yield _(
             "The gate was looked at on the way, so the ranges are a little wider (a wrong pass happens in at"

@@ -39,20 +39,16 @@ def _bias_text(bias: float) -> Message:
 
 def _shortage_text(shortage: Shortage) -> Message:
     """How many more grades a correction takes, and of which turns."""
-    more = shortage.more if shortage.labels < ENOUGH_GRADES else shortage.red or shortage.not_red
     if shortage.turns < ENOUGH_GRADES:
         text = _(
             "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
             " more questions would make it possible."
         )
-    elif shortage.labels < ENOUGH_GRADES:
-        text = _(
-            "Turns graded by people: {n}. With {more} more the automatic score can be corrected by them."
-        )
     elif not shortage.more:
         text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
-    elif shortage.red:
-        text = _("Turns graded by people: {n}. {more} more on red turns, and the score can be corrected.")
     else:
-        text = _("Turns graded by people: {n}. {more} more on other turns, and the score can be corrected.")
-    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns, more=more)
+        text = _(
+            "Turns graded by people: {n}. With {more} more (red turns {red}, others {not_red}) the automatic"
+            " score can be corrected by them."
+        )
+    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, **shortage.model_dump())

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.core.document import Fact, Facts, Line, Section, Text
-from simulator.core.messages import Message, _, ngettext
+from simulator.core.messages import Message, _
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, PASSED, Language, Results
@@ -89,9 +89,7 @@ def judge_trusts(
         notes.append(Line(_("Personal data would be masked; none was found."), "soft"))
     merged = results.notes.get(MERGED_NOTE)
     if isinstance(merged, dict) and isinstance(runs := merged.get("runs"), list):
-        n = len(runs)
-        whole = ngettext("Put together from {n} run.", "Put together from {n} runs.", n=n)
-        notes.append(Line(whole, "soft"))
+        notes.append(Line(_("Runs merged into this one: {n}.", n=len(runs)), "soft"))
     if inconsistency := consistency_line(results):
         notes.append(Line(inconsistency, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
@@ -194,12 +192,7 @@ def _trust(
         )
         warnings.append(text)
     warnings += [
-        ngettext(
-            "grades have drifted since calibration ({shift} points, {n} answer)",
-            "grades have drifted since calibration ({shift} points, {n} answers)",
-            n=drift.n,
-            shift=_shift_text(drift),
-        )
+        _("grades have drifted since calibration ({shift} points)", shift=_shift_text(drift))
         for drift in drifts
         if drift.drifted and _judge_of(drift) == name
     ]
@@ -216,9 +209,8 @@ def _trust(
     if calibration.language != language:
         data.append(_("Japanese data") if calibration.language == "ja" else _("English data"))
     # `人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`
-    agreement = ngettext(
-        "agreement with people {figure} ({n} answer, {data})",
-        "agreement with people {figure} ({n} answers, {data})",
+    agreement = _(
+        "agreement with people {figure} (answers: {n}, {data})",
         n=calibration.n,
         figure=f"{figure} {short_number(value)}{interval}",
         data=data,
@@ -229,20 +221,13 @@ def _trust(
 def drift_notes(drift: Drift) -> Iterator[Line]:
     """Whether a judge grades the same answers as it did when it was calibrated."""
     judge = title("judge", _judge_of(drift))
-    text = ngettext(
-        "Checked for drift. {judge}: the same {n} answer was graded as when it was calibrated ({shift}"
-        " points on average).",
-        "Checked for drift. {judge}: the same {n} answers were graded as when it was calibrated ({shift}"
-        " points on average).",
-        n=1,
+    text = _(
+        "Checked for drift. {judge} grades {n} calibrated answers as it did ({shift} points on average)."
     )
     if drift.drifted:
-        text = ngettext(
-            "Grades have drifted since calibration. {judge}: the same {n} answer moved by {shift} points of"
-            " 100 on average. Do not compare with earlier scores.",
-            "Grades have drifted since calibration. {judge}: the same {n} answers moved by {shift} points of"
-            " 100 on average. Do not compare with earlier scores.",
-            n=1,
+        text = _(
+            "Grades have drifted since calibration. {judge} moved by {shift} points of 100 on average (the"
+            " same {n} answers). Do not compare with earlier scores."
         )
     text = text.format(n=drift.n, judge=judge, shift=_shift_text(drift))
     yield Line(text, "alarm" if drift.drifted else "soft")
@@ -250,11 +235,8 @@ def drift_notes(drift: Drift) -> Iterator[Line]:
         changed = _("{judge}: prompt or model are no longer those of the calibration.", judge=judge)
         yield Line(changed, "alarm")
     if drift.failed:
-        failed = ngettext(
-            "{judge}: {n} answer of the drift check could not be graded.",
-            "{judge}: {n} answers of the drift check could not be graded.",
-            n=drift.failed,
-            judge=judge,
+        failed = _(
+            "{judge}, answers of the drift check that were not graded: {n}.", n=drift.failed, judge=judge
         )
         yield Line(failed, "soft")
 

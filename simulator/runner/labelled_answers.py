@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.data.cases import QUESTIONS, case_of, read_cases
@@ -39,18 +39,11 @@ _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
 # `--good "<=2"`: low labels are the good ones.
 _LIMIT = re.compile(rf"\s*(<=|≤|≦|>=|≥|≧)?\s*({_NUMBER})\s*")
-# What names of labels say: that a high one is bad, that it is good, and words that turn either round.
+# Names of labels whose high numbers are probably the bad ones.
 _BAD = re.compile(
-    r"\b(?:hallucinat|incorrect|in(?:accura|appropria|valid|consisten|complet|sufficien)|irrelevan"
-    r"|un(?:support|faith|ground|safe|help|true|truth)|error|mistake|fail|mislead|violat|fabricat"
-    r"|contradict|defect|toxic|offensiv|harm(?:ful|s)?\b|(?:bad|wrong|wrongly|poor|false|ng)\b)\w*"
-    r"|誤|間違|不(?:正|適切|十分|良|可|合格|満)[解確]?|幻覚|ハルシネーション|捏造|虚偽|有害|矛盾|違反|失敗|エラー|漏れ|問題あり"
+    r"\b(?:hallucinat|incorrect|inaccura|irrelevan|un(?:support|faith|ground|safe)|error|mistake|fail|violat"
+    r"|contradict|toxic|harmful|(?:bad|wrong|false|ng)\b)|誤|間違|不正|不適切|幻覚|ハルシネーション|虚偽|有害|矛盾|違反"
 )
-_FINE = re.compile(
-    r"\b(?:correct|right|ground|support|faithful|help|good|ok|accura|relevan|valid|safe|true|pass)"
-    r"|正|適切|良|合格|妥当"
-)
-_TURNED = re.compile(r"\b(?:not?|non|free|without)\b|な[しい]|無し")
 # A message lists at most this many texts that a label may be.
 _LISTED_TEXTS = 12
 _MAX_LEVELS = 101
@@ -261,7 +254,7 @@ class Dimension(NamedTuple):
     """How a label is read: a number from `good_from` on, or the category `text`, is good.
 
     `levels` are those of the scale, lowest first. `inverted` if low numbers are the good ones: then levels
-    and `good_from` are those of the turned scale. `by_name`: only the label's name says so.
+    and `good_from` are those of the turned scale.
     """
 
     name: str
@@ -269,7 +262,6 @@ class Dimension(NamedTuple):
     good_from: float
     text: str | None = None
     inverted: bool = False
-    by_name: bool = False
 
     @property
     def is_binary(self) -> bool:
@@ -293,15 +285,6 @@ class Dimension(NamedTuple):
         if self.is_binary:
             return "1" if self.inverted else "0"
         return f"{self.levels[-1]:g}" if self.inverted else f'"<={self.levels[0]:g}"'
-
-    @property
-    def remark(self) -> Message | None:
-        """What is to be said where only the label's name tells what is good."""
-        if not self.by_name:
-            return None
-        return _(
-            "Label {name}: by its name, 1 is bad and 0 is good. If 1 is good, add --good 1.", name=self.name
-        )
 
     def _turned(self, number: float) -> float:
         return self.levels[0] + self.levels[-1] - number
@@ -334,10 +317,9 @@ def read_dimension(
 ) -> Dimension:
     """The dimension of that name; `good` is the lowest good number, `<=2`, 0 of 0 and 1, or the good text.
 
-    Without `good`, numbers that round to the top of their scale are good, or 0 where the name says that 1 is
-    bad (`hallucinated`), unless it is the name of something else (`named_for_answers`); for texts, and for a
-    scale of a bad thing, it is required. Raises UnknownName for an unknown name or text, InputError for
-    `good` that is missing or does not fit the labels.
+    Without `good`, numbers that round to the top of their scale are good; for texts, and for the name of a
+    bad thing (`hallucinated`) unless it is that of something else (`named_for_answers`), it is required.
+    Raises UnknownName for an unknown name or text, InputError for `good` that is missing or does not fit.
     """
     if name not in file.dimensions:
         raise UnknownName(_("label in {file}", file=file.path), name, file.dimensions)
@@ -347,17 +329,15 @@ def read_dimension(
     levels = _levels(file, name, rows)
     votes = {float(vote) for row in rows for vote in row.labels[name]}
     if good is None:
-        is_bad = named_for_answers and means_bad(name)
-        default = Dimension(name, levels, (levels[-1] + levels[-2]) / 2, inverted=is_bad, by_name=is_bad)
-        if is_bad and not default.is_binary:
+        if named_for_answers and means_bad(name):
             msg = _(
-                'label {name}: is a high one good or bad? Add --good "<={lowest:g}" or --good {highest:g}.',
+                "label {name}: is a high one good or bad? Add --good {low} or --good {high:g}.",
                 name=quote(name),
-                lowest=levels[0],
-                highest=levels[-1],
+                low="0" if levels == (0.0, 1.0) else f'"<={levels[0]:g}"',
+                high=levels[-1],
             )
             raise InputError(msg)
-        return default
+        return Dimension(name, levels, (levels[-1] + levels[-2]) / 2)
     if (limit := _LIMIT.fullmatch(good)) is None:
         msg = _(
             "--good {good}: the labels of {name} are numbers on a scale {lowest:g}-{highest:g}.",
@@ -378,11 +358,9 @@ def read_dimension(
 
 
 def means_bad(name: str) -> bool:
-    """Whether the name of a label says that a high one is bad: `hallucinated`, `is_wrong`, 誤回答."""
+    """Whether the name of a label is that of a bad thing: `hallucinated`, `isWrong`, 誤回答."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", nfkc(name)).casefold()
-    rest, bad = _BAD.subn(" ", words)
-    # A name that says both (`right_or_wrong`) or neither says nothing.
-    return bool(bad) != bool(_FINE.search(rest)) and bool(bad) != bool(_TURNED.search(rest))
+    return _BAD.search(words) is not None
 
 
 def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Dimension:

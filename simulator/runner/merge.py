@@ -5,8 +5,8 @@ conversations stand in the whole plan, and a digest of that plan. So parts can b
 wherever they were held, and the merged run has the order, the figures and the gate of a run that one
 machine had held.
 
-A merge reads all parts, checks that none is missing and that they were held under the same conditions,
-decides for each conversation which part it is taken from, and copies rows from file to file.
+A merge reads all parts, checks that none is missing and that they were held under the same conditions, and
+copies rows from file to file.
 """
 
 import contextlib
@@ -14,21 +14,17 @@ import hashlib
 import json
 import shutil
 import sqlite3
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
-from simulator.core.templates import fingerprint
 from simulator.core.types import Conversation, Results, Status, Value
 from simulator.runner.run import AGAIN
-from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
 
 # The note of a run that is one shard of a larger one.
@@ -86,26 +82,31 @@ def plan_digest(plan: Iterable[Conversation]) -> str:
     return digest.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Part:
-    """One run to merge, and which `shard` of the plan it is; None for a whole run.
-
-    By conversation, `places` are positions in the plan, and `contents` hashes of turns and grades, "" where
-    nothing has begun. `plan` is the digest of the whole plan.
-    """
+class Part(NamedTuple):
+    """One run to merge: a shard, and where it belongs in the plan."""
 
     path: Path
     results: Results
     settings: Settings
-    plan: str
-    places: Mapping[str, int]
-    contents: Mapping[str, str]
-    shard: Shard | None
+    position: ShardPosition
 
     @property
     def name(self) -> str:
         """The run's id, for messages."""
         return self.results.run.id
+
+    @property
+    def shard(self) -> Shard:
+        """Which shard of the plan it is."""
+        return read_shard(self.position.shard)
+
+    def places(self) -> Iterator[tuple[bool, int, str]]:
+        """Its conversations by their ids, each with its place in the plan; True for a second attempt."""
+        ids = self.results.conversations.ids
+        first = [each for each in ids if not each.endswith(AGAIN)]
+        places = dict(zip(first, self.position.places, strict=True))
+        for each in ids:
+            yield each.endswith(AGAIN), places[each.removesuffix(AGAIN)], each
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -119,43 +120,21 @@ def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
 
 
 def read_part(path: Path) -> Part:
-    """Reads a run to merge; raises RunFileError if it is still being written or damaged."""
+    """Reads a shard; raises RunFileError for another run, and for one that is still written or damaged."""
     _check_is_free(path)
     results = read_run(path)
-    first = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
-    position = _position(results, path, len(first))
-    places = dict(
-        zip((each.id for each in first), position.places if position else range(len(first)), strict=True)
-    )
-    contents = {}
-    for conversation, scores in conversations_with_scores(results):
-        grades = [score.model_dump_json() for by_judge in scores.values() for score in by_judge.values()]
-        has_begun = conversation.turns or conversation.ended
-        contents[conversation.id] = fingerprint(conversation.model_dump_json(), *grades) if has_begun else ""
-        places.setdefault(conversation.id, places.get(conversation.id.removesuffix(AGAIN), len(places)))
-    return Part(
-        path=path,
-        results=results,
-        settings=stored_settings(results.run.settings),
-        plan=position.plan if position else plan_digest(first),
-        places=places,
-        contents=contents,
-        shard=read_shard(position.shard) if position else None,
-    )
-
-
-def _position(results: Results, path: Path, count: int) -> ShardPosition | None:
-    """The position of a shard of `count` conversations in the whole plan; None for a run that is no shard."""
-    note = results.notes.get(SHARD_NOTE)
-    if note is None and results.run.settings.get("shard") is None:
-        return None
-    with contextlib.suppress(ValidationError):
-        position = ShardPosition.model_validate(note)
-        if len(position.places) == count:
-            return position
-    raise RunFileError(
-        _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
-    )
+    try:
+        part = Part(
+            path,
+            results,
+            stored_settings(results.run.settings),
+            ShardPosition.model_validate(results.notes.get(SHARD_NOTE)),
+        )
+        deque(part.places(), maxlen=0)
+    except ValueError:
+        msg = _("{path}: not a shard of a run (--shard 1/5), or it no longer says which one.", path=path)
+        raise RunFileError(msg) from None
+    return part
 
 
 def _check_is_free(path: Path) -> None:
@@ -182,15 +161,18 @@ def check_agreement(parts: Sequence[Part]) -> None:
     ):
         # A few are enough to see what was mixed up.
         raise InputError(_("not parts of one run: {listed:clauses}.", listed=tuple(differences[:_LISTED])))
-    shards = [part.shard for part in parts if part.shard]
-    if shards and len(shards) == len(parts):  # else one of them is a whole run
-        present, count = {shard.number for shard in shards}, shards[0].parts
-        if missing := [Shard(n, count).text for n in range(1, count + 1) if n not in present]:
-            msg = _(
-                "missing: shard {missing}. Hold it with the options of the others, then merge again.",
-                missing=", ".join(missing),
-            )
-            raise InputError(msg)
+    by_number = {part.shard.number: part for part in parts}
+    for part in parts:
+        if (other := by_number[part.shard.number]) is not part:
+            twice = {"shard": part.shard.text, "one": part.name, "other": other.name}
+            raise InputError(_("{one} and {other} are both shard {shard}: leave one of them out.", **twice))
+    count = parts[0].shard.parts
+    if missing := [Shard(n, count).text for n in range(1, count + 1) if n not in by_number]:
+        msg = _(
+            "missing: shard {missing}. Hold it with the options of the others, then merge again.",
+            missing=", ".join(missing),
+        )
+        raise InputError(msg)
 
 
 def _differences(one: Part, other: Part) -> Iterator[Message | str]:
@@ -207,15 +189,11 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
                 changed=now,
                 other=other.name,
             )
-    if one.plan != other.plan:
-        yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
-    if one.shard and other.shard and one.shard.parts != other.shard.parts:
+    if one.position.plan != other.position.plan or one.shard.parts != other.shard.parts:
         yield _(
-            "{one} is one of {shards} shards, {other} one of {others}",
+            "the questions, customers or number of shards differ in {one} and {other}",
             one=one.name,
-            shards=one.shard.parts,
             other=other.name,
-            others=other.shard.parts,
         )
 
 
@@ -289,18 +267,15 @@ def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
     """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
     Returns its run file, and which parts were not finished, None where all were. Raises InputError if they
-    are not the parts of one run, or if a conversation differs between two of them.
+    are not the parts of one run.
     """
-    # A run that is given twice was paid for once.
-    parts = list({(part.name, *part.contents.items()): part for part in parts}.values())
     check_agreement(parts)
-    owners = _owners(parts)
     unfinished = [part.name for part in parts if part.results.run.status != "finished"]
     status: Status = "interrupted" if unfinished else "finished"
-    with contextlib.closing(_create(parts, _ordered(parts, owners), runs)) as file:
+    with contextlib.closing(_create(parts, _ordered(parts), runs)) as file:
         try:
-            for number, part in enumerate(parts):
-                _copy_rows(file.path, part.path, [key for key, owner in owners.items() if owner == number])
+            for part in parts:
+                _copy_rows(file.path, part.path, part.results.conversations.ids)
             for key, value in merged_notes(part.results.notes for part in parts).items():
                 file.save_note(key, json.dumps(value, ensure_ascii=False))
             file.save_note(MERGED_NOTE, json.dumps({"runs": [part.name for part in parts]}))
@@ -311,33 +286,11 @@ def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
     return file.path, _("not finished: {runs}", runs=", ".join(unfinished)) if unfinished else None
 
 
-def _owners(parts: Sequence[Part]) -> dict[str, int]:
-    """By conversation the part that it is taken from: the first in which it has begun, else the first."""
-    owners: dict[str, int] = {}
-    for number, part in enumerate(parts):
-        for name, content in part.contents.items():
-            known = parts[owners.setdefault(name, number)]
-            if content and not known.contents[name]:
-                owners[name] = number
-            elif content and content != known.contents[name]:
-                msg = _(
-                    "{name} is not the same in {one} and {part}: leave one of the two out.",
-                    name=name,
-                    one=known.name,
-                    part=part.name,
-                )
-                raise InputError(msg)
-    return owners
-
-
-def _ordered(parts: Sequence[Part], owners: Mapping[str, int]) -> Iterator[Conversation]:
+def _ordered(parts: Sequence[Part]) -> Iterator[Conversation]:
     """The conversations in the order of the plan; second attempts come last."""
-
-    def order(name: str) -> tuple[bool, int]:
-        return name.endswith(AGAIN), parts[owners[name]].places[name]
-
-    for name in sorted(owners, key=order):
-        yield from parts[owners[name]].results.conversations.with_ids([name])
+    placed = sorted((*place, number) for number, part in enumerate(parts) for place in part.places())
+    for _again, _place, name, number in placed:
+        yield from parts[number].results.conversations.with_ids([name])
 
 
 def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> RunFile:

@@ -167,16 +167,14 @@ def test_labels_the_other_way_round_are_pointed_out(command: Any, tmp_path: Path
     assert "add --good" not in right.err
 
 
-def test_a_label_of_0_and_1_is_read_by_its_name_and_held_against_the_red_rule(
-    command: Any, tmp_path: Path
-) -> None:
-    """1 is hallucinated and so bad, which is said; red is what a run would mark, and there is no leniency."""
+def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path: Path) -> None:
+    """Red is what a run would mark, and there is no leniency."""
     rows = [row | {"labels": {"hallucinated": 1 - row["labels"]["correct"]}} for row in labelled()]
     written(tmp_path / "labels.jsonl", rows)
-    done = command(*USUAL[:5], "hallucinated", "--json")
+    assert "Add --good 0 or --good 1." in command(*USUAL[:5], "hallucinated").err
+    done = command(*USUAL[:5], "hallucinated", "--good", "0", "--json")
     red = done.json["red"]
 
-    assert "Label hallucinated: by its name, 1 is bad and 0 is good. If 1 is good, add --good 1." in done.err
     assert done.json["auroc"] > 0.5
     assert red["of"] == 24
     assert f"{red['rows']} of 36 answers, {red['bad']} of them rightly" in " ".join(done.err.split())

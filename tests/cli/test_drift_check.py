@@ -51,7 +51,7 @@ def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
     first, told, *_ = [line for line in done.err.splitlines() if "calibrat" in line]
     assert first.startswith("--check: first, 36 calibrated answers are graded again")
     assert told.startswith("Checked for drift. ")
-    assert "the same 36 answers were graded as when it was calibrated (0 points on average)." in told
+    assert "grades 36 calibrated answers as it did (0 points on average)." in told
     page = Path("runs", done.run.run.id, "report.html").read_text(encoding="utf-8")
     assert "採点のずれを確かめました。" in page
     assert done.json["judges"]["groundedness"]["calibration"] is None
@@ -67,10 +67,10 @@ def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> 
 
     assert done.json["drift"][0]["drifted"] is True
     assert "Grades have drifted since calibration. " in done.err
-    assert "the same 36 answers moved by +25 points of 100" in done.err
+    assert "moved by +25 points of 100 on average (the same 36 answers)" in done.err
     assert "採点が較正時からずれています。「裏づけ」で" in page
     assert (
-        done.json["judges"]["groundedness"]["warnings"][-1] == "採点が較正時からずれています（+25 点、36件）"
+        done.json["judges"]["groundedness"]["warnings"][-1] == "較正時から採点がずれています（+25 点）"
     )
     assert done.json["calls"]["judge"] == 37
 

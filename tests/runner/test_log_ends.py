@@ -88,7 +88,7 @@ def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
     assert {score.reason for score in skipped} == {why[language]}
     assert len(skipped) == 2 * len(shown["judges"].keys() - {"conversation"})
     assert shown["turns"] == 4
-    assert ("記録に回答がありません" if language == "ja" else "The log has no answer to 2 of 4") in report
+    assert ("記録に回答がありません" if language == "ja" else "held against the bot: 2 of 4") in report
     assert ("応答しませんでした" if language == "ja" else "gave no answer") not in report
     assert shown["red"] == past_run(find_run("latest", Path("runs"))).red == 0
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.settings import Shard, read_shard
-from simulator.core.types import Answer, Conversation
+from simulator.core.types import Conversation
 from simulator.runner.merge import merged_notes, read_part, shard_conversations
-from simulator.storage.run_file import RunFile, add_note, find_run, read_run
+from simulator.storage.run_file import add_note, find_run, read_run
 from tests.run_helpers import a_case
 
 SHARDS = 5
@@ -155,20 +154,20 @@ def test_other_questions_are_refused(
     assert "questions" in capsys.readouterr().err
 
 
-def test_two_different_tellings_are_refused(
+def test_a_shard_that_is_there_twice_is_refused(
     parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same conversation held twice, with other answers: nobody can say which one counts."""
+    """Nobody can say which one counts."""
     shutil.copytree(parts[0], tmp_path / "twice")
-    path = find_run("latest", tmp_path / "twice")
-    conversation = read_run(path).conversations[0]
-    with closing(RunFile.reopen(path)) as file:
-        file.save_answer(conversation.id, 1, Answer(text="800円です。"))
 
     assert main(["merge", *parts, str(tmp_path / "twice"), "--runs", "merged"]) == 2
-    said = capsys.readouterr().err
-    assert "is not the same in" in said
-    assert said.count("\n") == 1
+    assert "are both shard 1/5: leave one of them out" in capsys.readouterr().err
+
+
+def test_a_whole_run_is_no_shard(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named, and nothing is merged."""
+    assert main(["merge", *parts, "whole", "--runs", "merged"]) == 2
+    assert "not a shard of a run" in capsys.readouterr().err
 
 
 def test_a_shard_without_questions_is_a_run(

@@ -90,28 +90,17 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
     assert [said and said.mean for said in map(flipped.human_grade, file.rows[:3])] == [0, 1, 1]
 
 
-BAD = (
-    "hallucinated", "isWrong", "has_error", "incorrect", "unsupported", "not_correct", "NG", "harmful",
-    "誤回答", "不正解", "不適切", "ハルシネーション", "正しくない",
-)  # fmt: skip
-FINE = (
-    "correct", "human", "error_free", "not_hallucinated", "right_or_wrong", "default", "harmless",
-    "正解", "正確さ", "誤りなし", "判定",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("names", "good"), [(BAD, "{} = 0"), (FINE, "{} >= 0.5")])
-def test_the_name_of_a_label_says_which_way_it_points(
-    tmp_path: Path, names: tuple[str, ...], good: str
-) -> None:
-    """Where 1 is obviously bad it is taken so, and told; --good wins, and other columns are left alone."""
-    rows = [row | {"labels": dict.fromkeys(names, at % 2)} for at, row in enumerate(labelled())]
+@pytest.mark.parametrize("name", ["hallucinated", "isWrong", "has_error", "NG", "誤回答", "不適切"])
+def test_the_name_of_a_bad_thing_asks_which_way_it_points(tmp_path: Path, name: str) -> None:
+    """--good says it, and other columns are left alone."""
+    rows = [row | {"labels": {name: at % 2}} for at, row in enumerate(labelled())]
     file = read_labels(written(tmp_path / "a.jsonl", rows))
-    for name in names:
-        found = read_dimension(file, name)
-        assert (found.good, found.remark is not None) == (good.format(name), names is BAD)
-        for told in (read_dimension(file, name, "1"), read_dimension(file, name, named_for_answers=False)):
-            assert (told.inverted, told.remark) == (False, None)
+
+    with pytest.raises(InputError, match="Add --good 0 or --good 1"):
+        read_dimension(file, name)
+    assert read_dimension(file, name, "0").inverted
+    for told in (read_dimension(file, name, "1"), read_dimension(file, name, named_for_answers=False)):
+        assert not told.inverted
 
 
 def test_how_a_label_is_read_the_other_way_round(tmp_path: Path) -> None:

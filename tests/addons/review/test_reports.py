@@ -104,11 +104,11 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
 @pytest.mark.parametrize(
     ("results", "ja", "en"),
     [
-        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと 38 件で", "With 38 more"),
+        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと 38 件（", "With 38 more"),
         (
             graded(lambda _, turn: 4 if turn < 3 else None),
-            "要確認のターンの採点があと 2 件",
-            "2 more on red turns",
+            "あと 2 件（要確認のターン 2 件、ほか 0 件）",
+            "With 2 more (red turns 2, others 0)",
         ),
         (graded(lambda *_: 4, conversations=5), "採点できるのは 15 ターン", "this run has 15 to grade"),
     ],
