@@ -54,7 +54,7 @@ COMMANDS = {
         "Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression."
     ),
     "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
-    "compare": "Have a judge pick the better answer of two or more runs, turn by turn.",
+    "compare": "Have a judge pick the better answer of two runs, turn by turn.",
     "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
     "cross-examine": "Ask the bot about its own claims, and find where it contradicts itself.",
