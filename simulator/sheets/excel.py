@@ -130,7 +130,9 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
 def _newest_first(folders: Iterable[Path]) -> list[Path]:
     """The workbooks in these folders, the last one saved first."""
     paths = [path for folder in folders for path in folder.glob("report*.xlsx") if path.is_file()]
-    return sorted(paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.stem), reverse=True)
+    return sorted(
+        paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.parent.name, path.stem), reverse=True
+    )
 
 
 def _existing(path: Path) -> _Workbook:
@@ -158,7 +160,7 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
     """
     run, names = run_file.parent.resolve(), [sheet.name for sheet in worksheets if lasting(sheet)]
     folders = (path.parent for path in run.parent.glob(f"*/{run_file.name}") if path.parent.name < run.name)
-    found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT])
+    found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
     written = dict(islice(((path, content) for path, content in found if content), _READ))
     for path, content in written.items():
         for note in (note for note in content.notes if note.about == "cell"):

@@ -238,10 +238,12 @@ def from_earlier(sheet: Worksheet, earlier: Sequence[EditedSheets]) -> EditedShe
     for there in (sheets.sheets[sheet.name] for sheets in earlier if sheet.name in sheets.sheets):
         own = [there.titles.get(place, "") for place in there.others]
         for row in there.rows:
-            if row.key and _filled_in(row, sheet):
+            # What was carried into a row that is empty now the team took back.
+            if row.key and (_filled_in(row, sheet) or CARRIED in row.cells):
                 found.setdefault(row.key, (row, dict(zip(own, row.others, strict=True))))
+    written = {key: told for key, told in found.items() if _filled_in(told[0], sheet)}
     # Rows are made anew whenever they are looked at.
-    again = [found[row.key] for row in sheet.rows if row.key in found] if found else []
+    again = [written[row.key] for row in sheet.rows if row.key in written] if written else []
     titles = sorted({title for _row, words in again for title, word in words.items() if word})
     keys = [column.key for column in sheet.columns]
     end = keys.index(CARRIED) + 1

@@ -269,6 +269,18 @@ def test_a_review_goes_on_in_the_next_run(team: Team) -> None:
         assert changed not in of_run
 
 
+def test_what_the_team_took_back_stays_away(team: Team) -> None:
+    """A row that was emptied in one run is empty in the next, whatever an earlier one says."""
+    team.report(reviewed(FIRST))
+    team.type(row_about(team, FEE).number, "コメント", "勘違い")
+    team.report(reviewed(SECOND), run=SECOND)
+    assert row_about(team, FEE).cells["comment"] == "勘違い"
+    team.type(row_about(team, FEE).number, "コメント", None)
+    team.report(reviewed(THIRD), run=THIRD)
+
+    assert not {"comment", "carried"} & row_about(team, FEE).cells.keys()
+
+
 def test_what_was_said_of_a_mark_does_not_outlive_it(team: Team) -> None:
     """The same answer that is no longer red is a row of its own, in which nobody has written."""
     team.report(reviewed(FIRST))
