@@ -52,7 +52,7 @@ def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
         ("sheet:KEY-1_a#なし", "no worksheet なし"),
         ("sheet:other", "no such sheet"),
         ("sheet:", "write sheet:KEY#worksheet"),
-        ("sheet:KEY-1_a#メモ", "question"),
+        ("sheet:KEY-1_a#メモ", "no rows in it"),
     ],
 )
 def test_a_wrong_address_is_one_line(server: SheetsServer, address: str, what: str) -> None:
