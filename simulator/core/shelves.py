@@ -44,7 +44,9 @@ ADAPTERS = ROOT / "rag_adapters"
 PROMPTS = ROOT / "prompts"
 DEMO = ROOT / "demo"
 # The situations that a persona has phrases for.
-SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
+SITUATIONS = (
+    "pressing", "refused", "failed", "followup", "telling", "thanks", "at_last", "leaving",
+)  # fmt: skip
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _SHELVES = "simulator.shelves"
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -401,7 +401,7 @@ class RedRules(Value):
 class PersonaText(Value):
     """A persona in one language: how they speak, what they know, and lines for offline play.
 
-    `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `telling`, `thanks`,
+    `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `telling`, `thanks`, `at_last`,
     `leaving`) to lines; `$question` in a line stands for the case's question.
     """
 

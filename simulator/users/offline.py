@@ -6,17 +6,17 @@ Deterministic and quick: good enough to try everything, but it understands nothi
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache, partial
-from itertools import takewhile
 from string import Template
 from typing import Any
 
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
-from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.text.acts import ends_with_question, is_refusal, parts, passes_on
+from simulator.core.types import Case, Got, Language, Persona, Reaction, Turn, Utterance
+from simulator.text.acts import apologises, ends_with_question, is_refusal, parts, passes_on
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
+from simulator.users.rules import ruled, useless_in_a_row
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
 OF_USE, CONTENTING = 0.2, 0.55
@@ -42,8 +42,17 @@ class Situation(StrEnum):
     CONTENT = "satisfied"
 
 
-# These cost patience.
-_UNHELPFUL = frozenset({Situation.FAILED, Situation.REFUSED, Situation.USELESS})
+# What each gives the customer, and how far that moves the feeling.
+_GOT: dict[Situation, Got] = {
+    Situation.FAILED: "nothing",
+    Situation.REFUSED: "nothing",
+    Situation.USELESS: "nothing",
+    Situation.HANDED_OVER: "handed_over",
+    Situation.ASKED: "asked_back",
+    Situation.PARTLY: "part",
+    Situation.CONTENT: "all",
+}
+_FELT: dict[Got, int] = {"nothing": -1, "asked_back": 0, "part": 0, "all": 2, "handed_over": 1}
 
 
 class PhraseUser:
@@ -57,20 +66,46 @@ class PhraseUser:
         self.persona, self.seed = persona, seed
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The next line, or leaving: content, handed over, or out of patience."""
+        """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`."""
         if not turns:
             return Utterance(text=case.question)
         situations = [self._situation(case, turns[: at + 1]) for at in range(len(turns))]
-        say = wording(case.language)
-        if situations[-1] is Situation.HANDED_OVER:
-            return self._leave(case, turns, "handed_over", "thanks", say("left_handed_over"))
-        if situations[-1] is Situation.CONTENT:
-            return self._leave(case, turns, "satisfied", "thanks", say("left_satisfied"))
-        unhelpful = len(list(takewhile(lambda each: each in _UNHELPFUL, reversed(situations))))
-        if unhelpful >= self.persona.patience:
-            return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=str(unhelpful)))
+        course = self._course(situations, turns, case.language)
+        line = self._line(case, turns, situations, course)
+        return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
+
+    def _course(
+        self, situations: Sequence[Situation], turns: Sequence[Turn], language: Language
+    ) -> list[Reaction]:
+        """What the persona's rules make of each answer; a useless one annoys, a repetition twice as much."""
+        course: list[Reaction] = []
+        for at, situation in enumerate(situations):
+            answer, got = turns[at].answer.text, _GOT[situation]
+            repeated = answer in {turn.answer.text for turn in turns[:at]}
+            apologised = apologises(answer, language) and not is_refusal(answer, language)
+            before = course[-1].feeling if course else self.persona.feeling
+            move = _FELT[got] - (repeated and got == "nothing") + (apologised and got == "nothing")
+            said = Reaction(got=got, feeling=max(-2, min(2, before + move)))
+            reaction = ruled(self.persona, [*course, said], repeated=repeated, apologised=apologised)
+            course.append(reaction.model_copy(update={"overruled": None}))  # there is no model to overrule
+        return course
+
+    def _line(
+        self, case: Case, turns: Sequence[Turn], situations: Sequence[Situation], course: Sequence[Reaction]
+    ) -> Utterance:
+        say, phrases = wording(case.language), self.persona.speaks(case.language).phrases
+        last, how = situations[-1], course[-1].next
+        if how in ("handed_over", "satisfied"):
+            had_trouble = "at_last" in phrases and any(each.got == "nothing" for each in course)
+            return self._leave(case, turns, how, "at_last" if had_trouble else "thanks", say(f"left_{how}"))
+        if how == "gave_up":
+            unhelpful = str(useless_in_a_row(course))
+            return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=unhelpful))
+        if last is Situation.CONTENT:  # and still here: a person is wanted, or the answer doubted
+            last = Situation.PARTLY
         text = None
-        if situations[-1] is Situation.ASKED:  # the first fact that this persona has words for
+        tells = last is Situation.ASKED or (len(turns) == 1 and self.persona.discloses == "at_once")
+        if tells and self.persona.discloses != "never":  # the first fact that this persona has words for
             told = (
                 self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS))
                 for fact in _unmentioned(case, turns)
@@ -78,10 +113,10 @@ class PhraseUser:
             text = next(filter(None, told), None)
         elif ends_with_question(turns[-1].answer.text, case.language):
             text = self._plain(case, turns, "asked")
-        text = text or self._unused(case, turns, (situations[-1], Situation.USELESS, Situation.PARTLY))
+        text = text or self._unused(case, turns, (last, Situation.USELESS, Situation.PARTLY))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
-        return Utterance(text=text, reason=say(f"met_{situations[-1]}"))
+        return Utterance(text=text, reason=say(f"met_{last}"))
 
     def _situation(self, case: Case, turns: Sequence[Turn]) -> Situation:
         """What the last of these answers was, given the answers before it."""
@@ -108,7 +143,8 @@ class PhraseUser:
         """A short line that was not said yet, for as many lines as the file says; None for the others."""
         table = _plain_lines(case.language)
         draw = partial(stable_int, self.seed, case.id, self.persona.id, len(turns))
-        if self.persona.feeling < 0 or draw("plain") >= table.get("share", 0.0) * 2**31:
+        own = self.persona.feeling < 0 or self.persona.asks_for_person  # who is angry, or wants one thing
+        if own or draw("plain") >= table.get("share", 0.0) * 2**31:
             return None
         said = {turn.meant for turn in turns}
         left = [line for line in table.get(situation, ()) if line not in said]

@@ -1,8 +1,11 @@
 """The customer without a model: reacts with a persona's phrases, and leaves when it is time."""
 
+import re
+
 import pytest
 
-from simulator.core.types import Answer, Case, Facts, Failure, Persona, PersonaText, Turn, Utterance
+from simulator.core import shelves
+from simulator.core.types import Answer, Case, Facts, Failure, Language, Persona, PersonaText, Turn, Utterance
 from simulator.users.offline import PhraseUser, filled
 from tests.grading.test_lexical import (
     COMPLAINT,
@@ -39,6 +42,11 @@ def turns(*answers: str | None, said: tuple[str, ...] = ()) -> tuple[Turn, ...]:
         )
         for at, text in enumerate(answers)
     )
+
+
+def spoken(lines: list[str], answer: str) -> tuple[Turn, ...]:
+    """These lines of the customer, each answered in the same way."""
+    return tuple(Turn(index=n, user=line, answer=Answer(text=answer)) for n, line in enumerate(lines, 1))
 
 
 async def next_line(
@@ -133,6 +141,95 @@ async def test_a_persona_without_phrases_leaves_without_a_word() -> None:
     assert (line.next, line.text) == ("gave_up", "")
 
 
+FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
+SORRY = "ご不便をおかけし、申し訳ございません。ルーターの電源を入れ直してください。"
+
+
+@pytest.mark.parametrize(
+    ("answers", "feelings"),
+    [
+        ((UNRELATED, REFUSAL), [-2, -2]),
+        ((SORRY,), [-1]),
+        ((GOOD,), [1]),
+        ((UNRELATED, SORRY, GOOD), [-2, -2, 0]),
+    ],
+)
+async def test_anger_grows_and_softens_with_what_is_answered(
+    answers: tuple[str, ...], feelings: list[int]
+) -> None:
+    """A useless answer angers, an apology holds it, a solution softens."""
+    user = PhraseUser(shelves.persona("angry"), 1)
+    felt = [(await user(a_case(), turns(*answers[: n + 1]))).reaction for n in range(len(answers))]
+
+    assert [each.feeling for each in felt if each] == feelings
+    assert not any(each.overruled for each in felt if each)
+
+
+async def test_a_repetition_angers_twice_as_much() -> None:
+    """Also who was glad before."""
+    calm = shelves.persona("calm").model_copy(update={"feeling": 1})
+    again, other = turns(UNRELATED, UNRELATED), turns(UNRELATED, "工事は平日に行います。")
+    felt = [(await PhraseUser(calm, 1)(a_case(), talk)).reaction for talk in (again, other)]
+
+    assert [each.feeling for each in felt if each] == [-2, -1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_nobody_is_blamed_for_a_good_first_answer(seed: int) -> None:
+    """Only who had to ask twice says that it took long."""
+    angry = shelves.persona("angry")
+    at_once, at_last = [
+        await PhraseUser(angry, seed)(a_case(), turns(*x)) for x in ((GOOD,), (UNRELATED, GOOD))
+    ]
+
+    assert at_once.text in angry.ja.phrases["thanks"]
+    assert at_last.text in angry.ja.phrases["at_last"]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("name", ["angry", "hurried", "demands_person"])
+async def test_the_impatient_say_two_lines_to_a_useless_bot(name: str, language: Language) -> None:
+    """Of their own, beside the question; then they give up."""
+    useless = {"ja": UNRELATED, "en": "Please restart your router and wait a minute."}[language]
+    question = {"ja": QUESTION, "en": "How much is it to cancel Home 1 Giga after a year?"}[language]
+    reference = {"ja": REFERENCE, "en": "Cancelling Home 1 Giga within 24 months costs 4,800 yen."}[language]
+    case = a_case(language=language, question=question, references=((reference,),))
+    user, said = PhraseUser(shelves.persona(name), 1), [question]
+    while (line := await user(case, spoken(said, useless))).next == "stay":
+        said.append(line.text)
+
+    assert (line.next, len(set(said))) == ("gave_up", 3)
+    if name == "demands_person":
+        person = re.compile("人|担当|オペレーター|person|human|agent|someone|staff", re.IGNORECASE)
+        assert all(person.search(each) for each in said[1:])
+
+
+async def test_who_wants_a_person_asks_for_one_after_a_good_answer() -> None:
+    """Once; then the answer will do."""
+    persona = shelves.persona("demands_person")
+    first, second = [await PhraseUser(persona, 1)(a_case(), turns(*[GOOD] * n)) for n in (1, 2)]
+
+    assert (first.next, second.next) == ("stay", "satisfied")
+    assert re.search("人|担当|詳しい方", first.text)
+
+
+@pytest.mark.parametrize(
+    ("discloses", "answer", "tells"),
+    [
+        ("at_once", UNRELATED, True),
+        ("when_asked", UNRELATED, False),
+        ("never", "入居されたのはいつでしょうか？", False),
+    ],
+)
+async def test_facts_are_told_as_the_persona_has_it(discloses: str, answer: str, tells: bool) -> None:
+    """At once, when asked, or never."""
+    persona = a_persona(phrases=PHRASES | {"telling": ("だから、$fact！",)})
+    user = PhraseUser(persona.model_copy(update={"discloses": discloses}), 1)
+    line = await user(a_case(facts=FACTS), turns(answer))
+
+    assert line.text.startswith("だから、") == tells
+
+
 @pytest.mark.parametrize(
     ("phrase", "question", "expected"),
     [
@@ -149,7 +246,6 @@ def test_a_phrase_quotes_the_question(phrase: str, question: str, expected: str)
     assert filled(phrase, question) == expected
 
 
-FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
 ASKS_BACK = "恐れ入ります。入居されたのはいつでしょうか？"
 
 

@@ -197,7 +197,7 @@ def test_every_bundled_question_asks_itself(language: Language) -> None:
 def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
     """A changed word in the prompt or another persona changes the hash; the same words do not."""
     other = tmp_path / "_opening.toml"
-    other.write_text(FILE.read_text(encoding="utf-8").replace("60文字", "50文字"), encoding="utf-8")
+    other.write_text(FILE.read_text(encoding="utf-8").replace("短い一文か二文", "一文"), encoding="utf-8")
     angry, calm = shelves.persona("angry"), shelves.persona("calm")
 
     assert told().fingerprint(angry) == told().fingerprint(angry)
