@@ -10,7 +10,7 @@ from simulator.cli.preflight import check_folder, run_settings
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish
 from simulator.cli.terminal import say, stdout_to_stderr
-from simulator.core.errors import InputError, gone
+from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
@@ -61,7 +61,7 @@ def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = N
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with stdout_to_stderr():
         sources = sources_of(request.tasks, request.include)
-        evaluate = evaluation(online=sources.online).evaluate
+        evaluate = evaluation(own=sources.own).evaluate
         path, stopped = evaluate(settings, request, sources, progress_on_stderr, resumed)
     return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
 
@@ -77,8 +77,6 @@ def _resume(settings: Settings) -> int:
     stored = _as_stored(path, settings)
     if results.run.status == "finished":
         return publish(path, stored)
-    if note.get("cases"):  # of an earlier version
-        raise InputError(gone(_("harness CASES"), "harness"))
     adapter_settings = restore_secrets(stored_settings(results.run.settings).set, settings.set)
     request = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
     return _evaluate(stored.model_copy(update={"set": adapter_settings}), request, path)

@@ -43,8 +43,6 @@ from simulator.storage.run_file import read_run
 # The same without starting git, which complains on stderr wherever there is no repository.
 vars(evaluator)["get_git_commit_hash"] = lambda: get_commit_from_path(Path.cwd())
 PERCENT = (0.0, 100.0)
-# Pairs of a document's log-likelihood and its length.
-_PERPLEXITIES = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
 Sample = Mapping[str, Any]
 # Bootstrap samples for metrics whose standard error lm_eval does not have in closed form.
 BOOTSTRAP = 1000
@@ -123,14 +121,12 @@ def _measured(
     raw, low, high = number(sample[metric]), *scales.get(metric, (0.0, 1.0))
     notes: list[Message] = []
     changes: dict[str, Any] = {"state": "scored"}
-    if (share := _likelihood(metric, sample[metric])) is not None:
-        raw, low, high = share, 0.0, 1.0
-        notes.append(_("The value is 1 / perplexity: the mean likelihood of a word or byte."))
-    elif raw is None:
+    share = 0.0
+    if raw is None:
         changes["state"] = "skipped"
         notes.append(_("{metric} is only defined for all documents of a task together.", metric=metric))
     elif last.answer.error is not None:
-        raw, share, low, high = 0.0, 0.0, 0.0, 1.0
+        raw, low, high = 0.0, 0.0, 1.0
         changes |= {"by_rule": True, "severity": "major"}
         notes.append(_("no answer: {kind}", kind=last.answer.error.kind))
     else:
@@ -153,16 +149,6 @@ def _measured(
         reason=str(encodable(shown(sentences(*notes), language))) if notes else "",
         **changes,
     )
-
-
-def _likelihood(metric: str, value: Any) -> float | None:
-    """The mean likelihood of a word or byte of one document: 1 / perplexity; None for other metrics."""
-    if metric == "perplexity" and (own := number(value)) is not None:
-        return math.exp(min(0.0, own))
-    if metric not in _PERPLEXITIES or not isinstance(value, (list, tuple)) or len(value) != 2:
-        return None
-    total, weight = number(value[0]), number(value[1])
-    return math.exp(min(0.0, total / weight)) if total is not None and weight else None
 
 
 def number(value: Any) -> float | None:
@@ -277,7 +263,7 @@ def _is_ours(file: str) -> bool:
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
     """lm_eval's task manager, and the tasks and groups; raises InputError if one cannot be loaded."""
     manager = TaskManager(
-        include_path=[str(each) for each in sources.include] or None, include_defaults=sources.own
+        include_path=[str(each) for each in sources.include] or None, include_defaults=not sources.own
     )
     names = check_known(sources.specs, manager.all_tasks, manager.match_tasks)
     try:
@@ -288,7 +274,7 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         failure = _(
             "--tasks {names}: cannot be loaded: {error}", names=",".join(names), error=_error_text(error)
         )
-        offline = None if sources.online else _("It was loaded offline.")
+        offline = _("It was loaded offline; HF_HUB_OFFLINE=0 fetches data.") if sources.own else None
         raise InputError(sentences(failure, offline)) from None
 
 

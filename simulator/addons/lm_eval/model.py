@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lm_eval.api.model import LM
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from simulator.addons.lm_eval.tasks import (
     DocumentKey,
@@ -22,7 +21,7 @@ from simulator.addons.lm_eval.tasks import (
 )
 from simulator.core.concurrency import for_each
 from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFileError
-from simulator.core.messages import Message, _, say
+from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Status, Turn, Utterance
@@ -42,8 +41,6 @@ T = TypeVar("T")
 # would write it there.
 Tokens = Sequence[tuple[float | None, bool]]
 LogprobSource = Callable[[str], Awaitable[Tokens]]
-# Attempts, and seconds before the second one; they double.
-ATTEMPTS, WAIT = 4, 0.5
 
 
 def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
@@ -70,7 +67,7 @@ def _refused(adapter: str, why: Message | str) -> InputError:
 class Likelihoods:
     """Log-likelihoods of texts; each text is requested once, however many choices share it.
 
-    A request that fails for now is repeated; texts that are known come from the response cache.
+    Texts that are known come from the response cache.
     """
 
     def __init__(self, source: LogprobSource, settings: Settings) -> None:
@@ -112,40 +109,25 @@ class Likelihoods:
         key = request_key(self._bot_key, {"echo": text})
         if (known := self._cache.get(key)) is not None and isinstance(known.get("tokens"), list):
             return [(value, bool(greedy)) for value, greedy in known["tokens"]]
-        tokens = await self._with_retries(text)
-        self._cache.put(key, {"tokens": [list(each) for each in tokens]}, self._settings.adapter)
-        return tokens
-
-    async def _with_retries(self, text: str) -> Tokens:
         adapter, timeout = self._settings.adapter, self._settings.timeout
-        attempts = AsyncRetrying(
-            retry=retry_if_exception(_may_pass),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(WAIT),
-            reraise=True,
-        )
         try:
-            async for attempt in attempts:
-                with attempt:
-                    async with asyncio.timeout(timeout):
-                        return await self._source(text)
-        except (BotFailure, TimeoutError) as error:
-            if not _may_pass(error):
+            async with asyncio.timeout(timeout):
+                tokens = await self._source(text)
+        except BotFailure as error:
+            if error.failure.kind in ("refused", "malformed", "denied"):
                 raise _refused(adapter, str(error)) from None
-            why = str(error) or _("no answer within {timeout:g} s", timeout=timeout)
+            why: Message | str = message_of(error)
+        except TimeoutError:
+            why = _("no answer within {timeout:g} s", timeout=timeout)
+        else:
+            self._cache.put(key, {"tokens": [list(each) for each in tokens]}, adapter)
+            return tokens
         msg = _(
-            "adapter {adapter} returns no log-likelihoods at the moment ({why}); try again later.",
+            "adapter {adapter} returns no log-likelihoods at the moment ({why}); go on later.",
             adapter=adapter,
             why=why,
         )
         raise RehearsalError(msg)
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether another attempt could succeed: the endpoint neither lacks log-likelihoods nor denies access."""
-    if isinstance(error, BotFailure):
-        return error.failure.kind not in ("refused", "malformed", "denied")
-    return isinstance(error, TimeoutError)
 
 
 def _total(tokens: Tokens) -> float:
@@ -251,23 +233,6 @@ def generation(conversation: Conversation, options: Any) -> str:
     return text[: min(ends)] if ends else text
 
 
-def _report_failures(conversations: Sequence[Conversation]) -> None:
-    """Reports how often the bot gave no answer, and why."""
-    last = [conversation.turns[-1].answer.error for conversation in conversations if conversation.turns]
-    kinds = Counter(error.kind for error in last if error)
-    if kinds:
-        why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        failed, asked = kinds.total(), len(conversations)
-        say(
-            _(
-                "{failed} of {asked} requests got no answer ({why}): they count as empty answers.",
-                failed=failed,
-                asked=asked,
-                why=why,
-            )
-        )
-
-
 class RehearsalLM(LM):  # type: ignore[misc]
     """The bot under test as a model of lm_eval; likelihoods come from its endpoint."""
 
@@ -292,7 +257,6 @@ class RehearsalLM(LM):  # type: ignore[misc]
             )
         for request, conversation in zip(requests, conversations, strict=True):
             self._remember(request, conversation)
-        _report_failures(conversations)
         return [
             generation(conversation, request.args[1])
             for request, conversation in zip(requests, conversations, strict=True)

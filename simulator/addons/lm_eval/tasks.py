@@ -4,7 +4,6 @@ This package is the only one that imports lm_eval, which is an extra; nothing he
 """
 
 import asyncio
-import difflib
 import importlib
 import json
 import os
@@ -18,7 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from simulator.core import shelves
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError, did_you_mean
 from simulator.core.messages import _, encodable, sentences
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -46,9 +45,6 @@ NEEDED = "lm-eval>=0.4.12"
 # The name of the filter of a task without others.
 PLAIN = "none"
 YAML = (".yaml", ".yml")
-# Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
-_READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
-_PATTERN = frozenset("*?[")
 
 
 class Session:
@@ -184,13 +180,14 @@ def check_installed() -> None:
         raise InputError(_("harness needs the extra 'lm-eval': pip install '{needed}'.", needed=NEEDED))
 
 
-def evaluation(*, online: bool) -> Any:
+def evaluation(*, own: bool) -> Any:
     """The module `grade`, and with it lm_eval; raises InputError where that is too old.
 
-    `online` is whether a task's data may come from the Hugging Face hub. lm_eval and the libraries below it
-    read such variables when they are imported: no other module imports `grade`.
+    For tasks of the user's `own` nothing is fetched from the Hugging Face hub, unless HF_HUB_OFFLINE=0 says
+    so. lm_eval and the libraries below it read such variables when they are imported: no other module imports
+    `grade`.
     """
-    if not online:
+    if own:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     # Its progress bars would mix with ours, and its bootstrap would use every core for a thousand numbers.
     for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
@@ -245,15 +242,14 @@ class TaskRequest(Value):
 
 
 class Sources(NamedTuple):
-    """Names, patterns and whole paths; folders of task files.
+    """Names, patterns and whole paths of tasks, and folders of task files.
 
-    `own` is whether lm_eval's own tasks are needed, `online` whether data may have to come from the hub.
+    `own` says that they are all of the user's own: lm_eval's are not looked at, and nothing is fetched.
     """
 
     specs: tuple[str, ...]
-    include: tuple[Path, ...] = ()
-    own: bool = False
-    online: bool = False
+    include: tuple[Path, ...]
+    own: bool
 
 
 class _Loader(yaml.SafeLoader):
@@ -266,41 +262,28 @@ _Loader.add_constructor("!function", lambda _, node: node.value)
 def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
     """The meaning of `--tasks` and `--include`; raises InputError for missing files and folders."""
     specs: list[str] = []
-    folders = [_existing("--include", each) for each in include]
-    # Tasks and groups, whose members are names, or changes to the task of that name.
-    wanted: list[str | Mapping[str, Any]] = []
+    folders = [Path(name).expanduser().resolve() for name in include]
+    for given, folder in zip(include, folders, strict=True):
+        if not folder.is_dir():
+            raise InputError(_("--include {name}: no such folder.", name=given))
     for name in names:
         if Path(name).suffix.lower() not in YAML:
             specs.append(name)
-            wanted.append(name)
             continue
-        path = _existing("--tasks", name)
+        path = Path(name).expanduser().resolve()
+        if not path.is_file():
+            raise InputError(_("--tasks {name}: no such task file.", name=name))
         config = read_task(path)
         if "group" in config:
             folders.append(path.parent)
         # lm_eval finds a group only by its name.
         specs.append(str(config.get("group", path)))
-        wanted.append(config)
-    local: dict[str, Mapping[str, Any]] = {}
-    for folder in folders:
-        local |= tasks_of_folder(folder)
-    own = online = False
-    while wanted:
-        member = wanted.pop()
-        changes = {} if isinstance(member, str) else member
-        config = {**local.get(str(changes.get("group", changes.get("task", member))), {}), **changes}
-        if "group" in config:
-            members = config.get("task") or ()
-            wanted += [members] if isinstance(members, str) else members
-            continue
-        data = str(config.get("dataset_path") or "")
-        if not ("custom_dataset" in config or data in _READERS or (data and Path(data).exists())):
-            own, online = own or not (data or "class" in config), True
-    return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own, online)
+    own = bool(include) or all(Path(name).suffix.lower() in YAML for name in names)
+    return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own)
 
 
 def read_task(path: Path) -> dict[str, Any]:
-    """A task file with the files it includes; functions are read as names."""
+    """A task file; functions are read as names."""
     try:
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -309,36 +292,7 @@ def read_task(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or not ({"task", "group", "include"} & config.keys()):
         msg = _("{path}: not a task of lm_eval: it names neither a task nor a group.", path=path)
         raise CaseFileError(msg)
-    included = config.pop("include", ())
-    merged: dict[str, Any] = {}
-    for each in [included] if isinstance(included, str) else included:
-        merged |= read_task(path.parent / each)
-    return merged | config
-
-
-def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """The tasks and groups of a folder by name, as lm_eval finds them."""
-    tasks: dict[str, Mapping[str, Any]] = {}
-    for path in sorted(folder.rglob("*.yaml")):
-        try:
-            config = read_task(path)
-        except InputError:  # other YAML files may stand among them
-            continue
-        name = config.get("group", config.get("task"))
-        tags = config.get("tag") or ()
-        for each in (name, *([tags] if isinstance(tags, str) else tags)):
-            if isinstance(each, str):
-                tasks.setdefault(each, config)
-    return tasks
-
-
-def _existing(option: str, name: str) -> Path:
-    path = Path(name).expanduser().resolve()
-    if option == "--tasks" and not path.is_file():
-        raise InputError(_("--tasks {name}: no such task file.", name=name))
-    if option == "--include" and not path.is_dir():
-        raise InputError(_("--include {name}: no such folder.", name=name))
-    return path
+    return config
 
 
 def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> list[str]:
@@ -347,19 +301,15 @@ def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> li
     `known` are all names, and `matching` returns those that a pattern matches.
     """
     found: dict[str, None] = {}
-    names = frozenset(known)
     for spec in specs:
-        if Path(spec).suffix.lower() in YAML or spec in names:
-            found[spec] = None
-        elif _PATTERN & set(spec) and (matched := matching([spec])):
-            found |= dict.fromkeys(matched)
-        else:
-            near = difflib.get_close_matches(spec, known, n=3, cutoff=0.5)
+        matched = [spec] if Path(spec).suffix.lower() in YAML else matching([spec])
+        if not matched:
             raise InputError(
                 sentences(
                     _("unknown task '{name}'.", name=spec),
-                    _("Did you mean {names}?", names=", ".join(near)) if near else None,
+                    did_you_mean(spec, known),
                     _("All names: lm_eval ls tasks; your own: FILE.yaml."),
                 )
             )
+        found |= dict.fromkeys(matched)
     return list(found)

@@ -214,7 +214,7 @@ def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
     """Each document is a conversation with its answer, graded; the first metric of its task decides."""
     assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 12, 11)
     assert held.results.run.settings["protocol"] == "single_turn"
-    assert held.shown["judges"]["main_metric"]["n"] == 11
+    assert held.shown["judges"]["main_metric"]["n"] == 9
     assert held.shown["judges"]["exact_match"]["n"] == 4
     assert all(judge["failed"] == 0 for judge in held.shown["judges"].values())
     assert held.conversation("scripted/faq-1#1").case.references == (("全国一律550円です。",),)
@@ -233,13 +233,12 @@ def test_a_group_is_measured_over_the_rows_of_its_tasks(held: Held) -> None:
 
 
 def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
-    """It is counted, told at the end, and graded lowest by rule; nothing stops for it."""
+    """It is counted, and graded lowest by rule; nothing stops for it."""
     hours = held.conversation("scripted/faq-2#1")
     grade = held.scores(hours.id)["exact_match"]
 
     assert hours.turns[0].answer.error is not None
     assert (grade.value, grade.by_rule) == (0.0, True)
-    assert "1 of 7 requests got no answer (error 1)" in held.err
     assert held.shown["red"] >= 1
 
 
@@ -283,7 +282,7 @@ def test_perplexity_is_that_of_whole_texts(held: Held) -> None:
     measured, _ = held.measured("prose")["byte_perplexity,none"]
 
     assert measured == pytest.approx(exp(-sum(totals) / sum(map(len, texts))))
-    assert held.scores("scripted/prose-0#1")["byte_perplexity"].value == pytest.approx(exp(totals[0] / 3))
+    assert held.scores("scripted/prose-0#1")["byte_perplexity"].state == "skipped"
 
 
 def test_no_other_framework_is_loaded(held: Held) -> None:
