@@ -43,13 +43,6 @@ def command(  # noqa: PLR0917 - one for each option
     ),
     label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
     good: str | None = GOOD,
-    precision: float = option(
-        "--precision SHARE",
-        "Also show the grade from which this share of the answers is good.",
-        0.9,
-        min=0.01,
-        max=1.0,
-    ),
     by: str | None = option(
         "--by FIELD",
         "Show the agreement for each value of this column or `meta` field. Default: the file's own domains.",
@@ -106,7 +99,7 @@ def command(  # noqa: PLR0917 - one for each option
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)
 
-    labels = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
+    labels = CalibrationRequest(str(file), judge, str(label), good, by, limit)
     with stdout_to_stderr():
         calibration_run = CalibrationRun(labels, settings, Path(calibrations))
     return _calibrate(calibration_run)

@@ -9,22 +9,18 @@ from simulator.addons.calibration.thresholds import (
     JudgedScores,
     LabelledAnswers,
     SuggestionMethod,
-    scores_of_run,
 )
 from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged
 from simulator.cli.options import GOOD, argument, option, takes
-from simulator.cli.publish import report_language
 from simulator.cli.terminal import DONE, exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
 from simulator.data.rows import split_sheet
-from simulator.grading.metric_file import MetricFile, metric_file_of, read_metric_file, write_thresholds
+from simulator.grading.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.stats.calibration import Method
-from simulator.stats.summary import figures_of
-from simulator.storage.run_file import find_run, read_run
 
 
 @takes(
@@ -36,24 +32,18 @@ def suggest(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     file: str = argument(
         "FILE",
-        "Labelled answers (JSONL, CSV, YAML, Excel, also .gz), or a run that people have reviewed: "
-        "id, start of an id, latest, or path.",
+        "Labelled answers (JSONL, CSV, YAML, Excel, also .gz); of a reviewed run: review RUN --export FILE.",
         ...,
     ),
     judges: str | None = option(
         "--judges NAME,...",
-        "The judges that need thresholds. Default: those of the --write file; of a run, all its judges.",
+        "The judges that need thresholds. Default: those of the --write file.",
     ),
     label: str | None = option(
         "--label NAME",
         "The label to go by: a key of `labels`. Default: the only one; for an output, that of its name.",
     ),
     good: str | None = GOOD,
-    by: str | None = option(
-        "--by FIELD",
-        "Suggest a threshold for each value of this column or `meta` field; of a run: tags or "
-        "persona. Default: the file's own domains.",
-    ),
     method: str = option(
         "--method NAME",
         "quantile: what nearly all right answers reach. balanced: what separates right from wrong best.",
@@ -75,23 +65,26 @@ def suggest(  # noqa: PLR0917 - one for each option
 ) -> int:
     """Suggest thresholds from answers that people called right or wrong.
 
-    Grades the answers of a label file by the judges, or takes the scores and verdicts of a reviewed run,
-    and shows for each judge (and output, and domain) the threshold, its interval, and how many right and
-    wrong answers reach it. Nothing is changed without --write.
+    Grades the answers by the judges, and shows for each judge (and output) the threshold, its interval, and
+    how many right and wrong answers reach it. Nothing is changed without --write.
     """
     settings = load_settings(flags)
     if method not in ("quantile", "balanced"):
         raise UnknownName("--method", method, ("quantile", "balanced"))
     how = SuggestionMethod(cast("Method", method), quantile, settings.seed)
-    outputs, target = _judges_by_output(judges, write), Path(write) if write else None
-    if not _is_label_file(file):
-        source, language, evidence = _evidence_of_run(file, settings, judges, by)
-        return _show(source, language, evidence, how, target, settings)
+    target = Path(write) if write else None
+    path, _unused = split_sheet(Path(file))
+    if path.is_dir() or not path.suffix or path.suffix == ".sqlite":
+        msg = _("{file}: name a file of labelled answers; of a reviewed run: review RUN --export FILE.")
+        raise InputError(msg.format(file=file))
+    outputs = read_metric_file(target) if target and target.exists() else None
+    if judges is not None:
+        outputs = metric_file_of([name.strip() for name in judges.split(",") if name.strip()] or [""])
     if outputs is None:
         msg = _("--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity.")
         raise InputError(msg)
     with stdout_to_stderr():
-        answers = LabelledAnswers(file, outputs, settings, label=label, good=good, by=by, limit=limit)
+        answers = LabelledAnswers(file, outputs, settings, label=label, good=good, limit=limit)
     return _grade(answers, Path(file).name, how, target)
 
 
@@ -102,33 +95,7 @@ ABOUT = """Find out from which score on an answer is right.
 \b
 python run.py thresholds suggest labelled.csv --judges rougeL,meteor
 python run.py thresholds suggest labelled.csv --write metric_output_info.json
-python run.py thresholds suggest latest          a run whose answers people have reviewed
 """
-
-
-def _is_label_file(name: str) -> bool:
-    """Whether it is a file of labelled answers; a run is a folder, an id, or its run.sqlite."""
-    path, _unused = split_sheet(Path(name))
-    return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))
-
-
-def _judges_by_output(judges: str | None, write: str | None) -> MetricFile | None:
-    """The judges that were named, for every output, or else those of the metric file."""
-    if judges is not None:
-        return metric_file_of([name.strip() for name in judges.split(",") if name.strip()] or [""])
-    return read_metric_file(write) if write and Path(write).exists() else None
-
-
-def _evidence_of_run(
-    name: str, settings: Settings, judges: str | None, by: str | None
-) -> tuple[str, Language, JudgedScores]:
-    """The id of a reviewed run, its language, and its scores with people's verdicts."""
-    if by not in (None, "tags", "persona"):
-        raise UnknownName(_("--by of a run"), str(by), ("tags", "persona"))
-    results = read_run(find_run(name, Path(settings.runs)))
-    summary = figures_of(results, stored_settings(results.run.settings))
-    names = tuple(part.strip() for part in judges.split(",")) if judges else ()
-    return results.run.id, report_language(results), scores_of_run(results, summary, names, by)
 
 
 def _grade(answers: LabelledAnswers, file: str, how: SuggestionMethod, target: Path | None) -> int:

@@ -191,7 +191,6 @@ def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path:
         (("--by", "colour"), "unknown field for --by 'colour'"),
         (("--label", "verdict"), "say which is good with --good"),
         (("--good", "high"), "--good 'high'"),
-        (("--precision", "2"), "--precision"),
         (("--judge", "./strict.toml"), "the judge skipped all 36 rows"),
     ],
 )

@@ -38,6 +38,8 @@ from simulator.stats.red import is_red_alone
 from simulator.text.overlap import lcs_overlap
 from simulator.text.segments import tokens
 
+# `--json` tells from which grade on this share of the answers is good.
+PRECISION = 0.9
 # Where the rows of several domains stand together, the first of these that tells them apart.
 _DOMAINS = ("domain", "subset", "dataset", "topic", "category")
 
@@ -72,7 +74,6 @@ class CalibrationRequest(NamedTuple):
     label: str
     good: str | None = None
     by: str | None = None
-    precision: float = 0.9
     limit: int | None = None
 
 
@@ -124,7 +125,6 @@ class CalibrationRun:
             self.label,
             field=self.name.field,
             by=self.request.by,
-            precision=self.request.precision,
             seed=self.settings.seed,
             rules=self.settings.red,
         )
@@ -170,7 +170,6 @@ def compare(
     *,
     field: str = "",
     by: str | None = None,
-    precision: float = 0.9,
     seed: int = 42,
     rules: RedRules | None = None,
 ) -> LabelComparison:
@@ -200,7 +199,7 @@ def compare(
         )
         for grade in grades
     ]
-    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
+    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, PRECISION, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(
         grades=tuple(grades),

@@ -158,7 +158,7 @@ def _facts(figures: Figures) -> Iterator[Fact]:
         yield Fact(_("Leniency (judge - people)"), _leniency(figures))
     if figures.one_kind:
         return
-    best, precise = _("No grade separates better than chance."), _("Not reachable from any grade on.")
+    best = _("No grade separates better than chance.")
     if cut := figures.threshold:
         best = _(
             "{grade:g} and above (balanced accuracy {accuracy}, precision {precision}, recall {recall})",
@@ -167,17 +167,7 @@ def _facts(figures: Figures) -> Iterator[Fact]:
             precision=short_number(cut.precision),
             recall=short_number(cut.recall),
         )
-    if cut := figures.precise:
-        precise = ngettext(
-            "{grade:g} and above (precision {precision}, recall {recall}, {n} answer)",
-            "{grade:g} and above (precision {precision}, recall {recall}, {n} answers)",
-            grade=cut.grade,
-            precision=short_number(cut.precision),
-            recall=short_number(cut.recall),
-            n=cut.rows,
-        )
     yield Fact(_("Passing grade"), best)
-    yield Fact(_("For precision {wanted}", wanted=short_number(figures.wanted_precision)), precise)
 
 
 def _leniency(figures: Figures) -> Message:
@@ -293,13 +283,11 @@ def thresholds_report(outcome: ThresholdsOutcome) -> Report:
 
 
 def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
-    """Without the columns of outputs and domains where there are none."""
+    """Without the column of outputs where there are none."""
     columns: dict[Text, Callable[[SuggestedThreshold], Text | None]] = {}
     if any(each.output != DEFAULT for each in suggestions):
         columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
     columns[_("Judge")] = lambda each: each.judge
-    if any(each.domain for each in suggestions):
-        columns[_("Domain")] = lambda each: each.domain or _("all")
     words = frozenset(range(len(columns)))
     columns |= {
         _("Threshold"): lambda each: _filled("{:.4g}", each.suggestion.threshold),
@@ -320,14 +308,11 @@ def _filled(form: str, first: float | None, *others: float) -> str | None:
 
 def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
     """Why there is no threshold, or that it rests on few answers; then what was not used."""
-    evidence, whole = outcome.evidence, set[tuple[str, str]]()
+    evidence = outcome.evidence
     for each in outcome.suggestions:
         found = each.suggestion
-        # What is noted of all domains is not said again of each.
-        if (found.threshold is not None and not found.few) or (each.judge, each.output) in whole:
+        if found.threshold is not None and not found.few:
             continue
-        if not each.domain:
-            whole.add((each.judge, each.output))
         text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
         if found.threshold is not None:
             text = ngettext(

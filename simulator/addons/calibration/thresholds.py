@@ -4,24 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from simulator.addons.calibration.grade import domain_of
 from simulator.core.concurrency import for_each
-from simulator.core.errors import InputError, RunFileError
+from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge, judge_name
-from simulator.core.types import PASSED, Conversation, GradingContext, Results, Score, Spending, Turn
+from simulator.core.types import GradingContext, Score, Spending
 from simulator.grading import outputs as splitting
 from simulator.grading.metric_file import BINARY_JUDGES, COMPARING_JUDGES, DEFAULT, MetricFile, threshold_text
 from simulator.grading.outputs import (
     OutputJudges,
-    Part,
-    is_reference,
-    object_within,
-    output_text,
-    text_at,
-    whole_object,
 )
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.context import RunContext
@@ -34,23 +27,17 @@ from simulator.runner.labelled_answers import (
     sample_rows,
 )
 from simulator.stats.calibration import Method, Suggestion, suggest
-from simulator.stats.corrected import blind_grades
-from simulator.stats.figures import Summary, rounded
-
-# A blind grade from here on (four of five) says that the answer is right.
-GOOD = 0.8
-Place = tuple[str, int]
+from simulator.stats.figures import rounded
 
 
 class LabelledScore(NamedTuple):
     """A score on the judge's own scale, of an answer (or of one `output` of it) that is right or wrong.
 
-    Rows of the same `group` are not independent; `domain` is what the row is about.
+    Rows of the same `group` are not independent.
     """
 
     judge: str
     output: str
-    domain: str
     value: float
     scale: tuple[float, float]
     right: bool
@@ -58,10 +45,9 @@ class LabelledScore(NamedTuple):
 
 
 class JudgedScores(NamedTuple):
-    """All scores of a file or a run, and what became of the rest: unlabelled, skipped and failed rows."""
+    """All scores of a file, and how many there are not."""
 
     judged: tuple[LabelledScore, ...]
-    unlabelled: int = 0
     skipped: int = 0
     failed: int = 0
 
@@ -77,15 +63,13 @@ class LabelledAnswers:
         *,
         label: str | None = None,
         good: str | None = None,
-        by: str | None = None,
         limit: int | None = None,
     ) -> None:
         """Reads labels and judges without connecting to anything.
 
-        `label` says right or wrong, `by` names what tells domains apart; `limit` rows are drawn.
+        `label` says right or wrong; `limit` rows are drawn.
         """
         self.file, self.outputs = read_labels(file), outputs
-        self.domain = domain_of(self.file, by)
         name = label or self._only_label()
         self.label = read_dimension(self.file, name, good, named_for_answers=name not in outputs.named)
         self.labels = {self.label.name: self.label}
@@ -97,7 +81,6 @@ class LabelledAnswers:
         labels = self.labels.values()
         labelled = [row for row in self.file.rows if any(each.human_grade(row) for each in labels)]
         self.rows = sample_rows(labelled, limit, settings.seed)
-        self.unlabelled = len(self.file.rows) - len(labelled)
         self.judges = OutputJudges(outputs)
         alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
         plain = settings.model_copy(update=alone)
@@ -146,7 +129,7 @@ class LabelledAnswers:
             await self.context.close(None)
         judged = chain.from_iterable(map(self._judged, self.rows, self.contexts, graded))
         states = [score.state for scores in graded for score in scores]
-        return JudgedScores(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
+        return JudgedScores(tuple(judged), states.count("skipped"), states.count("failed"))
 
     def _judged(
         self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]
@@ -165,8 +148,7 @@ class LabelledAnswers:
                 continue
             right = said.mean >= label.good_from
             if right or len(split) == 1 or label is not self.label or not same.get(output, False):
-                domain = row.attributes.get(self.domain, "") if self.domain else ""
-                yield LabelledScore(judge, output, domain, value, score.scale, right, row.group)
+                yield LabelledScore(judge, output, value, score.scale, right, row.group)
 
 
 class SuggestionMethod(NamedTuple):
@@ -188,28 +170,26 @@ class SuggestionMethod(NamedTuple):
 
 
 class SuggestedThreshold(NamedTuple):
-    """A suggestion for a judge of an output, of all domains ("") or of one; `scale` is what it is on."""
+    """A suggestion for a judge of an output; `scale` is what it is on."""
 
     judge: str
     output: str
-    domain: str
     scale: tuple[float, float]
     suggestion: Suggestion
 
     @property
     def name(self) -> str:
         """What it is about, in short."""
-        about = self.judge if self.output == DEFAULT else f"{self.output}.{self.judge}"
-        return f"{about} [{self.domain}]" if self.domain else about
+        return self.judge if self.output == DEFAULT else f"{self.output}.{self.judge}"
 
     def as_json(self) -> dict[str, Any]:
-        """Judge, output and domain (null: all), the threshold and what it rests on."""
+        """Judge and output, the threshold and what it rests on."""
         found = self.suggestion
         shares = {
             "right_passing": rounded(found.right_passing),
             "wrong_passing": rounded(found.wrong_passing),
         }
-        about = {"judge": self.judge, "output": self.output, "domain": self.domain or None}
+        about = {"judge": self.judge, "output": self.output}
         return about | {"scale": list(self.scale)} | found.model_dump(exclude={"method"}) | shares
 
 
@@ -238,111 +218,25 @@ def of_output(
 ) -> list[LabelledScore]:
     """The scores that speak for the threshold of a judge of an output, as a metric file names both.
 
-    Those of this very output, or of a domain of that name; for `default` those of all outputs that the file
-    does not name.
+    Those of this very output; for `default` those of all outputs that the file does not name.
     """
     mine = [each for each in judged if canonical_judge(each.judge) == canonical_judge(judge)]
-    if exact := [each for each in mine if each.output == output]:
+    exact = [each for each in mine if each.output == output]
+    if exact or output != DEFAULT:
         return exact
-    if output == DEFAULT:
-        named = set(file.named) if file else set()
-        return [each for each in mine if each.output not in named]
-    return [each for each in mine if each.domain == output]
-
-
-def scores_of_run(
-    results: Results, summary: Summary, judges: tuple[str, ...], by: str | None
-) -> JudgedScores:
-    """Every score of a turn that people judged; raises RunFileError where nobody did.
-
-    `judges` are those that are asked about (empty: all). `by` is `tags` or `persona`: what parts domains.
-    """
-    said = said_right(results, summary)
-    if not said:
-        msg = _(
-            "{run}: nobody has said which answers are right; read verdicts back with `review`, or"
-            " name a file of labelled answers.",
-            run=results.run.id,
-        )
-        raise RunFileError(msg)
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for conversation in results.conversations
-        for turn in conversation.turns
-    }
-    judged: list[LabelledScore] = []
-    failed = skipped = 0
-    for score in results.scores:
-        place = (score.conversation, score.turn)
-        if place not in said or place not in turns or score.judge == PASSED or "@" in score.judge:
-            continue
-        if judges and _judge(score) not in judges:
-            continue
-        failed, skipped = failed + (score.state == "failed"), skipped + (score.state == "skipped")
-        judged += _judged(score, *turns[place], right=said[place], by=by)
-    return JudgedScores(tuple(judged), len(turns) - len(said), skipped, failed)
-
-
-def said_right(results: Results, summary: Summary) -> dict[Place, bool]:
-    """What people say of a turn: by blind grades where there are some, else by the review of the red marks.
-
-    A confirmed red mark is a wrong answer, a false alarm a right one; a turn that should be red is wrong.
-    """
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    found: dict[Place, bool] = {}
-    for verdict in results.verdicts:
-        place = (verdict.conversation, verdict.turn)
-        if verdict.source == "review" and verdict.judge_is in ("right", "wrong"):
-            found[place] = (place in red) == (verdict.judge_is == "wrong")
-    blind = blind_grades(results.verdicts)
-    return found | {place: grade.value >= GOOD for place, grade in blind.items()}
-
-
-def _judge(score: Score) -> str:
-    output = score.detail.get("output")
-    return score.judge.removeprefix(f"{output}.") if isinstance(output, str) else score.judge
-
-
-def _judged(
-    score: Score, conversation: Conversation, turn: Turn, *, right: bool, by: str | None
-) -> Iterator[LabelledScore]:
-    output = str(score.detail.get("output", DEFAULT))
-    judge, same = _judge(score), is_reference(_part(output, conversation, turn))
-    value = measured(score, judge, same=same)
-    whole = output == DEFAULT
-    if value is None or (same and not right and not whole):
-        return  # of a wrong answer, an output that is its reference is not the cause
-    domains = {"tags": conversation.case.tags, "persona": (conversation.persona,)}.get(by or "", ("",)) or (
-        "",
-    )
-    for domain in domains:
-        yield LabelledScore(judge, output, domain, value, score.scale, right, conversation.case.id)
-
-
-def _part(output: str, conversation: Conversation, turn: Turn) -> Part:
-    """The output of an answer as it was graded, without the file that named its judges."""
-    references = conversation.case.references_at(turn.index)
-    if output == DEFAULT:
-        return Part(output, (), output_text(turn.answer.text), tuple(map(output_text, references)))
-    objects = [found for text in references if (found := whole_object(text)) is not None]
-    right = [text for found in objects if (text := text_at(found, output)) is not None]
-    answer = object_within(turn.answer.text, [key for found in objects for key in found])
-    given = None if answer is None else text_at(answer, output)
-    return Part(output, (), given or "", tuple(right), "" if given is not None else "key")
+    named = set(file.named) if file else set()
+    return [each for each in mine if each.output not in named]
 
 
 def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[SuggestedThreshold]:
-    """For every judge of every output; with several domains also for each domain."""
-    several = len({each.domain for each in evidence.judged}) > 1
-    parts: dict[tuple[str, str, str], list[LabelledScore]] = {}
+    """For every judge of every output; the whole answer first."""
+    parts: dict[tuple[str, str], list[LabelledScore]] = {}
     for each in evidence.judged:
-        for domain in ("", each.domain or "-") if several else ("",):
-            parts.setdefault((each.output, each.judge, domain), []).append(each)
+        parts.setdefault((each.output, each.judge), []).append(each)
+    ordered = sorted(parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0]))
     return [
-        SuggestedThreshold(judge, output, domain, judged[0].scale, how.of(judged))
-        for (output, judge, domain), judged in sorted(
-            parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0])
-        )
+        SuggestedThreshold(judge, output, judged[0].scale, how.of(judged))
+        for (output, judge), judged in ordered
     ]
 
 

@@ -1,6 +1,5 @@
 """`thresholds suggest`: from labelled answers or a reviewed run to a table and a metric file."""
 
-import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import HumanVerdict
-from simulator.storage.run_file import RunFile, find_run
 from tests.servers.openai import serve
 
 Suggest = Callable[..., tuple[int, str, str]]
@@ -55,7 +52,7 @@ def some_labelled(**more: Any) -> str:
     return labelled(dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False), **more)
 
 
-def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
+def test_a_table_for_every_judge(suggest: Suggest) -> None:
     """Threshold, interval, and how many right and wrong answers reach it, in the language of the rows."""
     code, out, _ = suggest(some_labelled(), "--judges", "em,rougeL,meteor")
     lines = [line.split() for line in out.splitlines()]
@@ -64,10 +61,9 @@ def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
     assert out.lstrip().startswith(
         "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：正しい回答の 95% 以上が合格する"
     )
-    assert ["rougeL", "すべて", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
-    assert ["meteor", "a", "0.8152", "0.815–0.815", "100.0%/12", "0.0%/12"] in lines
+    assert ["rougeL", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
+    assert ["meteor", "0.8152", "0.815–0.815", "100.0%/24", "0.0%/24"] in lines
     assert "! em：正しい回答をほかから分ける値がありません" in out
-    assert "! em [a]" not in out
     assert not Path("metric_output_info.json").exists()
 
 
@@ -88,7 +84,7 @@ def test_they_are_written_into_a_metric_file(suggest: Suggest) -> None:
 
 
 def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest) -> None:
-    """JSON answers are held against the reference output by output; a domain may be called like an output."""
+    """JSON answers are held against the reference output by output."""
     answers = {json.dumps({"path": text, "n": 1}, ensure_ascii=False): good for text, good in (
         [(each, True) for each in RIGHT] + [(each, False) for each in WRONG]
     )}  # fmt: skip
@@ -96,7 +92,7 @@ def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest)
     Path("m.json").write_text('{"path": ["rougeL"], "default": ["em"]}', encoding="utf-8")
     code, out, _ = suggest("labels.jsonl", "--write", "m.json", "--json")
     shown = json.loads(out)
-    of_n = next(each for each in shown["suggestions"] if each["output"] == "n" and each["domain"] is None)
+    of_n = next(each for each in shown["suggestions"] if each["output"] == "n")
 
     assert code == 0
     assert shown["changes"] == [{"output": "path", "judge": "rougeL", "before": None, "after": 0.6}]
@@ -105,45 +101,12 @@ def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest)
     assert (of_n["right"], of_n["wrong"]) == (24, 0)
 
 
-def test_a_reviewed_run_needs_no_label_file(suggest: Suggest, capsys: pytest.CaptureFixture[str]) -> None:
-    """Blind grades from four of five on are right; the review of the red marks says the rest."""
-    rows = [
-        {
-            "id": str(at),
-            "question": f"返品は？{at}",
-            "reference": REFERENCE,
-            "answer": answer,
-            "tags": ["返品"],
-        }
-        for at, answer in enumerate((*RIGHT, *WRONG))
-    ]
-    Path("rows.jsonl").write_text(
-        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
-    )
-    main(["evaluate", "rows.jsonl", "--adapter", "recorded", "--judges", "rougeL,meteor"])
-    code, _, err = suggest("latest")
-    assert (code, "nobody has said which answers are right" in err) == (2, True)
+def test_a_reviewed_run_is_exported_first(suggest: Suggest) -> None:
+    """One line says how its verdicts become labels."""
+    code, _, err = suggest("latest", "--judges", "rougeL")
 
-    with contextlib.closing(RunFile.reopen(find_run("latest", Path("runs")))) as file:
-        blind = [
-            HumanVerdict(conversation=f"scripted/{at}#1", turn=1, source="blind", grade=5) for at in range(3)
-        ]
-        review = [
-            HumanVerdict(conversation=f"scripted/{at}#1", turn=1, source="review", judge_is="right")
-            for at in (3, 4, 5)
-        ]
-        file.save_verdicts([*blind, *review])
-    capsys.readouterr()
-    code, out, _ = suggest("latest", "--by", "tags", "--judges", "rouge_l", "--json", "--write", "m.json")
-    shown = json.loads(out)
-
-    assert code == 0
-    assert [(each["judge"], each["right"], each["wrong"]) for each in shown["suggestions"]] == [
-        ("rouge_l", 3, 3)
-    ]
-    assert json.loads(Path("m.json").read_text("utf-8")) == {
-        "default": [{"name": "rouge_l", "threshold": 0.6}]
-    }
+    assert code == 2
+    assert "latest: name a file of labelled answers; of a reviewed run: review RUN --export FILE" in err
 
 
 def test_a_models_judgements_are_forecast_and_paid_once(
@@ -172,9 +135,7 @@ def test_a_models_judgements_are_forecast_and_paid_once(
         (["labels.jsonl", "--judges", "nope"], "unknown judge 'nope'"),
         (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method 'median'"),
         (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl 'good'"),
-        (["labels.jsonl", "--judges", "em", "--by", "nope"], "unknown field for --by 'nope'"),
         (["labels.jsonl", "--write", "m.json"], "m.json, line 2: a: em: threshold 2 is outside of its scale"),
-        (["nobody"], "nobody"),
     ],
 )
 def test_what_is_wrong_is_one_line(suggest: Suggest, arguments: list[str], told: str) -> None:
