@@ -45,7 +45,6 @@ def connect(
     model: str,
     system: str = "",
     stream: bool = False,
-    api_key_env: str = "",
     extra: str = "{}",
     top_logprobs: int = 20,
     choosing: Choosing = "auto",
@@ -56,10 +55,16 @@ def connect(
     likeliest tokens of its answer. `choosing` is the run's --choosing.
 
     `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
-    read from the variable `api_key_env`, else from REHEARSAL_BOT_KEY or OPENAI_API_KEY.
+    read from REHEARSAL_BOT_KEY, else from OPENAI_API_KEY.
     """
     address = url or os.environ.get("OPENAI_BASE_URL", "")
-    key = _key(api_key_env, needed=not address)
+    key = next(filter(None, map(os.environ.get, KEYS)), "").strip()
+    if not key and not address:
+        msg = _(
+            "no key and no url: export {keys}, or --set url=... of an endpoint without keys.",
+            keys=" or ".join(KEYS),
+        )
+        raise InputError(msg)
     if address and urlsplit(address).scheme not in ("http", "https"):
         msg = _(
             "url={address}: must begin with http:// or https://, as in http://localhost:11434/v1.",
@@ -72,7 +77,7 @@ def connect(
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
     body, prompt = {"model": model, **more}, setting("system", system)
-    bot = ChatBot(address, key, body, prompt, choosing=choosing, top_logprobs=top_logprobs)
+    bot = ChatBot(address, key or _NO_KEY, body, prompt, choosing=choosing, top_logprobs=top_logprobs)
     return _probe(bot) if choosing == "likelihood" else bot
 
 
@@ -84,23 +89,6 @@ async def _probe(bot: "ChatBot") -> "ChatBot":
         await bot.aclose()
         raise
     return bot
-
-
-def _key(variable: str, *, needed: bool) -> str:
-    if variable and variable not in os.environ:
-        msg = _(
-            "api_key_env={variable}: that variable is not set. Export it with the bot's key.",
-            variable=variable,
-        )
-        raise InputError(msg)
-    keys = [os.environ[name] for name in ((variable,) if variable else KEYS) if os.environ.get(name)]
-    if not keys and needed:
-        msg = _(
-            "no key and no url: export {keys}, or --set url=... of an endpoint without keys.",
-            keys=" or ".join(KEYS),
-        )
-        raise InputError(msg)
-    return keys[0].strip() if keys else _NO_KEY
 
 
 class ChatBot:

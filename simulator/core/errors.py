@@ -146,6 +146,7 @@ GONE: Mapping[str, Message] = {
     **dict.fromkeys(
         ("poll", "job", "interval"), _("a function of your own waits for a job (--adapter bot.py:answer)")
     ),
+    "api_key_env": _("export the bot's key as REHEARSAL_BOT_KEY"),
     "proxy": _("HTTPS_PROXY and NO_PROXY of the environment hold"),
     "ca": _("set SSL_CERT_FILE in the environment"),
     **dict.fromkeys(

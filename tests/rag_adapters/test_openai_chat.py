@@ -79,22 +79,21 @@ async def test_the_dialogue_is_sent_as_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "settings", "sent"),
+    ("variables", "sent"),
     [
-        ({}, {}, "none"),
-        ({"OPENAI_API_KEY": "sk-openai"}, {}, "sk-openai"),
-        ({"OPENAI_API_KEY": "sk-openai", "REHEARSAL_BOT_KEY": "sk-bot"}, {}, "sk-bot"),
-        ({"REHEARSAL_BOT_KEY": "sk-bot", "MY_KEY": "sk-mine"}, {"api_key_env": "MY_KEY"}, "sk-mine"),
+        ({}, "none"),
+        ({"OPENAI_API_KEY": "sk-openai"}, "sk-openai"),
+        ({"OPENAI_API_KEY": "sk-openai", "REHEARSAL_BOT_KEY": "sk-bot"}, "sk-bot"),
     ],
 )
 async def test_where_the_key_comes_from(
-    variables: dict[str, str], settings: dict[str, str], sent: str, monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str], sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The named variable, else the bot's own, else OpenAI's; local servers need none."""
+    """The bot's own, else OpenAI's; local servers need none."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     async with OpenAIServer() as server:
-        await asked(server, **settings)
+        await asked(server)
 
     assert server.requests[0].headers["authorization"] == f"Bearer {sent}"
 
@@ -206,7 +205,6 @@ async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None
     ("settings", "said"),
     [
         ({}, "export REHEARSAL_BOT_KEY or OPENAI_API_KEY"),
-        ({"api_key_env": "NO_SUCH_KEY"}, "api_key_env=NO_SUCH_KEY: that variable is not set"),
         ({"url": "localhost:11434/v1"}, "url=localhost:11434/v1: must begin with http"),
         ({"url": "http://127.0.0.1/v1", "extra": "[]"}, "extra must be a JSON object"),
         ({"url": "http://127.0.0.1/v1", "extra": "{"}, "extra is not JSON"),
