@@ -42,11 +42,6 @@ class Models:
         kind: type[Model] = getattr(import_module(module), name)
         return kind(endpoint, self.connections, self.ledger, **options)
 
-    def dialogue(self, *, goes_on: bool) -> None:
-        """Sets whether conversations still go on; once they are over, grades may use all places."""
-        if "connections" in vars(self):
-            self.connections.dialogue(goes_on=goes_on)
-
     async def close(self) -> None:
         """Closes the connections, if there are any."""
         if "connections" in vars(self):

@@ -141,11 +141,6 @@ class Connections:
             self._limiters[where] = Limiter(self.calls, on_wait)
         return self._limiters[where]
 
-    def dialogue(self, *, goes_on: bool) -> None:
-        """Sets whether conversations still go on; once they are over, grades may use all places."""
-        for limiter in self._limiters.values():
-            limiter.dialogue(goes_on=goes_on)
-
     def rates(self, endpoint: Endpoint) -> Rates:
         """The rates of this model; configured ones count the calls to all models at the address."""
         url, key = endpoint.url, endpoint.key.get_secret_value()

@@ -184,8 +184,6 @@ def _number(text: str | None) -> float | None:
 
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
-# One of this many places is reserved for the dialogue, so that slow grades never block it.
-RESERVED_FOR_DIALOGUE = 32
 
 
 @dataclass(slots=True)
@@ -225,7 +223,6 @@ class Limiter:
         self.ceiling, self.on_wait = calls, on_wait
         self.allowed = float(calls)
         self.active = 0
-        self._dialogue_goes_on = True
         self._halved_at = 0.0
         self._order = itertools.count()
         self._queues: dict[tuple[int, Rates, bool], Queue] = {}
@@ -285,20 +282,8 @@ class Limiter:
         return None
 
     def _has_room(self, queue: Queue) -> bool:
-        allowed = int(self.allowed)
-        if queue.is_bot:
-            others = any(not each.is_bot for each in self._queues.values())
-            return not others or queue.active < max(1, allowed // 2)
-        if queue.priority == DIALOGUE:
-            return True
-        dialogue = self._dialogue_goes_on and any(each.priority == DIALOGUE for each in self._queues.values())
-        grading = sum(each.active for each in self._queues.values() if each.priority != DIALOGUE)
-        return not dialogue or grading < allowed - allowed // RESERVED_FOR_DIALOGUE
-
-    def dialogue(self, *, goes_on: bool) -> None:
-        """Sets whether places are reserved for the dialogue; none are once all conversations are over."""
-        self._dialogue_goes_on = goes_on
-        self._wake()
+        others = any(not each.is_bot for each in self._queues.values())
+        return not (queue.is_bot and others) or queue.active < max(1, int(self.allowed) // 2)
 
     def succeeded(self) -> None:
         """Raises the limit a little after a successful call."""

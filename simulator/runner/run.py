@@ -155,10 +155,8 @@ class Runner:
             conversations = self._resumed(tasks)
             settings = self.context.settings
             workers = min(settings.customers or settings.concurrency, len(self._plan))
-            dialogues = [tasks.create_task(self._play_all(conversations, tasks)) for _ in range(workers)]
-            self.context.model_factory.dialogue(goes_on=True)
-            await asyncio.gather(*dialogues)
-            self.context.model_factory.dialogue(goes_on=False)
+            for _unused in range(workers):
+                tasks.create_task(self._play_all(conversations, tasks))
 
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations in order; each turn that an interruption left ungraded is graded."""

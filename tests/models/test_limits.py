@@ -155,31 +155,6 @@ async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
     assert order.index("g2") == 14
 
 
-async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
-    """Of 64 places two are kept while there is a dialogue; without one, and after it, grades have all."""
-    limiter, order = Limiter(64), list[str]()
-    conversation = Call(limiter, DIALOGUE, order, "d0")
-    await at_rest()
-    await conversation.end()
-    grades = [Call(limiter, GRADING, order, "g") for _ in range(80)]
-    await at_rest()
-    assert order.count("g") == 62
-    later = Call(limiter, DIALOGUE, order, "d1")
-    await at_rest()
-    assert order[-1] == "d1"
-    await later.end()
-    limiter.dialogue(goes_on=False)
-    await at_rest()
-    assert order.count("g") == 64
-
-    alone, graded = Limiter(64), list[str]()
-    more = [Call(alone, GRADING, graded, "g") for _ in range(80)]
-    await at_rest()
-    assert len(graded) == 64
-    for call in (*grades, *more):
-        call.task.cancel()
-
-
 async def _timed(limiter: Limiter, rates: Rates, priority: int = GRADING, tokens: float = 0.0) -> float:
     """When the call went in."""
     async with limiter.slot(priority, rates, tokens=tokens) as place:
