@@ -92,7 +92,8 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
         *tables, key = (str(each) for each in first["loc"] if not isinstance(each, int))
         form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
         form = next(iter(get_args(form)), form)  # of a list, what is in it
-        hint = did_you_mean(key, getattr(form, "model_fields", ()))
+        unknown = first["type"] == "extra_forbidden"
+        hint = did_you_mean(key, getattr(form, "model_fields", ())) if unknown else None
         msg = _(
             "{path}: {place}: {problem}. {guide}",
             path=path,

@@ -76,6 +76,7 @@ def test_each_plays_every_question(command: Command, customers: Customers) -> No
     page = Path(shown["store"]).with_name("report.html").read_text(encoding="utf-8")
     assert "Who plays the customers" in page
     assert "quiet 100, loud 47; spread 53." in page
+    assert page.count("Calm customer (loud)</span>") == QUESTIONS
 
 
 @pytest.mark.parametrize(
