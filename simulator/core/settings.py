@@ -545,7 +545,7 @@ class Settings(RowSettings):
     check: Names = Field(
         (),
         description="Before the run, whether a judge still grades as when it was calibrated: its "
-        "calibration or label file. `json`: check columns of a sheet as the judge's own JSON.",
+        "label file. `json`: check columns of a sheet as the judge's own JSON.",
     )
     offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
     language: Literal["ja", "en", "all"] | None = Field(
@@ -818,7 +818,7 @@ class Settings(RowSettings):
 
     @property
     def calibration_file(self) -> str | None:
-        """The calibration or label file of `--check`; None where only a format is given."""
+        """The label file of `--check`; None where only a format is given."""
         return next((name for name in self.check if name not in CHECK_FORMATS), None)
 
     @property

@@ -31,24 +31,21 @@ def frozen_sets(
     rubrics: AbstractSet[str] = frozenset(),
     folder: Path = judge_trust.FOLDER,
 ) -> tuple[FrozenRows, ...]:
-    """What a run can be checked against: `check` is a stored calibration, or a calibrated label file.
+    """What a run can be checked against: `check` is a calibrated label file, unchanged.
 
     Of several calibrations of a judge with that file it is that of these `rubrics`, or else the newest.
-    Raises InputError when none of these judges was calibrated with it, or when the file has changed.
+    Raises InputError when none of these judges was calibrated with it.
     """
-    if check.suffix == ".json" and (frozen := _of_calibration(check)):
-        found = [frozen] if JudgeName.of(frozen.calibration.judge).judge in judges else []
-    else:
-        sha256 = read_labels(check).sha256
-        known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
-        # A whole judge counts before its parts.
-        known.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
-        best = {JudgeName.of(c.judge).judge: c for c in known}
-        found = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
+    sha256 = read_labels(check).sha256
+    known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
+    # A whole judge counts before its parts.
+    known.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
+    best = {JudgeName.of(c.judge).judge: c for c in known}
+    found = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
     if not found:
         msg = _(
-            "{check}: none of the judges {judges} was calibrated with it. First: calibrate FILE"
-            " --judge NAME --label LABEL.",
+            "{check}: none of the judges {judges} was calibrated with this file as it is. First: calibrate"
+            " FILE --judge NAME --label LABEL.",
             check=check,
             judges=", ".join(judges),
         )
@@ -95,24 +92,3 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
         same_rubric=rubrics <= {calibration.rubric},
         failed=sum(each.score.state == "failed" for each in graded),
     )
-
-
-def _of_calibration(path: Path) -> FrozenRows | None:
-    """A stored calibration with its label file; None when this is another kind of JSON file."""
-    try:
-        calibration = judge_trust.read_calibration(path)
-    except InputError:
-        return None
-    if not calibration.rows:
-        msg = _("{path}: it has no rows to grade again; calibrate the judge here first.", path=path)
-        raise InputError(msg)
-    named = Path(calibration.file)
-    file = next((f for f in (named, path.parent / named.name) if f.exists()), None)
-    names = {"path": path, "file": calibration.file}
-    if file is None:
-        msg = _("{path}: the label file {file} is gone; calibrate again.", **names)
-        raise InputError(msg)
-    if read_labels(file).sha256 != calibration.sha256:
-        msg = _("{path}: the label file {file} has changed since; calibrate again.", **names)
-        raise InputError(msg)
-    return FrozenRows(calibration=calibration, path=file)

@@ -200,19 +200,13 @@ def verdict_of(reply: Comparison, first: str, later: str) -> Verdict:
 
 
 def verbatim(quoted: str, text: str) -> str:
-    """The quoted words as the text has them, whatever their spaces and width; '' when they are not in it."""
-    wanted = "".join(letter for letter, _unused in _letters(straight(quoted).strip().strip(_QUOTATION)))
-    letters = _letters(text)
-    start = "".join(letter for letter, _unused in letters).find(wanted) if wanted else -1
-    if start < 0:
-        return ""
-    return text[letters[start][1] : letters[start + len(wanted) - 1][1] + 1].strip()
+    """The quoted words where the text has them, in whatever width and spaces; '' where it does not."""
 
+    def bare(words: str) -> str:
+        return "".join(half_width(straight(words)).lower().split())
 
-def _letters(text: str) -> list[tuple[str, int]]:
-    """The letters of a text without spaces, half-width and in lower case, and their places."""
-    lower = ((letter.lower(), at) for at, letter in enumerate(half_width(text)) if not letter.isspace())
-    return [(letter if len(letter) == 1 else letter[0], at) for letter, at in lower]
+    words = quoted.strip().strip(_QUOTATION)
+    return words if bare(words) and bare(words) in bare(text) else ""
 
 
 # --- asking the bot ---

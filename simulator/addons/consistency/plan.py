@@ -11,7 +11,7 @@ from simulator.core.types import CONVERSATION, GradingContext, Results, Role, Sp
 from simulator.models.pricing import Prices, total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
-from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, grading_estimate, prompt_tokens, tokens
+from simulator.runner.estimate import ANSWER, grading_estimate, prompt_tokens
 
 # Tokens of a reply: each question of an examiner, the verdict of a comparer.
 QUESTION, VERDICT = 90, 220
@@ -43,7 +43,7 @@ def targets(results: Results, limit: int) -> tuple[GradingContext, ...]:
 def estimate(
     context: RunContext, examiner: Examiner, chosen: Sequence[GradingContext], compared: Sequence[Question]
 ) -> dict[Role, Spending]:
-    """Calls, tokens and dollars per role, when every answer gets all its questions.
+    """Calls, tokens and dollars of customer and judge, when every answer gets all its questions.
 
     `compared` are the questions whose answers a judge compares.
     """
@@ -56,13 +56,10 @@ def estimate(
     count = examiner.questions
     for target in chosen:
         language = target.case.language
-        letter = "あ" if language == "ja" else "a"
-        answer, passage = letter * ANSWER[language], letter * PASSAGE[language]
+        answer = ("あ" if language == "ja" else "a") * ANSWER[language]
         add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
         claim = FollowUp(claim=target.turn.user, question=target.turn.user)
         add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
-        if context.endpoints["demo"] and context.settings.adapter == "demo":
-            add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices, models = Prices.of(context.settings), context.models()
     if examiner.asking is not None:  # of several customers' models, the first
         models = models | {"user": examiner.asking.endpoint.model}

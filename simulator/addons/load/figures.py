@@ -29,8 +29,6 @@ from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile
 
 NOTE = "load"
-# The note is saved at most once in this many seconds, and after this many times what saving took.
-MIN_INTERVAL, SAVE_FACTOR = 1.0, 20.0
 
 
 class LineTiming(NamedTuple):
@@ -88,12 +86,12 @@ class LineTimer:
         self._open: dict[str, tuple[float, float]] = {}
         # By conversation, the second at which its next line is due.
         self.due: dict[str, float] = {}
-        self._started = self._next = time.perf_counter()
+        self._started = time.perf_counter()
 
     def start(self) -> None:
-        """Makes this moment second 0."""
+        """Makes this moment second 0, and saves that there is a session, whatever ends it."""
         self._started = time.perf_counter()
-        self._next = 0.0  # the first answer is saved at once, so that an interrupted session is known
+        self.write()
 
     @property
     def now(self) -> float:
@@ -113,17 +111,13 @@ class LineTimer:
         if times := self._open.pop(conversation, None):
             due, sent = (round(each, 4) for each in times)
             self._asked.append(LineTiming(conversation, turn, min(due, sent), sent, round(now, 4)))
-        if now >= self._next:
-            self.write()
 
     def write(self) -> None:
         """Saves the note; a full disk is reported by whatever is saved next."""
-        began = self.now
         self._session = self._session.model_copy(update={"asked": tuple(self._asked)})
         sessions = [session.model_dump(mode="json") for session in (*self._before, self._session)]
         with contextlib.suppress(RunFileError):
             self.file.save_note(NOTE, json.dumps({"sittings": sessions}, ensure_ascii=False))
-        self._next = self.now + max(MIN_INTERVAL, SAVE_FACTOR * (self.now - began))
 
 
 # The confidence interval of the mean of grades, clustered by their cases.

