@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.measured import ROOT
 from simulator import metrics
 from simulator.stats.agreement import auroc, spearman
-from simulator.text.evidence import best_agreement, passage_contents, support
+from simulator.text.evidence import best_agreement, support
 from simulator.text.segments import tokens
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
@@ -47,12 +47,12 @@ class LabelSet:
 
 def groundedness(row: Row) -> float:
     """Our share of the answer that its contexts bear out."""
-    return support(row["answer"], passage_contents(tuple(row["contexts"])), row["question"]).score
+    return support(row["answer"], tuple(row["contexts"]), row["question"]).score
 
 
 def sentence_support(row: Row) -> float:
     """Our share of one sentence that its contexts bear out; numbers in the question need no support."""
-    return support(row["answer"], passage_contents(tuple(row["contexts"])), row["question"]).score
+    return support(row["answer"], tuple(row["contexts"]), row["question"]).score
 
 
 def sentences_of(row: Row) -> Iterable[Row]:

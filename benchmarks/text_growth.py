@@ -33,7 +33,6 @@ from simulator.text import (
     overlap,
     segments,
     spelling,
-    turn_evidence,
     typography,
     wording,
 )
@@ -189,7 +188,6 @@ def functions() -> dict[str, Use]:
         "entities.follows": lambda text: [
             entities.follows(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
-        "entities.unaccounted": lambda text: entities.unaccounted(numerals.quantities(text), text, [_HELD]),
         "entities.located": lambda text: [
             entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
@@ -198,13 +196,10 @@ def functions() -> dict[str, Use]:
         "evidence.topic_units": evidence.topic_units,
         "evidence.is_topical": evidence.is_topical,
         "evidence.coverage": lambda text: evidence.coverage(text, [text, _HELD]),
-        "evidence.passage_contents": lambda text: evidence.passage_contents((text,)),
-        "evidence.support": lambda text: evidence.support(text, evidence.passage_contents((text,)), text),
-        "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja"),
+        "evidence.contents": lambda text: evidence.contents((text,)),
+        "evidence.support": lambda text: evidence.support(text, (text,), text),
+        "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja", (text, _HELD), text),
         "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
-        "turn_evidence.detailed_agreement": lambda text: turn_evidence.detailed_agreement(
-            text, f"{text} ", "ja", [text, _HELD], text
-        ),
         "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
         "language_match.languages_of": languages_of,
         "normalise.folded": normalise.folded,

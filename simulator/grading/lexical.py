@@ -16,24 +16,23 @@ from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
 from simulator.text import act_model, acts
 from simulator.text.courtesies import declines, statements
+from simulator.text.entities import lacking
 from simulator.text.evidence import (
     all_references,
     best_agreement,
     content_units,
     coverage,
-    passage_contents,
     share,
     support,
     topic_units,
 )
-from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import sentences
 from simulator.text.turn_evidence import TurnEvidence
 from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 6
+FORMULA = 7
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
@@ -95,7 +94,7 @@ def without(reading: TurnEvidence, lacking: str) -> Verdict:
 def groundedness(reading: TurnEvidence) -> Verdict:
     """The share of the answer's words that are in this turn's passages; numbers in none cost up to half."""
     found, say = reading.support, reading.say
-    missing: list[JsonValue] = [*reading.shown(found.numbers)]
+    missing: list[JsonValue] = [each.text for each in found.numbers]
     detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
     declined = reading.expected == "refuse" and declines(reading.answer, reading.language)
     if declined or not (statements(reading.answer, reading.language) or reading.only_asks):
@@ -122,17 +121,18 @@ def least_grade(reading: TurnEvidence) -> float:
         return 1
     if found.is_same:
         return SAME
-    return UNSURE if found.news >= SAYS_A_LITTLE and not (found.lacks or found.numbers) else 1
+    return UNSURE if found.news >= SAYS_A_LITTLE and not found.lacks else 1
 
 
 def unsupported(reading: TurnEvidence) -> list[str]:
     """Sentences on what is in no passage: the numbers, and the sentence of which least was found."""
-    known, say, asked = passage_contents(reading.passages), reading.say, reading.context.turn.user
-    each = [support(text, known, asked) for text in acts.claims(reading.answer, reading.language)]
+    say, asked = reading.say, reading.context.turn.user
+    claims = acts.claims(reading.answer, reading.language)
+    each = [support(text, reading.passages, asked) for text in claims]
     worst = min(each, key=lambda found: found.share, default=None)
     said = []
     if reading.support.numbers:
-        said.append(say("numbers", items=say.listed(reading.shown(reading.support.numbers))))
+        said.append(say("numbers", items=say.listed([each.text for each in reading.support.numbers])))
     if worst and worst.share < WORTH_QUOTING:
         said.append(say("lacking", quote=quoted(worst.text)))
     return said
@@ -145,8 +145,8 @@ def comparison(reading: TurnEvidence) -> str:
     if reading.refused or declines:
         return say("both_refuse" if reading.refused and declines else "only_one_refuses")
     said = [say("matched", share=percent(found.recall))]
-    if found.numbers:
-        said.append(say("wrong_numbers", items=say.listed(reading.shown(found.numbers))))
+    if found.lacks:
+        said.append(say("wrong_numbers", items=say.listed([each.text for each in found.lacks])))
     if found.missing:
         said.append(say("unsaid", quote=quoted(found.missing[0])))
     return say.together(said)
@@ -160,7 +160,7 @@ def compared(reading: TurnEvidence, raw: Callable[[float], float], scale: tuple[
     detail: dict[str, JsonValue] = {
         "score": round(found.score, 4),
         "recall": round(found.recall, 4),
-        "missing_numbers": [*reading.shown(found.numbers)],
+        "missing_numbers": [each.text for each in found.lacks],
     }
     return Verdict(raw(found.score), comparison(reading), detail, scale)
 
@@ -232,11 +232,11 @@ def is_useful(reading: TurnEvidence, passage: str) -> bool:
 
 def found_in(reading: TurnEvidence, statement: str) -> Statement:
     """The passage that holds most of a statement of the reference, and all its numbers."""
-    wanted, numbers = topic_units(statement), quantities(statement)
+    wanted = topic_units(statement)
     whole = [
         (share(wanted, content_units(passage.text)), passage.id)
         for passage in reading.context.turn.answer.passages
-        if not unmatched(numbers, quantities(passage.text))
+        if not lacking(statement, [passage.text])
     ]
     best, where = max(whole, default=(0.0, ""))
     found = best >= FOUND
@@ -320,7 +320,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
     """
     agreed, is_unsure = reading.agreed, False
     if reading.passages:
-        least = ANSWERS_WITHOUT_NUMBER if agreed.numbers or agreed.lacks else ANSWERS
+        least = ANSWERS_WITHOUT_NUMBER if agreed.lacks else ANSWERS
         lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
         wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
         correct = grade_of(wrong * reading.support.score, "groundedness")

@@ -28,7 +28,7 @@ from simulator.text.entity_meaning import (
     Measure,
     Token,
 )
-from simulator.text.numerals import KANJI, NUMERAL, Quantity, digits_of, quantities, value_of
+from simulator.text.numerals import KANJI, NUMERAL, digits_of, value_of
 from simulator.text.segments import CJK, MaskedText, normalise
 
 _TOP = (
@@ -204,11 +204,11 @@ def _is_next(text: str, waiting: list[re.Match[str]], match: re.Match[str]) -> b
     return bool(_TO.fullmatch(between) or (not is_last and _LISTED.fullmatch(between)))
 
 
-def bare_numbers(text: str) -> set[str]:
-    """The numbers of three digits and more that stand without unit, as in the cells of a table."""
+def bare_numbers(text: str, least: int = 100) -> set[str]:
+    """The numbers, fractions or at least so large, that stand without unit, as in the cells of a table."""
     numbers = (m["number"] for m in _NUMBER.finditer(text) if not m["unit"] and not m["sign"])
     values = (value_of(number) for number in numbers if number[0].isdecimal())
-    return {digits_of(value) for value in values if value is not None and (value >= 100 or value % 1)}
+    return {digits_of(value) for value in values if value is not None and (value >= least or value % 1)}
 
 
 def implied(text: str) -> Iterator[DetailMatch]:
@@ -460,21 +460,6 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
     takes = meaning.unit not in _SPANS
     both = combinations(multiples, 2) if sums else ()
     return any(wanted == one + other or (takes and wanted == abs(one - other)) for one, other in both)
-
-
-def unaccounted(
-    numbers: Iterable[Quantity], text: str, known: Sequence[str], besides: Iterable[Specific] = ()
-) -> tuple[Quantity, ...]:
-    """Those of a text's numbers that the known texts do not have in another unit or spelling either.
-
-    Numbers of the details `besides` are left out as well.
-    """
-    missing = tuple(numbers)
-    if not missing:
-        return ()
-    there = [each for each in details_of(text) if located(each, known) is not None]
-    values = {quantity.value for each in (*there, *besides) for quantity in quantities(each.text)}
-    return tuple(number for number in missing if number.value not in values)
 
 
 def _unit(detail: Specific) -> str:

@@ -2,8 +2,9 @@
 
 Everything here is counted, nothing inferred: whether a sentence denies what a passage affirms is left to
 models. On public label sets the plain share of words did as well as anything finer (benchmarks/validity.py).
-First the units that texts are compared by, then support by passages and agreement with a reference; both of
-them about one turn are in turn_evidence.py.
+First the units that texts are compared by, then support by passages and agreement with a reference, in which
+details (amounts, dates, addresses) are compared by what they mean: two weeks are 14 days. Both of them about
+one turn are in turn_evidence.py.
 """
 
 import re
@@ -16,7 +17,8 @@ from typing import Literal, NamedTuple
 
 from simulator.core.types import Case, Language
 from simulator.text.acts import is_refusal, parts, passes_on
-from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
+from simulator.text.entities import Specific, bare_numbers, details_of, is_alike, lacking, located, required
+from simulator.text.entity_meaning import Measure
 from simulator.text.segments import clauses, normalise, sentences, tokens
 
 # Weights of a single token; a pair of neighbours weighs half the mean of its two. Hiragana and stop words are
@@ -120,97 +122,115 @@ WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
 RECALL = 0.9
 # Clauses of less content than this are not reported as left out.
 WORTH_SAYING = 3
+# From this share of a reference's words on an answer says the same.
+SAME_WORDS = 0.6
+# A part of a reference with less of its words in an answer is missing, though all its details are there.
+UNSAID = 0.2
 
 
 class Support(NamedTuple):
     """How far passages support a text: the share (0..1) of its words that they have, by weight.
 
-    `numbers` are those of its numbers that no passage has.
+    `numbers` are those of its amounts, dates and the like that no passage has.
     """
 
     text: str
     share: float
-    numbers: tuple[Quantity, ...] = ()
+    numbers: tuple[Specific, ...] = ()
 
     @property
     def score(self) -> float:
         """The share found, less what missing numbers take from it."""
         if not self.numbers:
             return self.share
-        only_digits = all(len(number.value) == 1 for number in self.numbers)
+        only_digits = all(
+            isinstance(each.meaning, Measure) and max(map(len, each.meaning.values)) == 1
+            for each in self.numbers
+        )
         return self.share * (MISSING_DIGIT if only_digits else MISSING_NUMBER)
 
 
-class PassageContents(NamedTuple):
-    """What some passages hold: units of wording, and of each number the units it has."""
-
-    units: frozenset[str]
-    numbers: dict[str, set[str]]
-
-
 @lru_cache(maxsize=128)
-def passage_contents(passages: tuple[str, ...]) -> PassageContents:
-    """What these passages hold, remembered."""
-    return PassageContents(
-        frozenset().union(*(content_units(text) for text in passages)),
-        units_by_value(each for text in passages for each in quantities(text)),
+def contents(passages: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The units of wording that these passages hold, and their numbers that have no unit; remembered."""
+    units = frozenset().union(*map(content_units, passages))
+    return units, frozenset().union(*(bare_numbers(normalise(text), 10) for text in passages))
+
+
+def support(text: str, passages: tuple[str, ...], asked: str = "") -> Support:
+    """How far passages support a text; the customer's own numbers are known, those in words are not read."""
+    units, bare = contents(passages)
+    numbers = (each for each in lacking(text, (*passages, asked)) if re.search(r"\d", each.text))
+    # In "the first 12 monthly payments" the 12 may be months.
+    unknown = (
+        e for e in numbers if not isinstance(e.meaning, Measure) or not bare.issuperset(e.meaning.values)
     )
-
-
-def support(text: str, known: PassageContents, asked: str = "") -> Support:
-    """How far passages support a text; the customer's own numbers count as known."""
-    units, amounts = content_units(text), quantities(text)
-    numbers = unmatched(unmatched(amounts, known.numbers), quantities(asked)) if amounts else []
-    return Support(text, share(units, known.units), tuple(numbers))
+    return Support(text, share(content_units(text), units), tuple(unknown))
 
 
 class Agreement(NamedTuple):
     """How far an answer says what a reference says: `score` and `recall` 0..1, and what differs.
 
-    `missing` are clauses and `numbers` amounts of the reference, `instead` the amounts in the same units
-    that the answer gives and the reference does not. `overlap` is the score before numbers count.
+    `missing` are clauses of the reference, `lacks` its details (amounts, dates and the like) that the answer
+    has to say and does not; `instead` are the details that it gives in their place. `has_details` says that
+    there are some, and that none is lacking. `news` is the share (0..1) of the reference's words that the
+    question does not have already and the answer says.
     """
 
     score: float
     recall: float
     missing: tuple[str, ...] = ()
-    numbers: tuple[Quantity, ...] = ()
-    instead: tuple[Quantity, ...] = ()
-    overlap: float = 0.0
+    lacks: tuple[Specific, ...] = ()
+    instead: tuple[Specific, ...] = ()
+    has_details: bool = False
+    news: float = 0.0
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the answer says what the reference says: all its details, or else most of its words."""
+        if self.missing or self.lacks:
+            return False
+        return self.has_details or self.recall >= SAME_WORDS
 
 
 @lru_cache(maxsize=1024)
-def agreement(answer: str, reference: str, language: Language) -> Agreement:
-    """How far an answer says what a reference says, without regard to order and to what it says beside."""
+def agreement(
+    answer: str, reference: str, language: Language, known: tuple[str, ...] = (), asked: str = ""
+) -> Agreement:
+    """How far an answer says what a reference says, without regard to order and to what it says beside.
+
+    `known` are the passages and the question: of a sum that they do not have only the result has to be said.
+    `asked` is all that the customer has said so far.
+    """
+    body, wanted = without_courtesies(answer, language), without_courtesies(reference, language)
+    units, said = topic_units(wanted), content_units(body)
+    details = required(wanted, known)
+    lacks = tuple(each for each in details if located(each, [body]) is None)
+    instead = [e for e in lacking(body, [wanted]) if any(is_alike(e, other) for other in lacks)]
+    has_details = bool(details) and not lacks
+    missing: list[str] = []
     outcomes = {_outcome(answer, language), _outcome(reference, language)}
     if outcomes != {"answer"}:
         score = 1.0 if len(outcomes) == 1 else 0.05 if "answer" in outcomes else 0.4
-        return Agreement(score, float(len(outcomes) == 1))
-    body, reference_body = without_courtesies(answer, language), without_courtesies(reference, language)
-    wanted, said = topic_units(reference_body), content_units(body)
-    if not wanted:
-        is_there = float(normalise(reference).strip() in normalise(answer))
-        return Agreement(is_there, is_there)
-    recall, precision = share(wanted, said), share(topic_units(body), content_units(reference_body))
-    amounts, own = quantities(reference_body), quantities(body)
-    # The numbers with a unit; where there are none, all of them (a telephone number alone is the answer).
-    missing = unmatched({each for each in amounts if each.unit} or amounts, own)
-    kinds = {each.kind for each in unmatched(amounts, own)} - {""}
-    instead = tuple(each for each in unmatched(own, amounts) if each.kind in kinds)
-    overlap = RECALL * recall + (1 - RECALL) * precision
-    left_out = (
-        clause
-        for sentence in sentences(reference_body)
-        for clause in clauses(sentence)
-        if total_weight(topic_units(clause)) >= WORTH_SAYING and share(topic_units(clause), said) < 0.5
-    )
-    score = overlap * number_factor(missing, instead)
-    return Agreement(score, recall, tuple(left_out), tuple(missing), instead, overlap)
-
-
-def number_factor(missing: Collection[Quantity], instead: Collection[Quantity]) -> float:
-    """What is left of an agreement where numbers are missing, or others stand in their place."""
-    return WRONG_NUMBER if instead else LEFT_OUT if missing else 1
+        recall = float(len(outcomes) == 1)
+    elif not units:
+        score = recall = float(normalise(reference).strip() in normalise(answer))
+    else:
+        recall, precision = share(units, said), share(topic_units(body), content_units(wanted))
+        missing = [
+            clause
+            for sentence in sentences(wanted)
+            for clause in clauses(sentence)
+            if total_weight(topic_units(clause)) >= WORTH_SAYING
+            and share(topic_units(clause), said) < (UNSAID if has_details else 0.5)
+            and not (has_details and details_of(clause))
+        ]
+        score = RECALL * recall + (1 - RECALL) * precision
+        score *= WRONG_NUMBER if instead else LEFT_OUT if lacks else 1
+    old = content_units(asked)
+    new_units = {unit: count for unit, count in units.items() if unit not in old}
+    news = share(new_units, said) if new_units else recall
+    return Agreement(score, recall, tuple(missing), lacks, tuple(instead), has_details, news)
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:

@@ -172,13 +172,6 @@ class Quantity(NamedTuple):
     value: str
     unit: str
 
-    @property
-    def kind(self) -> str:
-        """What it is a number of: its unit, `time` (of day), `code` (or telephone number), or nothing."""
-        if self.unit or ":" in self.value:
-            return self.unit or "time"
-        return "code" if len(self.value) >= SHORTEST_CODE else ""
-
     def shown(self, language: Language) -> str:
         """The number as people of that language write it: 22,000円, 22,000 yen, 9:00."""
         value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
@@ -225,26 +218,16 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def units_by_value(known: Iterable[Quantity]) -> dict[str, set[str]]:
-    """The units that each value has among these numbers, '' for none: what other numbers are looked up in."""
+def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:
+    """The stated numbers that are not among the known ones; a missing unit matches any."""
     units: dict[str, set[str]] = {}
     for quantity in known:
         units.setdefault(quantity.value, set()).add(quantity.unit)
-    return units
-
-
-def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity] | dict[str, set[str]]) -> list[Quantity]:
-    """The stated numbers that are not among the known ones; a missing unit matches any.
-
-    Where many sentences are held against the same numbers, `known` is what `units_by_value` makes of these.
-    """
-    by_value = known if isinstance(known, dict) else units_by_value(known)
-    missing = []
-    for quantity in stated:
-        units = by_value.get(quantity.value)
-        if units is None or (quantity.unit and units.isdisjoint((quantity.unit, ""))):
-            missing.append(quantity)
-    return sorted(missing)
+    return sorted(
+        each
+        for each in stated
+        if each.value not in units or (each.unit and units[each.value].isdisjoint((each.unit, "")))
+    )
 
 
 def _arabic(match: re.Match[str]) -> str:

@@ -1,102 +1,28 @@
-"""What can be counted about one turn: how far its passages support it, and how far it says what is right.
+"""What can be counted about one turn: how far its passages support it, and how far it says what is right."""
 
-Beyond the words and numbers of evidence.py, details are compared by what they mean: two weeks are 14 days.
-"""
-
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
 
-from simulator.core.types import GradingContext, Language
+from simulator.core.types import GradingContext
 from simulator.text.acts import apologises, parts, passes_on
 from simulator.text.courtesies import declines, statements
-from simulator.text.entities import Specific, details_of, follows, is_alike, located, required, unaccounted
+from simulator.text.entities import Specific, details_of, follows, is_alike, located
 from simulator.text.evidence import (
     ANSWERED,
+    SAME_WORDS,
+    Agreement,
     ExpectedResponse,
     Support,
     agreement,
     all_references,
     best_agreement,
-    content_units,
     expected_response,
-    number_factor,
-    passage_contents,
-    share,
     support,
-    topic_units,
-    without_courtesies,
 )
-from simulator.text.numerals import Quantity
 from simulator.text.wording import wording
 
-# From this share of a reference's words on an answer says the same.
-SAME_WORDS = 0.6
 # An answer that says so much of the right one does not decline.
 ALREADY_SAID = 0.4
-# A part of a reference with less of its words in an answer is missing, though all its details are there.
-UNSAID = 0.2
-
-
-@dataclass(frozen=True)
-class DetailedAgreement:
-    """How far an answer says what a reference says, as `Agreement`, with details compared by their meaning.
-
-    `lacks` are the details of the reference that the answer has to say and does not; `has_details` says that
-    there are some, and that none is lacking. `news` is the share (0..1) of the reference's words that the
-    question does not have already and the answer says.
-    """
-
-    score: float
-    recall: float
-    missing: tuple[str, ...] = ()
-    numbers: tuple[Quantity, ...] = ()
-    instead: tuple[Quantity, ...] = ()
-    lacks: tuple[Specific, ...] = ()
-    has_details: bool = False
-    news: float = 0.0
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the answer says what the reference says: all its details, or else most of its words."""
-        if self.missing or self.numbers or self.lacks:
-            return False
-        return self.has_details or self.recall >= SAME_WORDS
-
-
-def detailed_agreement(
-    answer: str, reference: str, language: Language, known: Sequence[str], asked: str
-) -> DetailedAgreement:
-    """How far an answer says what a reference says.
-
-    `known` are the passages and the question; `asked` is all that the customer has said so far.
-    """
-    found = agreement(answer, reference, language)
-    body, wanted = without_courtesies(answer, language), without_courtesies(reference, language)
-    details = required(wanted, known)
-    lacks = tuple(each for each in details if located(each, [body]) is None)
-    optional = [each for each in details_of(wanted) if each not in details]
-    numbers = unaccounted(found.numbers, wanted, [body], optional)
-    instead = unaccounted(found.instead, body, [wanted]) if numbers else ()
-    said, old = content_units(body), content_units(asked)
-    new_units = {unit: count for unit, count in topic_units(wanted).items() if unit not in old}
-    has_details = bool(details) and not lacks
-    missing = tuple(
-        part
-        for part in found.missing
-        if not has_details or (not details_of(part) and share(topic_units(part), said) < UNSAID)
-    )
-    score = found.overlap * number_factor(numbers, instead) if found.overlap else found.score
-    return DetailedAgreement(
-        score=score,
-        recall=found.recall,
-        missing=missing,
-        numbers=numbers,
-        instead=instead,
-        lacks=lacks,
-        has_details=has_details,
-        news=share(new_units, said) if new_units else found.recall,
-    )
 
 
 class TurnEvidence:
@@ -145,14 +71,15 @@ class TurnEvidence:
     def support(self) -> Support:
         """How far this turn's passages support the answer, its courtesies apart."""
         body = "\n".join(statements(self.answer, self.language)) or self.answer
-        found = support(body, passage_contents(self.passages), self.context.turn.user)
-        # What a passage says in another unit is not missing, nor what can be worked out from it.
-        return found._replace(numbers=unaccounted(found.numbers, body, self.known, self._worked_out(body)))
+        found = support(body, self.passages, self.context.turn.user)
+        # What can be worked out from a passage is not missing.
+        worked_out = self._worked_out(body)
+        return found._replace(numbers=tuple(each for each in found.numbers if each not in worked_out))
 
     @cached_property
-    def unknown_numbers(self) -> tuple[Quantity, ...]:
-        """The numbers of the answer that neither the passages nor the references have, in any unit."""
-        return unaccounted(self.support.numbers, self.answer, [*self.known, *self.wanted])
+    def unknown_numbers(self) -> tuple[Specific, ...]:
+        """The numbers of the answer that neither the passages nor the references have."""
+        return tuple(each for each in self.support.numbers if located(each, self.wanted) is None)
 
     @cached_property
     def is_worked_out(self) -> bool:
@@ -180,21 +107,19 @@ class TurnEvidence:
         return (*self.passages, self.context.turn.user)
 
     @cached_property
-    def agreement(self) -> DetailedAgreement:
+    def agreement(self) -> Agreement:
         """How far it says what the nearest reference of this turn says."""
         return self._agreed(self.context.references)
 
     @cached_property
-    def agreed(self) -> DetailedAgreement:
+    def agreed(self) -> Agreement:
         """The same of the references of all turns, where this turn has none of its own."""
         return self._agreed(self.wanted)
 
-    def _agreed(self, references: Iterable[str]) -> DetailedAgreement:
+    def _agreed(self, references: Iterable[str]) -> Agreement:
         asked = "\n".join(turn.user for turn in (*self.context.earlier, self.context.turn))
-        found = (
-            detailed_agreement(self.answer, each, self.language, self.known, asked) for each in references
-        )
-        return max(found, key=lambda each: each.score, default=DetailedAgreement(0.0, 0.0))
+        found = (agreement(self.answer, each, self.language, self.known, asked) for each in references)
+        return max(found, key=lambda each: each.score, default=Agreement(0.0, 0.0))
 
     @cached_property
     def expected(self) -> ExpectedResponse:
@@ -212,7 +137,3 @@ class TurnEvidence:
         earlier = (turn.answer.text for turn in self.context.earlier)
         known = all_references(self.case)
         return any(best_agreement(text, known, self.language).score >= ANSWERED for text in earlier)
-
-    def shown(self, numbers: Iterable[Quantity]) -> list[str]:
-        """Numbers as people of the case's language write them."""
-        return [number.shown(self.language) for number in numbers]

@@ -313,7 +313,7 @@ async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
         ("担当者におつなぎいたします。", 4, 5),
         ("ご迷惑をおかけし、申し訳ございません。", 3, 5),
         (REFUSAL, 2, 4),
-        (UNRELATED, 1, 1.68),
+        (UNRELATED, 1, 1.41),
     ],
 )
 async def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, correctness: int) -> None:
