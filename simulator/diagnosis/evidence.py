@@ -20,8 +20,8 @@ from simulator.text.acts import claims, is_handover, is_refusal, parts
 from simulator.text.courtesies import declines, statements
 from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
 from simulator.text.entity_meaning import Measure
-from simulator.text.evidence import content_units, share, topic_units, total_weight
-from simulator.text.segments import clauses, sentences, tokens
+from simulator.text.evidence import Agreement, agreement, content_units, share, topic_units, total_weight
+from simulator.text.segments import sentences, tokens
 from simulator.users.faults import CustomerFault
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
@@ -420,40 +420,6 @@ class UnsupportedStatement(NamedTuple):
     details: tuple[Specific, ...] = ()
 
 
-class Agreement(NamedTuple):
-    """How much of a reference's content (0..1) an answer has, and what differs.
-
-    `missing` are parts and `details` amounts, dates and the like of the reference that it lacks, `instead`
-    those that it gives in their place. `has_details` says that there are some, and that none is lacking.
-    """
-
-    recall: float
-    missing: tuple[str, ...] = ()
-    details: tuple[Specific, ...] = ()
-    instead: tuple[Specific, ...] = ()
-    has_details: bool = False
-
-
-def agreement(answer: str, reference: str, known: Sequence[str] = ()) -> Agreement:
-    """How much of a reference an answer says, without regard to order and to what it says beside.
-
-    `known` are the passages and the question: of a sum that they do not have only the result has to be said.
-    """
-    units, wanted = content_units(answer), required(reference, known)
-    lacks = tuple(each for each in wanted if located(each, [answer]) is None)
-    instead = [each for each in lacking(answer, [reference]) if any(is_alike(each, other) for other in lacks)]
-    missing = [
-        part
-        for sentence in sentences(reference)
-        for part in clauses(sentence)
-        if total_weight(topic_units(part)) >= SAYS_SOMETHING
-        and share(topic_units(part), units) < 0.5
-        and not (details_of(part) and not any(each in lacks for each in details_of(part)))
-    ]
-    recall = share(topic_units(reference), units)
-    return Agreement(recall, tuple(missing), lacks, tuple(instead), bool(wanted) and not lacks)
-
-
 class RedTurnEvidence:
     """One red turn with all the evidence of its cause, computed when it is first needed."""
 
@@ -513,9 +479,9 @@ class RedTurnEvidence:
     @cached_property
     def agreement(self) -> Agreement:
         """How much of the nearest reference of the turn, or of the case, the answer says."""
-        known = [*self.passages, self.asked]
-        found = (agreement(self.said, reference, known) for reference in self.references)
-        return max(found, key=lambda each: (not each.instead, each.recall), default=Agreement(0.0))
+        known = (*self.passages, self.asked)
+        found = (agreement(self.said, reference, self.language, known) for reference in self.references)
+        return max(found, key=lambda each: (not each.instead, each.recall), default=Agreement(0.0, 0.0))
 
     @cached_property
     def is_right(self) -> bool:
@@ -527,7 +493,7 @@ class RedTurnEvidence:
                 return min(given) >= VOUCHED
         found = self.agreement
         least = WITH_DETAILS if found.has_details else RIGHT
-        return not self.refused and found.recall >= least and not (found.missing or found.details)
+        return not self.refused and found.recall >= least and not (found.missing or found.lacks)
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
@@ -580,7 +546,7 @@ class RedTurnEvidence:
     def _is_attempt(self, detail: Specific) -> bool:
         """Whether an answer gives this in place of what had to be worked out: got wrong, not made up."""
         return any(
-            is_alike(detail, each) and located(each, self.passages) is None for each in self.agreement.details
+            is_alike(detail, each) and located(each, self.passages) is None for each in self.agreement.lacks
         )
 
     @cached_property

@@ -256,7 +256,7 @@ def _outdated(look: RedTurnEvidence) -> RootCause | None:
     if look.refused:
         return None
     # What has to be worked out is in no article, out of date or not.
-    details = [each for each in found.details if not look.follows(each, sums=False)]
+    details = [each for each in found.lacks if not look.follows(each, sums=False)]
     instead = [(one, other) for one, other in product(details, found.instead) if is_alike(one, other)]
     gold = {article_of(each) for each in look.case.passages}
     for passage, (right, wrong) in product(look.turn.answer.passages, instead):
@@ -441,7 +441,7 @@ def _is_neighbours(look: RedTurnEvidence) -> bool:
         look.came_whole
         and not look.said_before
         and bool(found.instead)
-        and all(located(each, look.passages) is not None for each in (*found.details, *found.instead))
+        and all(located(each, look.passages) is not None for each in (*found.lacks, *found.instead))
     )
 
 
@@ -476,7 +476,7 @@ def _is_about_tone(look: RedTurnEvidence) -> bool:
     """Whether a model's reason is about how it is said, and the answer lacks no detail."""
     deciding = look.scores.get("turn")
     by_model = deciding is not None and not is_stand_in(deciding)
-    return by_model and not look.agreement.details and bool(_OF_TONE.search(normalise(look.red.reason)))
+    return by_model and not look.agreement.lacks and bool(_OF_TONE.search(normalise(look.red.reason)))
 
 
 def _unclear(look: RedTurnEvidence) -> RootCause:
@@ -543,8 +543,8 @@ def _ignored(look: RedTurnEvidence) -> Message:
     """Which part of the needed article the answer leaves out, or says otherwise."""
     found, name = look.agreement, _article(look)
     # The other amount stands in the same sentence as the right one would.
-    if len(found.instead) == len(found.details) == 1 and found.recall >= SAME_MATTER:
-        right, wrong = (each[0].text for each in (found.details, found.instead))
+    if len(found.instead) == len(found.lacks) == 1 and found.recall >= SAME_MATTER:
+        right, wrong = (each[0].text for each in (found.lacks, found.instead))
         return _(
             'The search found {article}, but the answer says "{wrong}" where "{right}" is right.',
             article=name,
@@ -577,5 +577,5 @@ def _missing_part(look: RedTurnEvidence) -> Message | None:
         return _quote(
             max(found.missing, key=lambda text: (bool(specifics_of(text)), total_weight(topic_units(text))))
         )
-    shown = tuple(each.text for each in found.details[:3])
+    shown = tuple(each.text for each in found.lacks[:3])
     return _("{parts}", parts=shown) if shown else None
