@@ -9,7 +9,7 @@ one turn are in turn_evidence.py.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from sys import intern
@@ -205,7 +205,12 @@ def agreement(
     body, wanted = without_courtesies(answer, language), without_courtesies(reference, language)
     units, said = topic_units(wanted), content_units(body)
     details = required(wanted, known)
-    lacks = tuple(each for each in details if located(each, [body]) is None)
+    # A figure of a sentence copied from an article on something else is not the one that was asked for.
+    lacks = tuple(
+        each
+        for each in details
+        if located(each, [body]) is None or (known and _is_copied(each, body, wanted, known))
+    )
     instead = [e for e in lacking(body, [wanted]) if any(is_alike(e, other) for other in lacks)]
     has_details = bool(details) and not lacks
     missing: list[str] = []
@@ -231,6 +236,23 @@ def agreement(
     new_units = {unit: count for unit, count in units.items() if unit not in old}
     news = share(new_units, said) if new_units else recall
     return Agreement(score, recall, tuple(missing), lacks, tuple(instead), has_details, news)
+
+
+def _is_copied(detail: Specific, text: str, wanted: str, known: Sequence[str]) -> bool:
+    """Whether all sentences with this detail stand in a passage, and say not a word of what was asked."""
+    *passages, asked = known
+    copied = frozenset().union(*map(content_units, passages))
+    about = content_units(wanted).keys() | content_units(asked).keys()
+    held = [_words(each) for each in sentences(text) if located(detail, [each]) is not None]
+    return bool(held) and all(own and not own & about and own <= copied for own in held)
+
+
+def _words(sentence: str) -> frozenset[str]:
+    """What carries content in a sentence, beside its figures."""
+    pieces = [sentence]
+    for detail in details_of(sentence):
+        pieces = [part for piece in pieces for part in piece.split(detail.text)]
+    return frozenset(unit for piece in pieces for unit in content_units(piece) if is_topical(unit))
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:

@@ -255,6 +255,31 @@ async def test_what_the_passages_support_is_no_answer_unless_the_reference_says_
     assert await raw("turn", UNRELATED, None, GOOD, passages=(UNRELATED,)) > 4
 
 
+INK = "Use up a bottle of ink within 2 years of opening it."
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        (INK, False),
+        ("2 years.", True),
+        ("It lasts 2 years.", True),
+        (f"{INK} The warranty is 2 years.", True),
+    ],
+)
+async def test_the_figure_of_an_article_on_something_else_answers_nothing(
+    answer: str, is_right: bool
+) -> None:
+    """The same number there is chance; alone, or beside a word of the matter, it is the answer."""
+    case = a_case(
+        question="How long is the warranty?",
+        language="en",
+        references=(("The warranty lasts 2 years from the purchase.",),),
+    )
+
+    assert (await raw("turn", answer, case, passages=(INK,)) >= 4) is is_right
+
+
 async def test_repeating_the_words_of_the_question_is_not_news() -> None:
     """An answer beside the point is as bad when the customer, pressing on, names the matter no more."""
     case = a_case(
