@@ -24,7 +24,6 @@ from simulator.text import (
     acts,
     choices,
     courtesies,
-    dates,
     embedding,
     entities,
     evidence,
@@ -176,8 +175,8 @@ def functions() -> dict[str, Use]:
             courtesies.declines(text, "en"),
         ),
         "courtesies.statements": lambda text: courtesies.statements(text, "ja"),
-        "dates.dates": dates.dates,
-        "dates.days_of": dates.days_of,
+        "entities.dates": entities.dates,
+        "entities.days_of": entities.days_of,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
         "entities.bare_numbers": entities.bare_numbers,
         "entities.implied": entities.implied,
@@ -251,9 +250,7 @@ def functions() -> dict[str, Use]:
         "outputs.text_at": lambda text: outputs.text_at({"a": {"b": text}}, "a.b"),
     }
     for name in ("times", "urls", "emails", "phones", "codes", "measures"):
-        found[f"{'dates' if name == 'times' else 'entities'}.{name}"] = partial(
-            _exhausted, getattr(dates if name == "times" else entities, name)
-        )
+        found[f"entities.{name}"] = partial(_exhausted, getattr(entities, name))
     for name in lexical.STAND_INS:
         found[f"lexical.{name}"] = partial(_graded, lexical.LexicalJudge(name))
     languages: tuple[Language, ...] = ("ja", "en")

@@ -6,7 +6,6 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from simulator.core.types import Language
 from simulator.text.segments import normalise
 from simulator.text.typography import nfkc, straight
 
@@ -172,7 +171,7 @@ class Quantity(NamedTuple):
     value: str
     unit: str
 
-    def shown(self, language: Language) -> str:
+    def shown(self, language: str) -> str:
         """The number as people of that language write it: 22,000円, 22,000 yen, 9:00."""
         value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
         if self.unit in _CURRENCY.values() and self.unit != "円":
