@@ -1,12 +1,11 @@
 """OpenAI: fine-tuning messages, threads of assistants, responses and conversations; ShareGPT."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import _
 from simulator.data.logs.table import columns_of
-from simulator.data.logs.talks import Groups, Part, grouped, in_time
+from simulator.data.logs.talks import Groups, Part, grouped, in_time, talk_of
 from simulator.data.logs.values import (
     Line,
     answered_in,
@@ -46,7 +45,6 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
     """One record is one conversation, but for messages of threads and chained responses."""
     responses = Groups()
     before: dict[str, str] = {}
-    ids: Counter[str] = Counter()
     for number, record in enumerate(records, 1):
         if isinstance(record.get("output"), list):
             id_ = str(record.get("id") or number)
@@ -54,19 +52,16 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             responses.add(id_, record)
         elif messages := _messages(record):
             names = map(record.get, ("id", "conversation_id", "thread_id", "session_id"))
-            id_ = str(next(filter(None, names), number))
-            ids[id_] += 1
-            talk = f"{id_}~{ids[id_]}" if ids[id_] > 1 else id_
-            columns = columns_of(record)
-            rating = record.get(columns.get("rating", ""))
-            yield Line(
-                "", "", None, talk,
-                {columns["rating"]: rating} if isinstance(rating, (str, int, float)) else {},
-                language=str(record.get(columns.get("language", "")) or ""),
-            )  # fmt: skip
-            yield from (line._replace(time=None, talk=talk) for line in lines_of(messages))
+            lines = lines_of(messages)
             if answer := answered_in(record.get("response")):
-                yield Line("assistant", answer, None, talk)
+                lines.append(Line("assistant", answer))
+            talk = talk_of(str(next(filter(None, names), number)), lines)
+            columns = columns_of(record)
+            talk.language = str(record.get(columns.get("language", "")) or "")
+            rating = record.get(columns.get("rating", ""))
+            if talk.turns and isinstance(rating, (str, int, float)):
+                talk.turns[-1].ratings[columns["rating"]] = rating
+            yield talk
         else:
             role, text = role_of(record.get("role")), text_of(record.get("content"))
             thread = record.get("thread_id") or record.get("conversation_id") or record.get("first_id")

@@ -1,8 +1,8 @@
 """From the parts of a log to its conversations.
 
 A format says what a log holds, in any order: lines of conversations, steps of traces, notes with what
-somebody thought of either, and, as a message, what it leaves out. Here they are put together, by their ids
-and in time. A trace is one turn: its outermost step holds the question and the answer.
+somebody thought of either, whole conversations, and, as a message, what it leaves out. Here they are put
+together, by their ids and in time. A trace is one turn: its outermost step holds the question and the answer.
 """
 
 import json
@@ -80,7 +80,7 @@ class Note(NamedTuple):
     value: Any
 
 
-Part = Line | Step | Note | Message
+Part = Talk | Line | Step | Note | Message
 
 
 class Skipped(Counter[Message]):
@@ -140,6 +140,8 @@ def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: boo
     notes: dict[str, list[Note]] = {}
     for part in parts:
         match part:
+            case Talk():
+                yield part
             case Line():
                 lines.add(part.talk, part)
             case Step():
@@ -172,12 +174,12 @@ def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterato
         before = line.time
     heard = [each for each in several if any(line.role == "user" for line in each)]
     for number, each in enumerate(heard or several[:1], 1):
-        talk = _talk(f"{name}-{number}" if number > 1 else name, each, one_sided)
+        talk = talk_of(f"{name}-{number}" if number > 1 else name, each, one_sided=one_sided)
         if talk.turns or talk.history:
             yield talk
 
 
-def _talk(id_: str, lines: list[Line], one_sided: bool) -> Talk:
+def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
     """The conversation of these lines in their order; lines of one side that follow each other are one.
 
     What is said before the first question is history.
