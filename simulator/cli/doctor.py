@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,17 @@ async def _examine(settings: Settings) -> int:
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
         check_target(context, plan)
     context.connections.attempts = 1  # a failure should show at once
-    report = Report(_settings_text(settings), as_json=settings.json_output)
-    report.add(
-        "ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
-    )
+    shown, as_json = _settings_text(settings), settings.json_output
+    for key, value in () if as_json else shown.items():
+        _print("", key, value)
+    found: list[dict[str, Any]] = []
+
+    def add(mark: str, name: Message | str, text: Message | str) -> None:
+        found.append({"name": name, "ok": mark == "ok", "message": text})
+        if not as_json:
+            _print(mark, name, text)
+
+    add("ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan)))
     checks: dict[Message, Check] = {
         _MODELS[role]: partial(_check_model, context, role, endpoint)
         for role, endpoint in context.endpoints.items()
@@ -83,12 +90,15 @@ async def _examine(settings: Settings) -> int:
             try:
                 with stdout_to_stderr():
                     result = await check()
-                report.add("ok", name, result)
+                add("ok", name, result)
             except RehearsalError as error:
-                report.add("NOT OK", name, error.message)
+                add("NOT OK", name, error.message)
     finally:
         await context.connections.close()
-    return report.close()
+    is_fine = all(each["ok"] for each in found)
+    if as_json:
+        print_json({"settings": shown, "checks": found, "ok": is_fine})
+    return DONE if is_fine else TO_FIX
 
 
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
@@ -100,33 +110,11 @@ _MODELS: dict[str, Message] = {
 }
 
 
-class Report:
-    """A line for each check, or one JSON object at the end."""
-
-    def __init__(self, settings: Mapping[str, Message | str], *, as_json: bool) -> None:
-        """Prints the settings that apply."""
-        self.settings, self.as_json = settings, as_json
-        self.checks: list[dict[str, Any]] = []
-        for name, value in settings.items():
-            self._line("", name, value)
-
-    def add(self, mark: str, name: Message | str, text: Message | str) -> None:
-        """Adds one check, and prints it."""
-        self.checks.append({"name": name, "ok": mark == "ok", "message": text})
-        self._line(mark, name, text)
-
-    def close(self) -> int:
-        """The exit code."""
-        failed = sum(not part["ok"] for part in self.checks)
-        if self.as_json:
-            print_json({"settings": self.settings, "checks": self.checks, "ok": not failed})
-        return TO_FIX if failed else DONE
-
-    def _line(self, mark: str, name: Message | str, text: Message | str) -> None:
-        if not self.as_json:
-            state = localised(_MARKS[mark]) if mark else ""
-            said = safe_text(" ".join(localised(text).split()))
-            sys.stdout.write(f"{padded(state, 6)} {padded(localised(name), 18)} {said}\n")
+def _print(mark: str, name: Message | str, text: Message | str) -> None:
+    """One line: what was checked, and what came of it."""
+    state = localised(_MARKS[mark]) if mark else ""
+    said = safe_text(" ".join(localised(text).split()))
+    sys.stdout.write(f"{padded(state, 6)} {padded(localised(name), 18)} {said}\n")
 
 
 def _settings_text(settings: Settings) -> dict[str, Message | str]:

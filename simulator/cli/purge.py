@@ -7,7 +7,7 @@ from typing import Any
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
-from simulator.core.messages import _, localised, say
+from simulator.core.messages import _, listed, localised, say
 from simulator.core.settings import load_settings
 from simulator.models.cache import cache_file, delete
 from simulator.storage.purge import Purge, cached_replies, delete_run, open_purge
@@ -59,20 +59,10 @@ def command(
 def _agreed(purge: "Purge", replies: int) -> bool:
     """Whether the person at the terminal says yes; raises InputError where there is none."""
     if not sys.stdin.isatty():
-        msg = _(
-            "{folder} would be deleted with {n} files. Add --yes to do it.",
-            folder=purge.folder,
-            n=len(purge.files),
-        )
-        raise InputError(msg)
-    say(
-        _(
-            "{folder}: {n} files, {planned} conversations.",
-            folder=purge.folder,
-            n=len(purge.files),
-            planned=purge.results.planned,
-        )
-    )
+        files = {"folder": purge.folder, "n": len(purge.files)}
+        raise InputError(_("{folder} would be deleted with {n} files. Add --yes to do it.", **files))
+    counts = {"folder": purge.folder, "n": len(purge.files), "planned": purge.results.planned}
+    say(_("{folder}: {n} files, {planned} conversations.", **counts))
     asked = _("Delete them for good? [y/N]")
     if replies:
         asked = _("Delete them and {replies} replies in the cache for good? [y/N]", replies=replies)
@@ -91,8 +81,5 @@ def _report(purge: "Purge", files: int, deleted: int, left: int) -> None:
             _("The response cache still has {left} replies of this run: python run.py cache clear", left=left)
         )
     if purge.elsewhere:
-        say(_("Text of the run may also be in:"))
-        for place in purge.elsewhere[:_LISTED]:
-            say(_("  {place}", place=place))
-        if len(purge.elsewhere) > _LISTED:
-            say(_("  and {n} more files of other runs", n=len(purge.elsewhere) - _LISTED))
+        places = listed(list(map(str, purge.elsewhere)), _LISTED)
+        say(_("Text of the run may also be in: {places}", places=places))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from simulator.core.document import Block, Line, Report, Section, Table, Text
-from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import JPY_PER_USD, dollars
 from simulator.core.titles import title
 from simulator.core.types import Spending
@@ -100,17 +100,11 @@ def _assumptions(forecast: Forecast) -> Message:
 
 def _answers(forecast: Forecast) -> list[Message]:
     """How often the bot is asked."""
-    text = ngettext(
-        "The bot is asked for at most {n} answer; what its own model takes is no part of this forecast.",
-        "The bot is asked for at most {n} answers; what its own model takes is no part of this forecast.",
-        n=1,
+    text = _(
+        "The bot is asked for at most {n} answers; what its own model takes is no part of this forecast."
     )
     if forecast.rows:
-        text = ngettext(
-            "The bot is asked for {n} answer; what its own model takes is no part of this forecast.",
-            "The bot is asked for {n} answers; what its own model takes is no part of this forecast.",
-            n=1,
-        )
+        text = _("Questions to the bot: {n}; what its own model takes is no part of this forecast.")
     return [text.format(n=forecast.answers)] if forecast.answers else []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
-from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
+from simulator.core.messages import Message, _, listed, pgettext, sentences
 from simulator.core.types import Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
@@ -113,7 +113,7 @@ def outputs_section(results: Results) -> Section | None:
         rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
         columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
         tables.insert(0, Table.of("outputs", columns, rows, _("Outputs")))
-    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
+    missing = _("Not extracted: {n} rows.", n=found.not_extracted)
     return figures_section(
         key="outputs",
         title=_("Results by output"),
@@ -148,13 +148,12 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
         yield _(
             "What could not be extracted (no JSON: {json}, no such key: {key}) is wrong: 0 in means and"
             " shares.",
-            json=ngettext("{n} row", "{n} rows", n=found.missing.get("json", 0)),
-            key=ngettext("{n} row", "{n} rows", n=found.missing.get("key", 0)),
+            json=found.missing.get("json", 0),
+            key=found.missing.get("key", 0),
         )
     if found.failed:
-        yield ngettext(
-            "{n} row could not be decided because grading failed; no share counts them.",
-            "{n} rows could not be decided because grading failed; no share counts them.",
+        yield _(
+            "Not decided because grading failed, and in no share: {n} rows.",
             n=found.failed,
         )
     if found.extra:
@@ -198,8 +197,7 @@ def skipped_section(results: Results) -> Section | None:
     return figures_section(
         key="rows_skipped",
         title=_("Skipped rows"),
-        line=ngettext(
-            "{count} of {n} row skipped: {first}",
+        line=_(
             "{count} of {n} rows skipped: {first}",
             n=skipped.rows,
             count=skipped.count,
@@ -247,10 +245,8 @@ def choices_section(results: Results) -> Section | None:
     return figures_section(
         key="choices",
         title=_("Multiple choice"),
-        line=ngettext(
-            "Accuracy {accuracy} on {n} question. Guessing would reach {chance}, always the longest choice"
-            " {longest}.",
-            "Accuracy {accuracy} on {n} questions. Guessing would reach {chance}, always the longest choice"
+        line=_(
+            "Accuracy {accuracy} (n {n}). Guessing would reach {chance}, always the longest choice"
             " {longest}.",
             accuracy=with_error(all_of_them.value, all_of_them.stderr),
             n=all_of_them.n,
@@ -269,16 +265,14 @@ def choices_section(results: Results) -> Section | None:
 def _choices_notes(found: Choices) -> Iterator[Message]:
     yield _("The standard error is √(p(1−p)/(n−1)).")
     if n := found.accuracy.not_extracted:
-        yield ngettext(
-            "No choice could be read from {n} answer ({share}%); they count as wrong.",
-            "No choice could be read from {n} answers ({share}%); they count as wrong.",
+        yield _(
+            "Answers without a choice that could be read, counted as wrong: {n} ({share}%).",
             n=n,
             share=f"{100 * n / found.accuracy.n:.1f}",
         )
     if found.failed:
-        yield ngettext(
-            "Not counted: {n} answer that could not be graded.",
-            "Not counted: {n} answers that could not be graded.",
+        yield _(
+            "Not counted because grading failed: {n}.",
             n=found.failed,
         )
 
@@ -307,8 +301,7 @@ def with_error(value: float | None, error: float | None = None) -> str:
 
 
 def _classes_line(found: Classification) -> Message:
-    line = ngettext(
-        "accuracy {accuracy}, F1 ({positive}) {f1}, {n} row; not extracted: {missing}.",
+    line = _(
         "accuracy {accuracy}, F1 ({positive}) {f1}, {n} rows; not extracted: {missing}.",
         accuracy=with_error(found.accuracy, found.accuracy_stderr),
         positive=found.positive or _("macro average"),
@@ -395,9 +388,8 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
     kappa, mcc = map(with_error, (found.kappa, found.mcc))
     yield _("Agreement with the labels: kappa {kappa}, MCC {mcc}.", kappa=kappa, mcc=mcc)
     if n := found.not_extracted:
-        yield ngettext(
-            "{n} answer ({share} %) gave no label that could be read. They count as wrong.",
-            "{n} answers ({share} %) gave no label that could be read. They count as wrong.",
+        yield _(
+            "Answers without a label that could be read, counted as wrong: {n} ({share} %).",
             n=n,
             share=f"{100 * n / found.n:.1f}",
         )
@@ -408,9 +400,8 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
             generation=found.n - found.by_likelihood,
         )
     if found.failed or found.skipped:
-        yield ngettext(
-            "Not counted: {n} row that could not be graded, {skipped} without a label.",
-            "Not counted: {n} rows that could not be graded, {skipped} without a label.",
+        yield _(
+            "Not counted: grading failed {n}, without a label {skipped}.",
             n=found.failed,
             skipped=found.skipped,
         )

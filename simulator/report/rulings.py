@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section
-from simulator.core.messages import _, ngettext, pgettext
+from simulator.core.messages import _, pgettext
 from simulator.core.types import Results
 from simulator.report.tables import SEVERITIES
 from simulator.stats.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
@@ -48,11 +48,9 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
     return figures_section(
         key="conflicts",
         title=_("Reference and passages disagree"),
-        line=ngettext(
-            "Left undecided: {n} turn of {cases} questions, whose reference contradicts the passages. Fix"
-            " one of the two.",
-            "Left undecided: {n} turns of {cases} questions, whose reference contradicts the passages. Fix"
-            " one of the two.",
+        line=_(
+            "Undecided: {n} turns ({cases} questions), whose reference contradicts the passages. Fix one"
+            " of the two.",
             cases=len(ranked),
             n=sum(map(len, ranked)),
         ),
@@ -101,9 +99,8 @@ def risk_section(results: Results) -> Section | None:
         )
     if lost:
         notes.append(
-            ngettext(
-                "Not counted: {n} verdict on an unknown rule, or with words that are not in the answer.",
-                "Not counted: {n} verdicts on unknown rules, or with words that are not in the answer.",
+            _(
+                "Not counted, on unknown rules or with words that are not in the answer: {n} verdicts.",
                 n=lost,
             )
         )

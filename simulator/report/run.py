@@ -162,15 +162,6 @@ def _next(context: ReportContext) -> Iterator[Line]:
 def _technical(context: ReportContext) -> Section:
     """Statistics, usage, models, settings, prompts and versions."""
     summary, run, none = context.summary, context.results.run, _("none")
-    per_turn = none
-    if tokens := summary.tokens_per_turn:
-        per_turn = ngettext(
-            "{each} ({tokens} ÷ {n} turn)",
-            "{each} ({tokens} ÷ {n} turns)",
-            n=summary.graded_turns,
-            each=tokens[0],
-            tokens=summary.spending["judge"].tokens_in,
-        )
     interval, corrected = (
         f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
         for ends in (summary.interval, summary.corrected and summary.corrected.interval)
@@ -179,7 +170,6 @@ def _technical(context: ReportContext) -> Section:
         "": {
             _("95 % interval of the score"): interval,
             _("95 % interval, corrected"): corrected,
-            _("Judge tokens in, per graded turn"): per_turn,
         },
         _("Run"): {
             _("Run"): run.id,

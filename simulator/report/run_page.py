@@ -207,18 +207,11 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
         total = sum(case.conversations for case in summary.cases)
     if len(talks) == total:
         return ""
-    red = sum(len(talk["reds"]) for talk in talks)
-    text = _(
-        "The run is large: this page shows {n} of its {all} conversations, with all {of} red turns and a"
-        " sample of the others, spread evenly. The figures are of all conversations; --to xlsx and its like"
-        " write every turn."
+    return _(
+        "The run is large: this page shows {n} of its {all} conversations, with the gravest {red} of {of} red"
+        " turns. The figures are of all conversations; --to xlsx and its like write every turn.",
+        **{"n": len(talks), "all": total, "red": sum(len(talk["reds"]) for talk in talks), "of": summary.red},
     )
-    if red < summary.red:
-        text = _(
-            "The run is large: this page shows {n} of its {all} conversations, with the gravest {red} of {of}"
-            " red turns. The figures are of all conversations; --to xlsx and its like write every turn."
-        )
-    return text.format(n=len(talks), all=total, of=summary.red, red=red)
 
 
 def shown_conversations(

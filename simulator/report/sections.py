@@ -25,7 +25,7 @@ from simulator.core.document import (
     share_text,
     target_points,
 )
-from simulator.core.messages import Message, _, ngettext, pgettext
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import total_spending
@@ -382,11 +382,8 @@ def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
     """What stands out in how the customers were played."""
     customers = simulator.customers
     if customers.superseded:
-        yield ngettext(
-            "Held once more because of the customer: {n} conversation. The first ones do not count, but are"
-            " kept in the run file.",
-            "Held once more because of the customer: {n} conversations. The first ones do not count, but are"
-            " kept in the run file.",
+        yield _(
+            "Held once more because of the customer: {n} conversations. The first ones do not count.",
             n=len(customers.superseded),
         )
     if customers.faults:
@@ -435,7 +432,7 @@ def _figure_row(key: str, each: CustomerFigure) -> tuple[Text | Cell, ...]:
     percent = round(100 * (each.value or 0.0), 1)
     counted = _("{n} of {of}", n=each.n, of=each.of)
     if each.n is None:
-        counted = ngettext("mean of {n} conversation", "mean of {n} conversations", n=each.of)
+        counted = _("mean of {n} conversations", n=each.of)
     goal: Text = ""
     if each.goal is not None:
         goal = (_("at most {goal} %") if each.at_most else _("at least {goal} %")).format(

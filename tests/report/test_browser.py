@@ -204,7 +204,7 @@ def test_everything_can_be_reached_by_keyboard(tab: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("page_of", "language", "scheme"),
-    [(trusted, "ja", "light"), (trusted, "en", "dark"), (compared, "en", "light"), (compared, "ja", "dark")],
+    [(trusted, "ja", "light"), (compared, "en", "dark")],
 )
 def test_axe_finds_nothing_serious(
     tab: Any, tmp_path: Path, page_of: Any, language: Language, scheme: str
