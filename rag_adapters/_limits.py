@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -15,13 +15,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 import simulator
 from simulator import Answer, Bot, BotFailure, Query, Transient, _, is_async, on_a_thread, traits_of
 
-Connect = TypeVar("Connect", bound=Callable[..., Any])
-
 # Seconds. The wait doubles with each attempt unless the bot names one; a bot that names a longer wait than
 # a customer would stay is not asked again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-# Marks a `connect` that already takes these settings.
-_MARK = "_rehearsal_limits"
 
 
 @dataclass(frozen=True)
@@ -33,10 +29,8 @@ class Limits:
     retries: Annotated[int, Field(ge=0, le=10)] = 0
 
 
-def limited(connect: Connect) -> Connect:
-    """A decorator that adds the settings of `Limits` to those of `connect`; its own ones take precedence."""
-    if getattr(connect, _MARK, None) is Limits:
-        return connect
+def limited(connect: Callable[..., Any]) -> Callable[..., Any]:
+    """`connect` with the settings of `Limits` beside its own, which take precedence."""
     signature = _signature(connect)
     settings_of_all = inspect.signature(Limits).parameters.values()
     added = [
@@ -57,8 +51,8 @@ def limited(connect: Connect) -> Connect:
     own = list(signature.parameters.values())
     rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
     whole = signature.replace(parameters=[*own, *added, *rest])
-    vars(connected).update({"__signature__": whole, _MARK: Limits})
-    return cast(Connect, connected)
+    vars(connected)["__signature__"] = whole
+    return connected
 
 
 def _signature(connect: Callable[..., Any]) -> inspect.Signature:

@@ -30,8 +30,6 @@ from pydantic import ConfigDict
 
 from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, passages_of, read_knowledge
 
-from ._limits import limited
-
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can fix that.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -77,7 +75,6 @@ _SPREAD = 0x9E3779B97F4A7C15  # makes 64 bits of 32, as evenly as they come
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
-@limited
 def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> Bot:
     """The bot over the texts in `knowledge` (a folder or file; the bundled ones when empty).
 

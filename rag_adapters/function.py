@@ -10,7 +10,6 @@ from typing import Any
 from simulator import Answer, Bot, InputError, Query, Traits, _, returned
 
 from ._json import setting
-from ._limits import limited
 from ._load import failure_of, load
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -29,7 +28,6 @@ Value = Callable[[Query], Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-@limited
 def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the Bot, or what has to be awaited
     """The function `file.py:name` or `package.module:name`, looked up from the current folder.
 

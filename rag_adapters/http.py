@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
 
 from ._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
-from ._limits import limited
 from ._wire import (
     Credentials,
     Environment,
@@ -543,4 +542,3 @@ def connect(**given: Any) -> HttpBot:
 
 # `--set` and `list` read the settings from the signature.
 vars(connect)["__signature__"] = inspect.signature(HttpSettings)
-connect = limited(connect)

@@ -24,7 +24,6 @@ from simulator import (
 
 from ._json import JsonPath, kind, parsed, setting
 from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of, usage_of
-from ._limits import limited
 from ._wire import moved, refusal
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ _CITATIONS = tuple(JsonPath("", path) for path in ("context.citations", "citatio
 _CHOICE = JsonPath("", "choices.0")
 
 
-@limited
 def connect(
     *,
     url: str = "",

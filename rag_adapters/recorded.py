@@ -4,13 +4,10 @@ from difflib import SequenceMatcher
 
 from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
 
-from ._limits import limited
-
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
 
 
-@limited
 def connect(*, cases: tuple[Case, ...]) -> Bot:
     """The recorded answers of these cases: of a whole dialogue turn by turn, else of the first turn."""
     # Of a large data set, rows are looked up where they are kept.

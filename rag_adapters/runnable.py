@@ -35,7 +35,6 @@ from simulator import (
 )
 
 from ._json import JsonPath
-from ._limits import limited
 from ._load import failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
@@ -62,7 +61,6 @@ _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
 _MISFIT_NAMES = ("InvalidUpdateError", "EmptyInputError")
 
 
-@limited
 async def connect(
     *,
     target: str,
