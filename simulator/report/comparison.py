@@ -195,7 +195,7 @@ class _Parts:
                 said.append(fell.format(judges=judges))
         if changes.broken:
             tone = "alarm"
-            said.append(_("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
+            said.insert(1, _("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
         return Line(sentences(*said), tone)
 
     def _below(self) -> Iterator[Text | Line]:
