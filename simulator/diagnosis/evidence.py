@@ -370,11 +370,21 @@ class _Need:
         there = corpus.texts(articles)
         is_told = self.references and not self.faint
         named = articles and not there and corpus.has_folders_of(articles)
-        if (extent == "doubtful" and named) or (
-            extent == "nowhere" and not there and (is_told or not self.references)
-        ):
+        if extent == "doubtful" and named and not self.may_be_worked_out(corpus):
+            return NeededArticles("lacking", articles)
+        if extent == "nowhere" and not there and (is_told or not self.references):
             return NeededArticles("lacking", articles)
         return NeededArticles("doubtful", articles if there else nearest)
+
+    def may_be_worked_out(self, corpus: Corpus) -> bool:
+        """Whether a detail of a reference is a multiple or a share of one in an article that comes near."""
+        texts = (*self.references, self.context.turn.meant)
+        near = list(dict.fromkeys(passage.text for text in texts for passage in corpus.ranked(text)))
+        return any(
+            follows(each, near, reference, sums=False)
+            for reference in self.references
+            for each in lacking(reference, near)
+        )
 
     def is_held_by(self, there: Sequence[str]) -> bool:
         """Whether the needed articles say what a reference says; a named one, unless a detail is missing."""
