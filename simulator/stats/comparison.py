@@ -111,7 +111,7 @@ class PairedRuns:
             RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
         )
         runs = self.before.results, self.after.results
-        self.earlier, self.later = _begun_conversations(*runs), _begun_conversations(*reversed(runs))
+        self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
         self.reds: tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]
         self.reds = _red_turns(self.before), _red_turns(self.after)
@@ -129,7 +129,7 @@ class PairedRuns:
         self.guarded = tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
 
 
-def _begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:
+def begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:
     """The conversations that began, by question, customer, repetition and who plays.
 
     Where several models play the customers and only one does in the `other` run, those of that model, or

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from simulator.core.types import Conversation, GradingContext, Results
 from simulator.runner.conversation import grading_context
+from simulator.stats.comparison import begun_conversations
 
 
 class Pair(NamedTuple):
@@ -37,15 +38,15 @@ class TurnPairs(NamedTuple):
 
 
 def matched(one: Results, other: Results) -> TurnPairs:
-    """Pairs by case, persona, who plays it, repeat and turn, as long as the customer's lines are the same.
+    """Pairs by case, persona, repeat, who plays and turn, as long as the customer's lines are the same.
 
     Both answers are graded by the case of the later run: its references may have been corrected since.
     """
-    partners = {_key(conversation): conversation for conversation in other.conversations}
+    partners = begun_conversations(other, one)
     pairs: list[Pair] = []
     differing = alone = 0
-    for conversation in one.conversations:
-        partner = partners.pop(_key(conversation), None)
+    for key, conversation in begun_conversations(one, other).items():
+        partner = partners.pop(key, None)
         if partner is None:
             alone += len(conversation.turns)
             continue
@@ -63,10 +64,6 @@ def matched(one: Results, other: Results) -> TurnPairs:
         alone += longer - shorter + same - len(answered)
     alone += sum(len(conversation.turns) for conversation in partners.values())
     return TurnPairs(tuple(pairs), differing, alone)
-
-
-def _key(conversation: Conversation) -> tuple[str, str, str, int]:
-    return conversation.case.id, conversation.persona, conversation.user_model, conversation.repeat
 
 
 def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:

@@ -157,6 +157,21 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
     assert result.reason.startswith("簡易判定" if language == "ja" else "Lexical stand-in")
 
 
+def test_a_run_of_several_models_is_compared_by_one_of_them() -> None:
+    """Beside a run with one model, that of the same model or the first; each is paired once."""
+    one = results_of("1", a_conversation("x", ["a"]))
+    twice = [
+        each.model_copy(update={"id": f"{model}/x", "user_model": model})
+        for each in one.conversations
+        for model in ("m", "n")
+    ]
+    models = one.run.model_copy(update={"id": "2", "models": {"user": "m, n"}})
+    several = one.model_copy(update={"run": models, "conversations": twice})
+
+    assert [pair.other.conversation for pair in matched(one, several).pairs] == ["m/x"]
+    assert [pair.other.conversation for pair in matched(several, several).pairs] == ["m/x", "n/x"]
+
+
 async def test_customers_who_begin_alike_share_a_verdict() -> None:
     """One of them is judged; the others have the same outcome under their own name."""
     runs = [
