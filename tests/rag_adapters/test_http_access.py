@@ -11,7 +11,7 @@ from simulator.shelves.rag_adapters.http import connect
 from simulator import BotFailure, InputError, Query
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply
-from tests.servers.proxy import ProxyServer
+from tests.servers.malformed import RawServer
 from tests.servers.tls import TlsBotServer
 from tests.servers.tokens import CLIENT, SECRET, TokenServer
 
@@ -161,8 +161,9 @@ async def test_the_proxy_of_the_environment_is_not_for_this_machine(monkeypatch:
 
 async def test_a_proxy_that_refuses_is_told_from_the_bot(monkeypatch: pytest.MonkeyPatch) -> None:
     """It wants a password."""
-    async with ProxyServer("me:pass-word") as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    wants_login = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+    async with RawServer(wants_login) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/v1"))
         refused = await failure(connect(url="https://127.0.0.2:9/chat", answer="data.reply"))
 
     assert refused == ("unreachable", "the proxy refused to connect to 127.0.0.2:9: HTTP 407")
