@@ -66,10 +66,10 @@ class Machines:
         self.workers.append(started)
         return started
 
-    def two(self) -> None:
-        """Two workers, whatever became of those before."""
+    def at_least(self, count: int) -> None:
+        """So many workers, whatever became of those before."""
         self.workers = [worker for worker in self.workers if worker.poll() is None]
-        while len(self.workers) < 2:
+        while len(self.workers) < count:
             self.worker()
 
     def _process(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:

@@ -43,10 +43,6 @@ def command(  # noqa: PLR0917 - one for each option
     ),
     label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
     good: str | None = GOOD,
-    by: str | None = option(
-        "--by FIELD",
-        "Show the agreement for each value of this column or `meta` field. Default: the file's own domains.",
-    ),
     limit: int | None = option(
         "--limit N", "Use only N answers, drawn at random; with --probes, N pairs of each kind.", min=1
     ),
@@ -73,7 +69,7 @@ def command(  # noqa: PLR0917 - one for each option
     thank-you, an angry customer). What moves the judge although it should not is saved too.
     """
     settings = load_settings({**flags, "judges": [judges] if judges else None})
-    of_labels = {"FILE": file, "--label": label, "--good": good, "--by": by}
+    of_labels = {"FILE": file, "--label": label, "--good": good}
     of_probes = {"--cases": cases, "--language": language}
     foreign = of_labels if probes else of_probes
     if given := [name for name, value in foreign.items() if value is not None]:
@@ -99,7 +95,7 @@ def command(  # noqa: PLR0917 - one for each option
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)
 
-    labels = CalibrationRequest(str(file), judge, str(label), good, by, limit)
+    labels = CalibrationRequest(str(file), judge, str(label), good, limit)
     with stdout_to_stderr():
         calibration_run = CalibrationRun(labels, settings, Path(calibrations))
     return _calibrate(calibration_run)
@@ -124,7 +120,7 @@ def _calibrate(run: CalibrationRun) -> int:
         say(_("Not saved: {folder} is based on more answers than these.", folder=larger))
     else:
         path = judge_trust.save_calibration(calibration, run.folder)
-    outcome = CalibrationOutcome(calibration, compared, run.label, run.domain, settings.seed, grader, path)
+    outcome = CalibrationOutcome(calibration, compared, run.label, settings.seed, grader, path)
     counts = compared.counts
     figures = {
         **{key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")},

@@ -72,16 +72,6 @@ class HumanAgreement(Value):
     annotators: int
 
 
-class DomainAgreement(Value):
-    """The agreement within one domain."""
-
-    name: str
-    n: int
-    spearman: float | None
-    auroc: float | None
-    leniency: float | None
-
-
 class RedAgreement(Value):
     """The red rule of runs against people: of `rows` red answers `bad` are called bad by people, of `of`."""
 
@@ -134,7 +124,6 @@ class Figures(Value):
     precise: Threshold | None
     scorers: tuple[Scorer, ...]
     humans: HumanAgreement | None
-    parts: tuple[DomainAgreement, ...]
     red: RedAgreement | None = None
     best_trivial: str = ""
     advantage: FigureInterval | None = None
@@ -143,16 +132,6 @@ class Figures(Value):
     def one_kind(self) -> bool:
         """Whether people call all rows good, or none."""
         return self.good in (0, self.n)
-
-    def lowest(self, enough: int) -> DomainAgreement | None:
-        """The domain of at least `enough` rows where the judge agrees least: by AUROC, or else by rho."""
-        found = [
-            (agreement, part)
-            for part in self.parts
-            if part.n >= enough
-            and (agreement := part.spearman if part.auroc is None else part.auroc) is not None
-        ]
-        return min(found, key=lambda each: each[0])[1] if len(found) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -165,7 +144,6 @@ class LabelledGrade:
     group: str
     grade: float
     people: float
-    part: str = ""
     red: bool = False
     votes: tuple[float, ...] = ()
     annotators: tuple[str, ...] = ()
@@ -275,7 +253,6 @@ def figures_json(figures: Figures) -> dict[str, Any]:
         "poor_discrimination": figures.histogram.poor,
         "advantage": figures.advantage
         and {"over": figures.best_trivial, "spearman": figures.advantage.model_dump()},
-        "parts": {part.name: part.model_dump(exclude={"name"}) for part in figures.parts},
     }
     return rounded(shown)  # type: ignore[no-any-return]
 
@@ -308,7 +285,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     level, label = (
         nearest_levels(shares, by.levels) for shares in (1.0 - red if by.is_binary else given, wanted)
     )
-    parts = sorted({row.part for row in rows})
     names = {name for row in rows for name in row.scorers}
     scorers = [
         _scorer(name, rows, people, good, draws)
@@ -337,7 +313,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         precise=next((cut for cut in _cuts(grades, good) if cut.precision >= by.precision - 1e-12), None),
         scorers=tuple(scorers),
         humans=human_agreement(rows, by),
-        parts=tuple(_part(name, rows, good, lenient) for name in parts) if len(parts) > 1 else (),
         red=_red_agreement(red, ~np.asarray(good)) if by.is_binary else None,
         **_advantage(judge, scorers, rows, draws),
     )
@@ -345,20 +320,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
 
 def _red_agreement(red: NDArray[np.bool_], bad: NDArray[np.bool_]) -> RedAgreement:
     return RedAgreement(rows=int(red.sum()), bad=int((red & bad).sum()), of=int(bad.sum()))
-
-
-def _part(
-    name: str, rows: Sequence[LabelledGrade], good: Sequence[bool], lenient: Floats | None
-) -> DomainAgreement:
-    at = [place for place, row in enumerate(rows) if row.part == name]
-    grades, people = [rows[place].grade for place in at], [rows[place].people for place in at]
-    return DomainAgreement(
-        name=name,
-        n=len(at),
-        spearman=spearman(grades, people) if len(at) > 1 else None,
-        auroc=auroc(grades, [good[place] for place in at]),
-        leniency=None if lenient is None else float(lenient[at].mean()),
-    )
 
 
 def _scorer(

@@ -3,7 +3,6 @@
 import pytest
 
 from simulator.stats.calibration import (
-    DomainAgreement,
     LabelledGrade,
     RedAgreement,
     Yardstick,
@@ -47,10 +46,7 @@ def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
     """A grade of 3 that is red is a bad one; how mild a grade is cannot be told without degrees."""
     by = Yardstick(scale=(1, 5), levels=(0, 1), good_from=0.5, seed=1)
     told = [(5, 1, False), (4, 1, False), (3, 0, True), (1, 0, True), (3, 1, True), (4, 0, False)]
-    graded = [
-        LabelledGrade(str(at), grade, label, part="ab"[at % 2], red=red)
-        for at, (grade, label, red) in enumerate(told)
-    ]
+    graded = [LabelledGrade(str(at), grade, label, red=red) for at, (grade, label, red) in enumerate(told)]
     found = measure(graded, by)
     shown = figures_json(found)
 
@@ -59,7 +55,6 @@ def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
     assert found.kappa.value == pytest.approx(1 / 3)
     assert shown["red"] == {"rows": 3, "bad": 2, "of": 3, "precision": 0.6667, "recall": 0.6667}
     assert shown["leniency"] == {"value": None, "low": None, "high": None}
-    assert [part.leniency for part in found.parts] == [None, None]
     assert figures_json(measure(rows((4, 1), (5, 2)), BY))["red"] is None
 
 
@@ -119,34 +114,6 @@ def test_people_are_compared_with_each_other() -> None:
     assert (found.scorer.n, found.annotators, found.pairs) == (10, 2, 1)
     assert found.kappa == pytest.approx(1 - 0.2 / (1.36 + 1.04 + 0.04))
     assert human_agreement(rows((1, 1)), BY) is None
-
-
-def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:
-    """Only those with enough rows can be the lowest."""
-    good = [LabelledGrade(f"a{n}", grade=n % 5 + 1, people=n % 5 * 0.75 + 1, part="a") for n in range(10)]
-    bad = [LabelledGrade(f"b{n}", grade=5 - n % 5, people=n % 5 * 0.75 + 1, part="b") for n in range(10)]
-    tiny = [LabelledGrade("c", grade=1, people=4, part="c")]
-    found = measure([*good, *bad, *tiny], BY)
-    lowest = found.lowest(10)
-
-    assert [(part.name, part.n) for part in found.parts] == [("a", 10), ("b", 10), ("c", 1)]
-    assert lowest is not None
-    assert lowest.name == "b"
-    assert lowest.spearman == pytest.approx(-1)
-    assert measure(good, BY).parts == ()
-
-
-def test_the_lowest_domain_is_that_of_the_lowest_auroc() -> None:
-    """Where people only said yes or no; rho decides only where there is no AUROC."""
-    parts = (
-        DomainAgreement(name="a", n=10, spearman=0.2, auroc=0.9, leniency=None),
-        DomainAgreement(name="b", n=10, spearman=0.5, auroc=0.6, leniency=None),
-    )
-    found = measure([LabelledGrade(f"a{n}", grade=n % 5 + 1, people=n % 5 + 1) for n in range(10)], BY)
-    lowest = found.model_copy(update={"parts": parts}).lowest(10)
-
-    assert lowest is not None
-    assert lowest.name == "b"
 
 
 def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:

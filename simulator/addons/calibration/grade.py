@@ -40,8 +40,6 @@ from simulator.text.segments import tokens
 
 # `--json` tells from which grade on this share of the answers is good.
 PRECISION = 0.9
-# Where the rows of several domains stand together, the first of these that tells them apart.
-_DOMAINS = ("domain", "subset", "dataset", "topic", "category")
 
 
 class Counts(NamedTuple):
@@ -73,7 +71,6 @@ class CalibrationRequest(NamedTuple):
     judge: str
     label: str
     good: str | None = None
-    by: str | None = None
     limit: int | None = None
 
 
@@ -87,7 +84,6 @@ class CalibrationRun:
         self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)
-        self.domain = domain_of(self.file, request.by)
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
         known = endpoints(settings)
@@ -124,7 +120,6 @@ class CalibrationRun:
             graded,
             self.label,
             field=self.name.field,
-            by=self.request.by,
             seed=self.settings.seed,
             rules=self.settings.red,
         )
@@ -169,13 +164,12 @@ def compare(
     label: Dimension,
     *,
     field: str = "",
-    by: str | None = None,
     seed: int = 42,
     rules: RedRules | None = None,
 ) -> LabelComparison:
     """Compares a judge's grades with one label; raises InputError when no row has both.
 
-    `by` names the column or `meta` field of the domains; `rules` say which grades are red in a run.
+    `rules` say which grades are red in a run.
     """
     counts = _counts(file, graded, label)
     grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
@@ -188,13 +182,11 @@ def compare(
         has_contexts = any(row.case.contexts for row in file.rows)
         hint = None if has_contexts else _("No row has contexts: add a column of what was retrieved.")
         raise InputError(sentences(msg, hint))
-    domain = domain_of(file, by)
     rules = rules or RedRules()
     marked = [
         _marked(
             grade,
             label,
-            domain,
             is_red=is_red_alone(grade.score, rules, field, share_of(grade.value, grade.scale)),
         )
         for grade in grades
@@ -214,17 +206,6 @@ def _commonest(texts: Sequence[str]) -> str:
     return max(set(texts), key=lambda text: (texts.count(text), text), default="")
 
 
-def domain_of(file: LabelFile, by: str | None) -> str:
-    """The column or `meta` field that tells domains apart; empty when there is none."""
-    known = {key for row in file.rows for key in row.attributes}
-    if by is not None:
-        if by not in known:
-            raise UnknownName(_("field for --by"), by, known)
-        return by
-    fitting = (name for name in _DOMAINS if len({row.attributes.get(name, "") for row in file.rows}) > 1)
-    return next(fitting, "")
-
-
 def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
     labelled = [each for each in graded if label.human_grade(each.row)]
     skipped = [each.score for each in labelled if each.score.state == "skipped"]
@@ -238,7 +219,7 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     )
 
 
-def _marked(grade: RowGrade, label: Dimension, domain: str, *, is_red: bool) -> LabelledGrade:
+def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade:
     votes = label.human_grade(grade.row)
     assert votes is not None  # noqa: S101 - rows without a label were left out
     case, answer = grade.row.case, grade.row.case.answer or ""
@@ -254,7 +235,6 @@ def _marked(grade: RowGrade, label: Dimension, domain: str, *, is_red: bool) -> 
         group=grade.row.group,
         grade=grade.value,
         people=votes.mean,
-        part=grade.row.attributes.get(domain, "") if domain else "",
         red=is_red,
         votes=votes.votes,
         annotators=votes.annotators,

@@ -28,7 +28,7 @@ from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
 from simulator.runner.labelled_answers import Dimension, GraderKind
-from simulator.stats.calibration import ENOUGH_ROWS, DomainAgreement, FigureInterval, Figures, Scorer
+from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
 from simulator.stats.intervals import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short_number
 
@@ -50,14 +50,13 @@ class CalibrationOutcome(NamedTuple):
     calibration: Calibration
     compared: LabelComparison
     label: Dimension
-    domain: str
     seed: int
     grader: GraderKind
     path: Path | None = None
 
 
 def calibration_report(outcome: CalibrationOutcome) -> Report:
-    """The rows, the scorers, agreement and thresholds, the grades, the domains, and how to read it."""
+    """The rows, the scorers, agreement and thresholds, the grades, and how to read it."""
     c, figures = outcome.calibration, outcome.compared.figures
     grades, counts = zip(*figures.histogram.bars, strict=True)
     shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
@@ -70,7 +69,6 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
     )
     notes = Notes.of((*_notes(figures, outcome.label), Line(drawn, "soft")), "alarm")
     saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
-    domains = (Section("domains", "", (_domains(figures, outcome.domain),)),) if figures.parts else ()
     return Report(
         title=_(
             "Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset
@@ -83,7 +81,6 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         ),
         sections=(
             Section("grades", _("Grades given"), (chart,)),
-            *domains,
             Section("reading", _("How to read this"), (notes, *saved)),
         ),
     )
@@ -181,21 +178,6 @@ def _leniency(figures: Figures) -> Message:
         judge=short_number(figures.judge_mean),
         people=short_number(figures.people_mean),
     )
-
-
-def _domains(figures: Figures, field: str) -> Table:
-    """The agreement within each domain, the lowest marked."""
-    lowest = figures.lowest(ENOUGH_ROWS)
-    columns: dict[Text, Callable[[DomainAgreement], Text | Cell]] = {
-        _("By domain ({field})", field=field): lambda part: part.name or "-",
-        "n": lambda part: f"{part.n:,}",
-        "Spearman": lambda part: short_number(part.spearman),
-        "AUROC": lambda part: short_number(part.auroc),
-    }
-    if figures.red is None:
-        columns[_("Leniency (judge - people)")] = lambda part: signed_short(part.leniency)
-    columns[""] = lambda part: Cell(text=_("<- lowest"), tone="alarm") if part is lowest else ""
-    return Table.listing("domains", figures.parts, columns, words=frozenset({len(columns) - 1}))
 
 
 def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:

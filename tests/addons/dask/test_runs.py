@@ -52,11 +52,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 
 @pytest.fixture
-def machines(running: Machines, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    """A scheduler and two workers; none of them has been asked anything."""
+def machines(running: Machines, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    """A scheduler and two workers, unless told otherwise; none of them has been asked anything."""
     if running.scheduler is None:
         running.start()
-    running.two()
+    running.at_least(getattr(request, "param", 2))
     running.asked.write_text("", encoding="utf-8")
     monkeypatch.chdir(running.folder)  # workers play where they were started
     shutil.rmtree("runs", ignore_errors=True)
@@ -187,8 +187,8 @@ def test_workers_fill_in_the_prompt_of_each_row(
 async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machines) -> None:
     """The other one holds it anew; nothing that was over is held again, and the grades are the same."""
     write("bot.py", SLOW)
-    progress = Acting(6, lambda: kill(machines.workers[0]))
-    settings = offline(limit=24, concurrency=4, **LIGHT)
+    progress = Acting(3, lambda: kill(machines.workers[0]))
+    settings = offline(limit=12, concurrency=4, **LIGHT)
     spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address, "workers": 2})
     results, stopped = await rehearsed(spread, progress)
     asked = asked_of(machines)
@@ -201,12 +201,13 @@ async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machine
     assert max(asked.values()) <= 2
 
 
+@pytest.mark.parametrize("machines", [1], indirect=True)
 async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) -> None:
     """One line says so; the rest is held here, and what was said there is not asked again."""
     write("bot.py", SLOW)
     assert machines.scheduler is not None
-    progress = Acting(5, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
-    settings = offline(limit=24, concurrency=4, **LIGHT)
+    progress = Acting(3, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
+    settings = offline(limit=12, concurrency=4, **LIGHT)
     spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address})
     broken, why = await rehearsed(spread, progress)
     machines.end()
@@ -222,7 +223,7 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert why is not None
     assert "the scheduler at tcp://127.0.0.1" in why
     assert "is lost" in why
-    assert (broken.run.status, len(done) >= 5, len(done) < 24) == ("stopped", True, True)
+    assert (broken.run.status, len(done) >= 3, len(done) < 12) == ("stopped", True, True)
     assert stopped is None
     assert played(finished) == played(here)
     known = {conversation.case.id for conversation in finished.conversations if conversation.id in done}
