@@ -410,12 +410,8 @@ class RowSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     protocol: Protocol = Field("dialogue", description="Whether customers talk, or each row is asked once.")
-    prompt: str | None = Field(
-        None, description="What is sent for each row: a prompt's name, NAME:VARIANT, or your own file.toml."
-    )
-    outputs: str | None = Field(
-        None, description="Judges and thresholds per output of a JSON answer (metric_output_info.json, TOML)."
-    )
+    prompt: str | None = Field(None, description="Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
+    outputs: str | None = Field(None, description="Judges, thresholds per output of a JSON answer (a file).")
     sample: str | None = Field(None, description="Only N random rows: N, or N:SEED (default seed: 0).")
     strict: bool = Field(False, description="Stop at the first wrong row instead of leaving it out.")
     shots: Annotated[int, Field(ge=0, le=100)] | None = Field(
@@ -425,15 +421,9 @@ class RowSettings(BaseModel):
         "auto",
         description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
     )
-    labels: dict[str, tuple[str, ...]] = Field(
-        {}, description="All labels, separated by commas. Default: the prompt's, else the data's."
-    )
-    positive: str | None = Field(
-        None, description="The positive one of two labels, for F1. Default: 1, yes, ..., else the rarer one."
-    )
-    scoring: Literal["contest"] | None = Field(
-        None, description="contest: five metrics from 1 to 5 and their total, as RAG contests print them."
-    )
+    labels: dict[str, tuple[str, ...]] = Field({}, description="All labels (default: of the prompt or data).")
+    positive: str | None = Field(None, description="Positive label, for F1. Default: 1, yes, or the rarer.")
+    scoring: Literal["contest"] | None = Field(None, description="contest: five metrics, 1-5, and a total.")
 
     @field_validator("labels", mode="before")
     @classmethod
@@ -478,6 +468,8 @@ CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
 Names = tuple[str, ...]
 Positive = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
 
@@ -520,28 +512,15 @@ class Settings(RowSettings):
         description="All grades of a turn from one model call (combined), one call for each (separate), or "
         "for small models three judges in fewer words (small).",
     )
-    retest: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0,
-        description="Share of the turns that models grade twice, to see how often a verdict changes: 0.1.",
-    )
+    retest: Share = Field(0.0, description="Share of turns graded twice, to see how often a verdict changes.")
     panel: Names = Field((), description="More models that grade as well, to see how far they agree.")
-    contacts: str | None = Field(
-        None,
-        description="Your desk's phone numbers, addresses and hours, one a line (judge facts).",
-    )
-    ng_words: str | None = Field(
-        None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
-    )
-    rules: str | None = Field(
-        None,
-        description="What your desk must not say: rows of id, text and severity (TOML; judge risk).",
-    )
+    contacts: str | None = Field(None, description="Your desk's phone numbers, address, hours (judge facts).")
+    ng_words: str | None = Field(None, description="Words your desk must not say, bad => better (for keigo).")
+    rules: str | None = Field(None, description="What your desk must not say: id, text, severity (for risk).")
     tokenizer: str = Field(
         "cjk-char", description="Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
     )
-    guidelines: str | None = Field(
-        None, description="Your support desk's rules of conduct for the judges (text or TOML)."
-    )
+    guidelines: str | None = Field(None, description="Your desk's rules of conduct for judges (text, TOML).")
     check: Names = Field(
         (),
         description="Before the run, whether a judge still grades as when it was calibrated: its "
@@ -551,38 +530,21 @@ class Settings(RowSettings):
     language: Literal["ja", "en", "all"] | None = Field(
         None, description="Only questions in this language. Default: ja if bundled, else all."
     )
-    concurrency: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        32, description="Conversations held at the same time."
-    )
-    calls: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        64, description="Model calls in flight at each endpoint."
-    )
-    rpm: Positive | None = Field(
-        None,
-        description="Requests per minute that each endpoint allows, where it does not say so itself.",
-    )
+    concurrency: Count = Field(32, description="Conversations held at the same time.")
+    calls: Count = Field(64, description="Model calls in flight at each endpoint.")
+    rpm: Positive | None = Field(None, description="Requests per minute that each endpoint allows.")
     tpm: Positive | None = Field(None, description="Tokens per minute that each endpoint allows.")
-    customers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        None, description="Load rehearsal: this many customers at the same time, without grading."
-    )
-    arrival: str | None = Field(
-        None, description="How customers arrive: 2/s at random, or all within 'ramp 60s'. Default: at once."
-    )
+    customers: Count | None = Field(None, description="Load rehearsal: so many customers at once, ungraded.")
+    arrival: str | None = Field(None, description="How customers come: 2/s, or 'ramp 60s'. Default: at once.")
     think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
         None, description="Seconds in which a customer reads and types before the next line (median)."
     )
     engine: Literal["local", "dask"] = Field(
         "local", description="Where conversations are held: in this process, or on workers (extra cluster)."
     )
-    scheduler: str | None = Field(
-        None, description="Dask scheduler of the workers: tcp://host:8786, or tls://host:8786."
-    )
-    workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        None, description="Start this many workers here; with --scheduler, wait for this many."
-    )
-    shard: str | None = Field(
-        None, description="Only this part of the questions (2/5); join the parts with `merge`."
-    )
+    scheduler: str | None = Field(None, description="Dask scheduler of workers: tcp:// or tls://host:8786.")
+    workers: Count | None = Field(None, description="Workers to start here, or with --scheduler to wait for.")
+    shard: str | None = Field(None, description="Only this part of the questions (2/5); `merge` joins them.")
     timeout: Seconds = Field(60.0, description="Seconds to wait for an answer from the bot or a model.")
     patience: Seconds = Field(
         default_factory=lambda given: max(120.0, given["timeout"]),
@@ -601,22 +563,12 @@ class Settings(RowSettings):
     )
     judge_model: str | None = Field(None, description="Model that grades.")
     embed_model: str | None = Field(None, description="Embeddings for the cosine judge.")
-    demo_model: str | None = Field(
-        None, description="Model behind the demo bot. `lexical` as a model's name is its offline stand-in."
-    )
+    demo_model: str | None = Field(None, description="Model behind the demo bot; `lexical` is its stand-in.")
     user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
     judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
-    max_tokens: Positive | None = Field(
-        None,
-        description="Most tokens of a customer's line or of a grading. Default: ample for what is asked for.",
-    )
-    voice_opening: bool = Field(
-        False, description="Word the first question, too, as this customer would; needs a model."
-    )
-    script: str | None = Field(
-        None,
-        description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
-    )
+    max_tokens: Positive | None = Field(None, description="Most tokens of a customer's line or a grading.")
+    voice_opening: bool = Field(False, description="Word the first question, too, as this customer would.")
+    script: str | None = Field(None, description="What customers say before they go on alone (a file).")
     replay: str | None = Field(None, description="Repeat the customers' lines of an earlier run to this bot.")
     replay_diverged: Literal["go-on", "end", "keep"] = Field(
         "go-on",
@@ -629,7 +581,7 @@ class Settings(RowSettings):
         description="The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
         "'turn >= 0.9 and red <= 0.1' hold.",
     )
-    max_major: Annotated[float, Field(ge=0, le=1)] | None = Field(
+    max_major: Share | None = Field(
         None,
         description="Maximum share of questions with a major turn that a target allows. "
         "Default: 0.2, with --confidence 0.",
@@ -641,28 +593,15 @@ class Settings(RowSettings):
             "off is none.",
         )
     )
-    sequential: bool = Field(
-        False,
-        description="Stop as soon as it is certain whether the target is reached (--confidence: 0.95).",
-    )
+    sequential: bool = Field(False, description="Stop once it is certain whether the target is reached.")
     customer_faults: Literal["keep", "exclude", "replay"] = Field(
         "keep",
         description="Turns that the simulated customer spoilt: counted like any other (keep), "
         "left out (exclude), or their conversations held once more (replay).",
     )
-    likeness: str | None = Field(
-        None,
-        description="Your desk's logs: how like these customers the simulated ones are. "
-        "Default: beside public dialogues.",
-    )
-    knowledge: str | None = Field(
-        None,
-        description="The bot's own articles (file or folder): separates missing articles "
-        "from those not found.",
-    )
-    max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.05, description="Maximum share of grades or customer turns that may fail."
-    )
+    likeness: str | None = Field(None, description="Your desk's logs, to compare customers with them.")
+    knowledge: str | None = Field(None, description="The bot's own articles, to tell missing from not found.")
+    max_failed: Share = Field(0.05, description="Maximum share of grades or customer turns that may fail.")
     jpy_per_usd: Annotated[float, Field(gt=0)] = Field(
         JPY_PER_USD, description="Yen per dollar for amounts in yen: an approximation."
     )
@@ -681,26 +620,18 @@ class Settings(RowSettings):
         (), description="What else to mask, as a regular expression: a group or all of it; repeatable."
     )
     red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
-    greeting: dict[Language, str] | None = Field(
-        None, description="The desk's first line per language (table [greeting])."
-    )
+    greeting: dict[Language, str] | None = Field(None, description="The desk's first line (table greeting).")
     to: Names = Field(
         (),
         description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
     )
-    sheet: str | None = Field(
-        None, description="The Google Sheet to write to and to read back: its key or address."
-    )
+    sheet: str | None = Field(None, description="The Google Sheet to write to and read back: key or address.")
     worksheet: str | None = Field(None, description="Suffix of worksheet names, to share one spreadsheet.")
     new_sheet: str | None = Field(None, description="Create a Google Sheet with this title.")
     folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
     runs: str = Field("runs", description="Folder of the runs.")
-    resume: str | None = Field(
-        None, description="Finish an interrupted run: id, start of an id, latest, or path."
-    )
-    dry_run: bool = Field(
-        False, description="Show expected and maximum calls, tokens and cost; start nothing."
-    )
+    resume: str | None = Field(None, description="Finish an interrupted run: id, latest, or path.")
+    dry_run: bool = Field(False, description="Show what a run will take and cost; start nothing.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
     quiet: bool = Field(False, description="Print the verdict alone.")
 

@@ -37,7 +37,7 @@ def commands() -> dict[str, tuple[Any, Any]]:
     }
 
 
-@pytest.mark.parametrize("word", ["", "simulate", "evaluate", "doctor"])
+@pytest.mark.parametrize("word", ["", "simulate"])
 def test_help_is_as_it_is_meant_to_look(page: Any, word: str) -> None:
     """The layout of the English page, its texts in Japanese."""
     compare(f"help_{word or 'run'}_ja.txt", page(word, asked="--help"))
