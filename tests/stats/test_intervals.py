@@ -17,6 +17,7 @@ from simulator.stats.intervals import (
     clustered_stderr,
     ends_of,
     interval_of_mean,
+    joint_interval,
     lower_bound,
     standard_error,
 )
@@ -171,3 +172,20 @@ def test_the_standard_error_of_a_share_is_that_of_zeros_and_ones(n: int, share: 
 
     assert standard_error(mean, n) == pytest.approx(math.sqrt(variance / n), abs=1e-9)
     assert standard_error(1.0, 1) is None
+
+
+def test_the_joint_interval_holds_whichever_is_right() -> None:
+    """Of two that differ, as often as it says; that of all values together holds neither."""
+    rng, questions, trials = random.Random(1), 20, 60
+    held = {"joint": 0, "together": 0}
+    for trial in range(trials):
+        sides = [[float(rng.random() < chance) for _question in range(questions)] for chance in (0.35, 0.75)]
+        right = (0.35, 0.75)[trial % 2]
+        own = [interval_of_mean(side, names(questions), seed=1, draws=400) for side in sides]
+        together = interval_of_mean([*sides[0], *sides[1]], names(questions) * 2, seed=1, draws=400)
+        for name, ends in (("joint", joint_interval(own)), ("together", together)):
+            assert ends
+            held[name] += ends[0] <= right <= ends[1]
+
+    assert held["joint"] >= 0.95 * trials
+    assert held["together"] < 0.5 * trials
