@@ -15,10 +15,10 @@ import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, quote_plus
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", bound=BaseModel)
 TEMPLATES = Path(__file__).with_name("templates")
-METHODS = ("POST", "PUT", "PATCH", "GET")
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
 _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
@@ -60,7 +59,7 @@ class HttpBot:
         """Raises InputError for what could not work."""
         body, headers = settings.body, headers_of(settings.headers)
         environment = _environment(settings, body, headers)
-        self.request = RequestTemplate(settings.method.upper(), settings.url, body, headers, environment)
+        self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
         token = token_request(settings, headers, environment) if settings.token_url else None
         host, credentials = host_of(self.request.address(_NOBODY)), Credentials(token) if token else None
         self.wire = Wire(host, environment, credentials)
@@ -119,7 +118,7 @@ class HttpSettings(BaseModel):
     passage_text: str = "text"
     passage_id: str = "id"
     headers: str = ""
-    method: str = "POST"
+    method: Annotated[Literal["POST", "GET"], BeforeValidator(lambda name: str(name).upper())] = "POST"
     conversation: str = ""
     stream: Literal["", "sse", "lines"] = ""
     until: str = ""
@@ -266,9 +265,6 @@ class RequestTemplate:
         """Raises InputError for settings with which no question could be sent."""
         self.method, self.url, self.body, self.headers = method, url, body, headers
         self.environment = environment
-        if method not in METHODS:
-            msg = _("method={method}: use one of {methods}.", method=method, methods=", ".join(METHODS))
-            raise InputError(msg)
         if method == "GET" and not isinstance(body, dict):
             msg = _("request must be an object with method=GET: its fields become the query of the address.")
             raise InputError(msg)

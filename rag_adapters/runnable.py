@@ -54,7 +54,6 @@ _TOLD: Mapping[str, Callable[[Query], str]] = {
     "conversation_id": lambda query: query.session,
 }
 
-_ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
 _INTERRUPT = "__interrupt__"
 # Exceptions of a runnable that gets an input of the wrong shape.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
@@ -394,7 +393,7 @@ def _text(fields: Mapping[str, Any]) -> str:
     # A tool may give the answer itself, with no word of the model after it.
     if _of(last, "type") == "tool":
         return _tool_text(last)
-    own = next((fields[key] for key in _ANSWER_KEYS if fields.get(key)), None)
+    own = next((fields[key] for key in returned.ANSWER_KEYS if fields.get(key)), None)
     if last is not None and (own is None or _of(last, "type") == "ai"):
         return returned.last_said(messages)
     return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)

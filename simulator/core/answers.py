@@ -8,7 +8,7 @@ from simulator.core.errors import BotFailure
 from simulator.core.messages import _
 from simulator.core.types import Answer, Passage
 
-ANSWER_KEYS = ("answer", "result", "output", "text")
+ANSWER_KEYS = ("answer", "result", "output", "text", "response", "generation", "final_answer")
 PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
 _ASSISTANT = ("assistant", "ai", "bot", "model")
 _SPEAKERS = (*_ASSISTANT, "user", "human", "system")
