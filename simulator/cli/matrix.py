@@ -32,14 +32,13 @@ from simulator.addons.matrix.record import (
     RecordFile,
     find_record,
     left_for,
-    new_folder,
     read_record,
     silence,
 )
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.cli.destinations import check_destinations, push_to_sheet, show_report, write_atomically
 from simulator.cli.forecast import show_forecast, total
-from simulator.cli.preflight import check_engine, run_settings
+from simulator.cli.preflight import check_engine, check_folder, run_settings
 from simulator.cli.publish import page_html, report_context, say_stopped
 from simulator.cli.rehearsal import resume, start
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr
@@ -236,7 +235,9 @@ def _opened(matrix: Matrix | Path, flags: Mapping[str, Any], today: Settings, ru
         return _MatrixRun(file, [each.model_copy(update=secret) for each, secret in both], today)
     cells = resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
-    folder = new_folder(runs, new_run_id(now.astimezone(), [_LABEL]))
+    check_folder(runs)
+    folder = runs / new_run_id(now.astimezone(), [_LABEL])
+    folder.mkdir(parents=True, mode=0o700)
     cell_runs = tuple(CellRun(cell=cell.cell, settings=cell.stored()) for cell in cells)
     record = Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
     return _MatrixRun(RecordFile.create(folder, record), [cell.settings for cell in cells], today)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lm_eval.api.model import LM
 
@@ -33,9 +33,6 @@ from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import RunFile
 from simulator.storage.runs import HARNESS_NOTE
 from simulator.users.scripted import MixedUser
-
-T = TypeVar("T")
-
 
 # Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
 # would write it there.
@@ -86,10 +83,6 @@ class Likelihoods:
     async def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation of a context, and whether it is the greedy one."""
         return await for_each(pairs, self._pair, self._settings.concurrency)
-
-    async def texts(self, texts: Sequence[str]) -> list[float]:
-        """The log-likelihood of each text, without a first token that nothing precedes."""
-        return list(map(_total, await for_each(texts, self._tokens, self._settings.concurrency)))
 
     async def _pair(self, pair: tuple[str, str]) -> tuple[float, bool]:
         context, continuation = pair
@@ -143,13 +136,11 @@ class RunWriter:
         """`settings` are stored with the run, `asked` is what is needed to resume it; `resumed` goes on."""
         self.session, self.settings, self.asked = session, settings, asked
         self.file: RunFile | None = None
-        self._waiting: dict[str, tuple[int, Utterance]] = {}
         self._known: dict[str, Conversation] = {}
         self._started = time.monotonic()
         if resumed:
             self.file = RunFile.reopen(resumed)
             self.file.mark_running()
-            self._waiting = self.file.unanswered()
             self._known = {conversation.id: conversation for conversation in self.file.conversations()}
             session.ledger.record = self.file.save_call
 
@@ -176,11 +167,6 @@ class RunWriter:
                 )
                 raise RunFileError(msg)
         return self.file, [self._known[conversation.id] for conversation in conversations]
-
-    def pending(self, conversation: Conversation) -> Utterance | None:
-        """The customer's line that an interruption left unanswered, if any."""
-        turn, line = self._waiting.get(conversation.id, (0, None))
-        return line if turn == len(conversation.turns) + 1 else None
 
     def save_note(self, measured: Mapping[str, Any]) -> None:
         """Saves what was asked for and, once it is known, what lm_eval measured."""
@@ -265,7 +251,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
         pairs = [(self._masked(each.args[0]), each.args[1]) for each in requests]
-        found = self.session.run(self._likely(lambda likelihoods: likelihoods.pairs(pairs)))
+        found = self.session.run(self._likelihoods(pairs))
         by_document: dict[DocumentKey, list[tuple[Any, float, bool]]] = {}
         for request, (value, greedy) in zip(requests, found, strict=True):
             by_document.setdefault(document_key(request), []).append((request, value, greedy))
@@ -273,11 +259,14 @@ class RehearsalLM(LM):  # type: ignore[misc]
         return found
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
-        """The log-likelihood of each whole text."""
-        texts = [self._masked(request.args[0]) for request in requests]
-        found = self.session.run(self._likely(lambda likelihoods: likelihoods.texts(texts)))
-        self._save((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
-        return found
+        """Refused: how likely whole texts are says nothing of a bot."""
+        task = requests[0].task_name
+        msg = _(
+            "task {task} measures how likely whole texts are, which says nothing of a bot: choose tasks of"
+            " output_type generate_until or multiple_choice.",
+            task=task,
+        )
+        raise InputError(msg)
 
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
@@ -310,7 +299,6 @@ class RehearsalLM(LM):  # type: ignore[misc]
             parting=parting,
             session=f"{file.path.parent.name}/{conversation.id}",
             timeout=self.session.settings.timeout,
-            pending=self.writer.pending(conversation),
             on_turn=progress.turn,
         )
         if done.ended is Ended.USER_FAILED:
@@ -324,11 +312,11 @@ class RehearsalLM(LM):  # type: ignore[misc]
         progress.ended(done)
         return done
 
-    async def _likely(self, ask: Callable[["Likelihoods"], Awaitable[list[T]]]) -> list[T]:
+    async def _likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         settings = self.session.settings
         source = logprob_source(await self.session.bot(()), settings.adapter)
         with contextlib.closing(Likelihoods(source, settings)) as likelihoods:
-            return await ask(likelihoods)
+            return await likelihoods.pairs(pairs)
 
     def _save(self, documents: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
         """Saves each document as one turn: its text, and the likeliest continuation as the answer."""

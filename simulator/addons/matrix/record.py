@@ -7,7 +7,6 @@ each has come stands in its run file and nowhere else.
 
 import contextlib
 import json
-import sqlite3
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -19,8 +18,7 @@ from simulator.core.errors import RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import replaced
-from simulator.storage import results, schema
-from simulator.storage.run_file import RUN_FILE, lock_folder
+from simulator.storage.run_file import RUN_FILE, lock_folder, read_run
 
 NAME = "matrix.json"
 # `failed`: it cannot be run as it is; `open`: not begun, or interrupted.
@@ -116,21 +114,6 @@ class RecordFile:
             new.write_text(body, encoding="utf-8")
 
 
-def new_folder(runs: Path, name: str) -> Path:
-    """Makes a matrix's folder, readable by its owner only."""
-    folder = runs / name
-    try:
-        folder.mkdir(parents=True, mode=0o700)
-    except OSError as error:
-        msg = _(
-            "{folder}: cannot be written ({strerror}). Choose another folder with --runs.",
-            folder=folder,
-            strerror=error.strerror,
-        )
-        raise RunFileError(msg) from None
-    return folder
-
-
 def state_of(cell: CellRun, run: Run | None) -> State:
     """How far a cell has come."""
     if cell.error:
@@ -174,29 +157,17 @@ def record_ids(runs: Path) -> list[str]:
 
 def run_of(path: Path) -> Run | None:
     """A run without its conversations; None for a file that is not a run file, or not yet."""
-    if not path.is_file():
-        return None
-    try:
-        schema.check(path)
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
-            return results.run_of(file)
-    except (RunFileError, sqlite3.Error, ValueError):
-        return None
+    with contextlib.suppress(RunFileError):
+        return read_run(path).run if path.is_file() else None
+    return None
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:
     """Dollars of the budget for the run of a cell, after what the other cells have spent."""
     for place in range(len(file.record.cells)):
         run = file.run_file(place)
-        if place == at or run is None or not run.is_file():
-            continue
-        # A file that is not a run, or not yet, has spent nothing.
-        with (
-            contextlib.suppress(sqlite3.Error),
-            contextlib.closing(sqlite3.connect(run, timeout=10)) as calls,
-        ):
-            (paid,) = calls.execute("SELECT sum(cost_usd) FROM calls").fetchone()
-            budget -= paid or 0.0
+        if place != at and run is not None and file.run(place) is not None:
+            budget -= sum(spent.least_usd for spent in read_run(run).spending.values())
     return budget
 
 
