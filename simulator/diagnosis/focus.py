@@ -69,9 +69,14 @@ def replay_options(results: Results, runs: str) -> str:
 
 
 def _personas(results: Results, fixes: Iterable[Fix], earlier: Settings) -> list[str]:
-    """The options for the personas that met a failure; none if they were dealt at random, by the seed."""
+    """The options for the personas that met a failure; none if they were dealt at random, by the seed.
+
+    A file that is named alone may be a mix, from which the same ones are drawn again.
+    """
     if not earlier.persona:
         return []
+    if len(earlier.persona) == 1 and Path(earlier.persona[0]).suffix:
+        return ["--persona", earlier.persona[0]]
     failed = {turn[0] for fix in fixes for turn in fix.turns}
     concerned = {conversation.persona for conversation in results.conversations if conversation.id in failed}
     files = [name for name in earlier.persona if Path(name).suffix]

@@ -188,8 +188,9 @@ def read_plan(settings: Settings) -> PlannedRun:
     out: with `--strict`, and always in the questions of conversations.
     """
     if settings.replay:
-        check_one_player(settings)
         replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
+        if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
+            check_one_player(settings)  # who goes on after a line that no longer fits
         return PlannedRun(*replayed, settings, SkippedRows())
     prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
     labels = (

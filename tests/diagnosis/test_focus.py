@@ -88,6 +88,7 @@ def test_the_bot_and_the_personas_are_those_of_the_run() -> None:
 def test_a_persona_of_ones_own_keeps_its_file() -> None:
     """Its name alone would not be found."""
     assert options(persona=("./angry.toml",)) == "--cases failed.csv --persona ./angry.toml --adapter demo"
+    assert options(persona=("./mix.toml",)) == "--cases failed.csv --persona ./mix.toml --adapter demo"
 
 
 def test_secrets_are_not_repeated() -> None:

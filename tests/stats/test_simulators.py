@@ -117,6 +117,17 @@ def test_a_run_goes_on_with_who_is_missing(command: Command, customers: Customer
     assert customers.asked["quiet"] == 3 * QUESTIONS
 
 
+@pytest.mark.usefixtures("customers")
+def test_a_replay_has_the_models_of_its_run(command: Command) -> None:
+    """Who said the lines goes on where they no longer fit; other models cannot."""
+    before = command(*OPTIONS, *BOTH).json
+    again = command(*OPTIONS, *BOTH, "--replay", "latest").json
+    other = command(*OPTIONS, "--user-model", "quiet", "--user-model", "other", "--replay", "latest")
+
+    assert again["simulators"] == before["simulators"]
+    assert (other.code, "name one here" in other.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("names", "model"),
     [
