@@ -58,8 +58,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     ),
     write: str | None = option(
         "--write FILE",
-        "Write the thresholds to this metric file (metric_output_info.json); of a TOML file, show what to "
-        "put there.",
+        "Write the thresholds to this metric file (metric_output_info.json).",
     ),
     limit: int | None = option("--limit N", "Use only N answers, drawn at random.", min=1),
 ) -> int:
@@ -126,18 +125,17 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
         raise InputError(msg)
     suggestions = thresholds.suggestions(evidence, how)
     changes: list[thresholds.ThresholdChange] = []
-    written = False
     if target is not None:
         before = read_metric_file(target) if target.exists() else None
         if changes := list(thresholds.changes(evidence, how, before)):
-            written = write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
-    outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes, written)
+            write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
+    outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
     figures = {
         "source": source,
         "method": how.method,
         "quantile": how.quantile if how.method == "quantile" else None,
         "suggestions": [suggestion.as_json() for suggestion in suggestions],
-        "written": str(target) if written else None,
+        "written": str(target) if changes else None,
         "changes": [change._asdict() for change in changes],
     }
     show_report(thresholds_report(outcome), figures, as_json=settings.json_output)

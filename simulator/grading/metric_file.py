@@ -1,14 +1,13 @@
 """The metric file: which judges grade which output, and the scores from which on it is right.
 
-`{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON, or the same as TOML.
-Read with the line of every mistake; new thresholds are written into JSON files.
+`{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON; new
+thresholds are written into it.
 """
 
 import json
-import re
 import shutil
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,11 +55,10 @@ class Metric(Value):
 
 
 class MetricFile(Value):
-    """The judges of the outputs that the file names, and of all others; `lines` says where each stands."""
+    """The judges of the outputs that the file names, and of all others."""
 
     path: str
     named: dict[str, tuple[Metric, ...]]
-    lines: dict[str, int] = Field(default={})
 
     @property
     def default(self) -> tuple[Metric, ...]:
@@ -99,16 +97,12 @@ class _Entry(Value):
 
 
 def read_metric_file(path: str | Path) -> MetricFile:
-    """The metric file; CaseFileError names the file, the line in it and what is wrong there."""
+    """The metric file; CaseFileError names the file, the output and what is wrong there."""
     path = Path(path)
-    text = read_text(path)
     named: dict[str, tuple[Metric, ...]] = {}
-    lines: dict[str, int] = {}
-    for output, value in _tables(path, text).items():
-        place = next((each.end() for each in _places(output, text)), 0)
-        lines[output] = _line(text, place)
+    for output, value in _tables(path).items():
         if not output.strip() or printable(output) != output:
-            raise _fault(path, lines[output], _("{output} is no name for an output.", output=quote(output)))
+            raise _fault(path, _("{output} is no name for an output.", output=quote(output)))
         metrics: dict[str, Metric] = {}
         for item in value if isinstance(value, list) else [value]:
             try:
@@ -116,16 +110,15 @@ def read_metric_file(path: str | Path) -> MetricFile:
                 if metric.judge in metrics:
                     raise InputError(_("{metric} stands here twice.", metric=metric.name))
             except InputError as error:
-                line = _line_of_item(text, place, item)
                 problem = _("{output}: {problem}", output=output, problem=error.message)
-                raise _fault(path, line, problem) from None
+                raise _fault(path, problem) from None
             metrics[metric.judge] = metric
         if not metrics:
-            raise _fault(path, lines[output], _("{output}: names no judge.", output=output))
+            raise _fault(path, _("{output}: names no judge.", output=output))
         named[output] = tuple(metrics.values())
     if not named:
-        raise _fault(path, 1, _('it names no output; write {{"{default}": ["em"]}}.', default=DEFAULT))
-    return MetricFile(path=str(path), named=named, lines=lines)
+        raise _fault(path, _('it names no output; write {{"{default}": ["em"]}}.', default=DEFAULT))
+    return MetricFile(path=str(path), named=named)
 
 
 def metric_file_of(names: Iterable[str]) -> MetricFile:
@@ -167,71 +160,45 @@ def _metric(item: Any) -> Metric:
     return Metric(name=entry.name, judge=own_name, scale=(lowest, highest), threshold=threshold)
 
 
-def _tables(path: Path, text: str) -> dict[str, Any]:
+def _tables(path: Path) -> dict[str, Any]:
     """The outputs of the file and their judges, as they are written. Raises CaseFileError."""
+    if path.suffix.lower() == ".toml":
+        raise _fault(path, _('a metric file is JSON, TOML is no longer read: {{"default": ["em"]}}.'))
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        for at, (name, _value) in enumerate(pairs):
-            if name in dict(pairs[:at]):
-                line = max((_line(text, each.end()) for each in _places(name, text)), default=1)
+        for name, times in Counter(name for name, _value in pairs).items():
+            if times > 1:
                 what = _("{output} stands here twice; put its judges in one list.", output=quote(name))
-                raise _fault(path, line, what)
+                raise _fault(path, what)
         return dict(pairs)
 
     try:
-        whole = tomllib.loads(text) if _is_toml(path) else json.loads(text, object_pairs_hook=unique)
+        whole = json.loads(read_text(path), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         what = _("not valid JSON ({problem}, character {column:d}).", problem=error.msg, column=error.colno)
-        raise _fault(path, error.lineno, what) from None
-    except tomllib.TOMLDecodeError as error:
-        where = re.search(r"line (\d+)", str(error))
-        line = int(where[1]) if where else text.rstrip().count("\n") + 1
-        raise _fault(path, line, _("not valid TOML ({error}).", error=error)) from None
+        raise CaseFileError(
+            _("{path}, line {line:d}: {what}", path=path, line=error.lineno, what=what)
+        ) from None
     except (RecursionError, ValueError):
         what = _("not valid JSON (nested too deeply, or a number of too many digits).")
-        raise _fault(path, 1, what) from None
+        raise _fault(path, what) from None
     if not isinstance(whole, dict):
-        raise _fault(path, 1, _('not an object; write {{"{default}": ["em"]}}.', default=DEFAULT))
+        raise _fault(path, _('not an object; write {{"{default}": ["em"]}}.', default=DEFAULT))
     return whole
 
 
-def _is_toml(path: Path) -> bool:
-    return path.suffix.lower() == ".toml"
-
-
-def _places(key: str, text: str) -> Iterator[re.Match[str]]:
-    """Where an output's name stands, in JSON and in the forms of TOML: `"path":`, `path =`, `[[path]]`."""
-    name = re.escape(key)
-    in_json, in_toml = rf"\"{name}\"(?=\s*:)", rf"^[ \t\[]*[\"']?{name}(?=[\"']?[ \t]*[\]=.])"
-    return re.finditer(f"{in_json}|{in_toml}", text, re.MULTILINE)
-
-
-def _line_of_item(text: str, place: int, item: Any) -> int:
-    """The line of a judge's name behind the output at `place`, else that of the output."""
-    name = item.get("name") if isinstance(item, dict) else item
-    found = text.find(json.dumps(name, ensure_ascii=False), place) if isinstance(name, str) else -1
-    return _line(text, max(place, found))
-
-
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
-
-
-def _fault(path: Path, line: int, what: Message | str) -> InputError:
-    return CaseFileError(_("{path}, line {line:d}: {what}", path=path, line=line, what=what))
+def _fault(path: Path, what: Message) -> InputError:
+    return CaseFileError(_("{path}: {what}", path=path, what=what))
 
 
 # --- Writing ---
 
 
-def write_thresholds(path: Path, thresholds: Thresholds) -> bool:
-    """Writes these thresholds into a JSON file, atomically; creates a missing one.
+def write_thresholds(path: Path, thresholds: Thresholds) -> None:
+    """Writes these thresholds into a metric file, atomically; creates a missing one.
 
-    All else that the file says stays, but not its line breaks. Returns False for TOML, which the standard
-    library reads but does not write: people put the values there.
+    All else that the file says stays, but not its line breaks.
     """
-    if _is_toml(path):
-        return False
     tables = json.loads(read_text(path)) if path.exists() else {output: [] for output, _name in thresholds}
     for (output, name), value in thresholds.items():
         items = tables[output] if isinstance(tables[output], list) else [tables[output]]
@@ -243,7 +210,6 @@ def write_thresholds(path: Path, thresholds: Thresholds) -> bool:
         new.write_text(json.dumps(tables, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         if path.exists():
             shutil.copymode(path, new)
-    return True
 
 
 def threshold_text(value: float) -> str:

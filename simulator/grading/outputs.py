@@ -238,15 +238,14 @@ class ReferenceCheck:
 
     def done(self) -> None:
         """To be called after the last row: raises CaseFileError for a named output that no reference has."""
-        for name, line in self.file.lines.items():
+        for name in self.file.named:
             if self._keys and name != DEFAULT and name not in self._found:
                 what = _(
                     "no reference has the output {name}; they have: {listed}.",
                     name=quote(name),
                     listed=_listed(self._keys),
                 )
-                msg = _("{path}, line {line:d}: {what}", path=self.file.path, line=line, what=what)
-                raise CaseFileError(msg)
+                raise CaseFileError(_("{path}: {what}", path=self.file.path, what=what))
 
 
 def json_problem(text: str) -> Message | None:

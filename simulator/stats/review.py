@@ -22,8 +22,6 @@ NOT_RED = 1 / 3
 RED_LINE = 0.7
 LOW, HIGH, TOP_GRADE = 2, 4, 5
 _SAME = 1e-9
-# Causes for which somebody has to change what the bot knows or finds.
-OF_THE_KNOWLEDGE = frozenset({"knowledge", "retrieval", "ignored", "invented"})
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
 # What the team says of a turn in the review.
@@ -154,20 +152,6 @@ class Point(Value):
     n: int
 
 
-class Article(Value):
-    """A passage behind confirmed red turns: retrieved in them, or the gold one of their questions.
-
-    `turns` are those turns by conversation and number, each counted once; `causes` counts them by cause.
-    """
-
-    passage: str
-    source: str
-    turns: tuple[tuple[str, int], ...]
-    causes: dict[str, int]
-    retrieved: int
-    gold: int
-
-
 class PendingReviews(Value):
     """What one person ("": nobody) has left to do, by status; `unset` is what has no status yet."""
 
@@ -187,7 +171,7 @@ class ReviewFindings(Value):
 
     What people say of an answer is said once, however many customers got it: `right`, `wrong` and `unsure`
     count red answers, `points`, `pending` and `missed` answers. `red` counts the run's red turns, of which
-    the team has `judged` some; `articles` are ranked by confirmed red turns.
+    the team has `judged` some;
     `precision` (0..1) is right / (right + wrong) with the 95 % interval of Wilson (1927); `missed` are
     answers that are not red and, as the team says, should be.
     """
@@ -201,7 +185,6 @@ class ReviewFindings(Value):
     precision: float | None
     interval: tuple[float, float] | None
     points: tuple[Point, ...]
-    articles: tuple[Article, ...]
     pending: tuple[PendingReviews, ...]
 
     @property
@@ -372,7 +355,6 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
         interval=wilson(right, right + wrong),
         # The most frequent first.
         points=tuple(Point(cause=cause, status=status, n=n) for (cause, status), n in points.most_common()),
-        articles=_articles(results, turns),
         # Most first, what nobody has taken up last.
         pending=tuple(sorted(pending, key=lambda each: (not each.assignee, -each.n, each.assignee))),
     )
@@ -437,35 +419,6 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
             )
 
 
-def _articles(results: Results, reviewed: Iterable[ReviewedTurn]) -> tuple[Article, ...]:
-    """The passages behind confirmed red turns; of equals the gold ones first, then by name."""
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for conversation in results.conversations
-        for turn in conversation.turns
-    }
-    behind: dict[str, list[tuple[ReviewedTurn, bool, bool]]] = {}
-    for said in reviewed:
-        if said.confirmed and said.cause in OF_THE_KNOWLEDGE:
-            conversation, turn = turns[said.conversation, said.turn]
-            retrieved, gold = {p.id for p in turn.answer.passages}, set(conversation.case.passages)
-            for passage in retrieved | gold:
-                behind.setdefault(passage, []).append((said, passage in retrieved, passage in gold))
-    sources = {p.id: p.source for _, turn in turns.values() for p in turn.answer.passages if p.source}
-    articles = [
-        Article(
-            passage=passage,
-            source=sources.get(passage, ""),
-            turns=tuple((said.conversation, said.turn) for said, _retrieved, _gold in found),
-            causes=dict(Counter(said.cause for said, _retrieved, _gold in found).most_common()),
-            retrieved=sum(retrieved for _said, retrieved, _gold in found),
-            gold=sum(gold for _said, _retrieved, gold in found),
-        )
-        for passage, found in behind.items()
-    ]
-    return tuple(sorted(articles, key=lambda a: (-len(a.turns), -a.gold, a.passage)))
-
-
 def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
     if findings is None:
@@ -482,14 +435,6 @@ def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
             **findings.model_dump(include={"right", "wrong", "unsure"}),
         },
         "points": [point.model_dump() for point in findings.points],
-        "articles": [
-            article.model_dump()
-            | {
-                "n": len(article.turns),
-                "turns": [{"conversation": key, "turn": turn} for key, turn in article.turns],
-            }
-            for article in findings.articles
-        ],
         "pending": [each.model_dump() for each in findings.pending],
         "judge_wrong": [turn.model_dump(include=shown) for turn in findings.wrong_turns],
     }

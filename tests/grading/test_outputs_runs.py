@@ -82,7 +82,7 @@ def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFix
         ),
         (
             '{"verb": "GET"}', {"default": ["em"], "method": ["em"]},
-            "metrics.json, line 1: no reference has the output 'method'; they have: 'verb'.",
+            "metrics.json: no reference has the output 'method'; they have: 'verb'.",
         ),
     ],
 )  # fmt: skip

@@ -101,7 +101,7 @@ def test_what_was_not_held_to_its_end_counts_as_neither_and_is_told(ended: Ended
     last = section.blocks[-1]
     assert isinstance(last, Notes)
     told = " ".join(said(line.text) for line in last.lines)
-    assert "graded: 1." in told
+    assert "so neither: 1" in told
 
 
 @pytest.mark.parametrize(("red", "counted"), [(False, (1, 1)), (True, (1, 2))])

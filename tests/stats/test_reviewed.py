@@ -9,11 +9,9 @@ from tests.reviewed_runs import (
     AGAIN,
     CAMPAIGN,
     FEE,
-    FEES,
     GOOD,
     INVOICE,
     RETURN,
-    RETURNS,
     TIMEOUT,
     reviewed_run,
     summary_of,
@@ -70,27 +68,6 @@ def test_points_are_counted_by_cause_and_status() -> None:
     assert known.points[0].n == 2
 
 
-def test_articles_are_ranked_by_confirmed_red_turns() -> None:
-    """Retrieved or gold; causes that lie not with the knowledge, and what is unsure, do not count."""
-    known = found(
-        vote(FEE, "right", "ignored"),
-        vote(AGAIN, cause="knowledge"),
-        vote(RETURN, "right", "tone"),
-        vote(INVOICE, "unsure", "retrieval"),
-        vote(GOOD, "wrong", "invented"),
-        gold=(RETURNS, "ja/99-new"),
-    )
-    listed = [(a.passage, len(a.turns), a.retrieved, a.gold, a.source) for a in known.articles]
-
-    assert listed == [
-        (RETURNS, 2, 1, 2, f"{RETURNS}.md"),
-        ("ja/99-new", 2, 0, 2, ""),
-        (FEES, 2, 2, 0, f"{FEES}.md"),
-    ]
-    assert known.articles[0].causes == {"ignored": 1, "knowledge": 1}
-    assert known.articles[0].turns == (FEE, AGAIN)
-
-
 def test_who_has_something_left_to_do() -> None:
     """Open, in progress or without a status; what is done, false or nobody's point is not left."""
     known = found(
@@ -124,7 +101,7 @@ def test_nothing_said_is_nothing_found() -> None:
 
 
 def test_json_has_all_of_it() -> None:
-    """Counts, interval, points, articles with their turns, who has what left, and wrong turns."""
+    """Counts, interval, points, who has what left, and wrong turns."""
     shown = findings_json(
         found(
             vote(FEE, "right", "ignored"),
@@ -138,10 +115,6 @@ def test_json_has_all_of_it() -> None:
     }  # fmt: skip
     assert (shown["turns"], shown["red_judged"], shown["red"] > 2) == (2, 2, True)
     assert shown["points"] == [{"cause": "ignored", "status": "", "n": 1}]
-    assert shown["articles"][0] == {
-        "passage": FEES, "source": f"{FEES}.md", "n": 1, "causes": {"ignored": 1}, "retrieved": 1, "gold": 0,
-        "turns": [{"conversation": FEE[0], "turn": 1}],
-    }  # fmt: skip
     assert shown["pending"] == [{"assignee": "", "open": 0, "doing": 0, "unset": 1}]
     assert shown["judge_wrong"] == [
         {

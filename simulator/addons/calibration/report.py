@@ -242,7 +242,6 @@ class ThresholdsOutcome(NamedTuple):
     language: Language
     path: Path | None = None
     changes: Sequence[ThresholdChange] = ()
-    written: bool = False
 
 
 def thresholds_report(outcome: ThresholdsOutcome) -> Report:
@@ -314,13 +313,12 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
 
 
 def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
-    """What was written into the metric file, or is to be put there."""
+    """What was written into the metric file."""
     path, changes = outcome.path, outcome.changes
     if path is not None and not changes:
         yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
     elif path is not None:
-        by_hand = _("TOML is not rewritten; put these into {path}:", path=path)
-        yield _("Written to {path}:", path=path) if outcome.written else by_hand
+        yield _("Written to {path}:", path=path)
     for each in changes:
         before = "–" if each.before is None else f"{each.before:g}"
         name = f"{each.output}.{each.judge}"

@@ -33,7 +33,6 @@ from simulator.stats.gate import Gate
 from simulator.stats.review import (
     PENDING,
     TOP_GRADE,
-    Article,
     BlindAgreement,
     DisputedTurn,
     PendingReviews,
@@ -237,9 +236,6 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     if findings.points:
         table = _points(findings.points, causes, statuses)
         yield Section("points", _("Points to improve (cause by status)"), (table,))
-    if findings.articles:
-        articles = (_article(each, causes) for each in findings.articles)
-        yield _listed("articles", _("Articles to fix first"), articles)
     if findings.pending:
         pending = (_pending(each, statuses) for each in findings.pending)
         yield _listed("pending", _("Open work by assignee"), pending)
@@ -297,20 +293,6 @@ def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
     """Ids as the dropdown has them, then what people typed themselves, then what they left empty."""
     used = set(ids)
     return [*(i for i in titles if i in used - {""}), *sorted(used - titles.keys()), *({""} & used)]
-
-
-def _article(article: Article, causes: Titles) -> Item:
-    says = {_("holds the answer"): article.gold, _("was retrieved"): article.retrieved}
-    counts = tuple(_("{name} {n}", name=causes.get(cause, cause), n=n) for cause, n in article.causes.items())
-    return Item(
-        _(
-            "{passage}   turns: {n} ({causes}), {how}",
-            passage=article.passage,
-            n=len(article.turns),
-            causes=counts,
-            how=tuple(text for text, is_so in says.items() if is_so),
-        )
-    )
 
 
 def _pending(pending: PendingReviews, statuses: Titles) -> Item:

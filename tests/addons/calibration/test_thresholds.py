@@ -135,7 +135,7 @@ def test_a_models_judgements_are_forecast_and_paid_once(
         (["labels.jsonl", "--judges", "nope"], "unknown judge 'nope'"),
         (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method 'median'"),
         (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl 'good'"),
-        (["labels.jsonl", "--write", "m.json"], "m.json, line 2: a: em: threshold 2 is outside of its scale"),
+        (["labels.jsonl", "--write", "m.json"], "m.json: a: em: threshold 2 is outside of its scale"),
     ],
 )
 def test_what_is_wrong_is_one_line(suggest: Suggest, arguments: list[str], told: str) -> None:

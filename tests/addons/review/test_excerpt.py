@@ -61,7 +61,7 @@ def in_english(verdict: HumanVerdict) -> HumanVerdict:
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
-    """In words first, then marks, points, articles, people, wrong turns, and only then agreement."""
+    """In words first, then marks, points, people, wrong turns, and only then agreement."""
     verdicts = SAID if language == "ja" else tuple(map(in_english, SAID))
     gold = RETURNS.replace("ja/", f"{language}/")
     what = report_of(reviewed_run(*verdicts, language=language, gold=(gold,)), language, READ)
