@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from simulator.addons.testset.files import check, check_name
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
@@ -23,13 +23,12 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.roles import check_one_player
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Language
 from simulator.models.pricing import check_prices
 
 
 @takes(
     "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
-    "calls", "timeout", "seed", "max_failed",
+    "calls", "timeout", "seed", "max_failed", "language", "redact_patterns",
     "dry_run", "sheet", "worksheet", "json_output",
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
@@ -49,9 +48,6 @@ def make(  # noqa: PLR0917 - one for each option
     wordings: list[str] | None = option(
         "--wordings NAME,...", "Wordings to use in turn: plain, keigo, casual, keywords. [default: all]"
     ),
-    language: str | None = option(
-        "--language ja|en", "Use only documents in this language. [default: all, each in its own]"
-    ),
     from_logs: str | None = option(
         "--from-logs FILE",
         "Recorded dialogues (a question file with history, turns or answers), for goals and wordings; "
@@ -60,10 +56,6 @@ def make(  # noqa: PLR0917 - one for each option
     personas_out: str | None = option(
         "--personas-out FOLDER",
         "With --from-logs: write personas that speak like these customers to FOLDER, and a mix of them.",
-    ),
-    redact: list[str] | None = option(
-        "--redact-pattern REGEX",
-        "With --from-logs: also mask what matches this regular expression; repeatable.",
     ),
     to: str | None = option(
         "--to sheets",
@@ -84,17 +76,14 @@ def make(  # noqa: PLR0917 - one for each option
     check_one_player(settings)
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
-    if language not in (None, "ja", "en"):
-        msg = _("--language {language}: use ja or en.", language=language)
-        raise InputError(msg)
     request = TestSetRequest(
         knowledge,
         number,
         kinds or (),
         wordings or (),
-        cast("Language | None", language),
+        settings.case_language,
         from_logs,
-        tuple(redact or ()),
+        settings.redact_patterns,
     )
     run = TestSetRun(request, settings)
     if settings.dry_run:

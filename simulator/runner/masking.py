@@ -26,7 +26,7 @@ from simulator.core.types import (
 )
 from simulator.grading.panel import contacts_of
 from simulator.privacy.patterns import mask_kinds, masks
-from simulator.privacy.redactor import UNMASKED_KEYS, Redactor, redacted_case, redacted_value
+from simulator.privacy.redactor import Redactor, redacted_case, redacted_value
 from simulator.runner.conversation import timed_answer
 from simulator.storage.results import cache_latest
 
@@ -120,8 +120,8 @@ def _concealed(value: Any, secrets: Sequence[str]) -> Any:
 def masks_of(results: Results) -> dict[str, int] | None:
     """How many masks of each kind a run's texts have, most frequent first; None for a run without --redact.
 
-    A text that occurs several times counts once. Counted from what is stored, so that it is also right for
-    runs that were resumed, merged or played on other machines.
+    Counted from what is stored, so that it is also right for runs that were resumed, merged or played on
+    other machines.
     """
     settings = results.run.settings
     if settings.get("redact") != "on" and not (
@@ -129,32 +129,7 @@ def masks_of(results: Results) -> dict[str, int] | None:
     ):
         return None
     kinds, pattern = mask_kinds(), masks()
-    masked = {text for text in _texts(results) if pattern.search(text)}
-    counts = Counter(kinds[mask[0]] for text in masked for mask in pattern.finditer(text))
-    return dict(counts.most_common())
-
-
-def _texts(results: Results) -> Iterator[str]:
-    """Every text of the cases and conversations; those of a case once."""
-    cases: set[str] = set()
+    counts: Counter[str] = Counter()
     for conversation in results.conversations:
-        if conversation.case.id not in cases:
-            cases.add(conversation.case.id)
-            yield from _strings(conversation.case.model_dump(mode="json", exclude_defaults=True))
-        for turn in conversation.turns:
-            yield from _strings(turn.model_dump(mode="json", exclude_defaults=True))
-        yield conversation.closing
-        if conversation.reaction:
-            yield from _strings(conversation.reaction.model_dump(mode="json"))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key not in UNMASKED_KEYS or key == "tags":
-                yield from _strings(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _strings(item)
+        counts.update(kinds[mask] for mask in pattern.findall(conversation.model_dump_json()))
+    return dict(counts.most_common())
