@@ -24,8 +24,6 @@ List = Literal[
 KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
 KANA = "ァ-ヺーｦ-ﾟ"
 LONGEST_GIVEN = 3
-# From so many kanji on a role may have a name before it: 佐藤課長様.
-_LONG_ROLE = 4
 # Shorter names in Latin letters are looked up in no list of Japanese ones: Mai, Rei.
 _FEWEST_LETTERS = 4
 # 今日の午後岩瀬が, 私野島が: what runs into the surname behind it.
@@ -165,12 +163,6 @@ def _is_foreign_kana(name: str) -> bool:
     return name in word_list("foreign_kana") or _listed(name, "foreign_kana")
 
 
-def _is_foreign(name: str) -> bool:
-    """ドゥオン・ティ・ラン: katakana of several parts, one of them a name of another language."""
-    parts = re.split("[ ・=]", _katakana(name))
-    return len(parts) > 1 and any(map(_is_foreign_kana, parts))
-
-
 def _is_role(name: str) -> bool:
     """Whether a word tells what somebody is, not who: 担当者, 奥."""
     return name in word_list("no_person") or name.endswith(tuple(word_list("no_person_ends")))
@@ -252,7 +244,7 @@ def _can_be_called(name: str) -> bool:
     if re.match("[ぁ-ん]", name):
         return len(name) > 2 and _is_kana_name(name)
     if re.match(rf"[{KANA}]", name):
-        return _is_kana_name(name) or _is_foreign_kana(_katakana(name)) or _is_foreign(name)
+        return _is_kana_name(name) or _is_foreign_kana(_katakana(name))
     surname, space, given = name.partition(" ")
     if space and re.fullmatch(rf"[ぁ-ん{KANA}]+", given):
         return not _is_role(surname)
@@ -271,18 +263,12 @@ def with_title(match: re.Match[str]) -> Span | bool:
     return _kanji_person(name, start, end)
 
 
-def _is_nobody(name: str) -> bool:
-    """花屋, 芸人, 黒猫: a short word for a role that is no surname."""
-    is_short_role = len(name) < _LONG_ROLE and _is_role(name) and not _is_surname(name)
-    return name in word_list("no_person") or is_short_role
-
-
 def _kanji_person(name: str, start: int, end: int) -> Span | bool:
     """What of kanji before 様 or さん, at these places, is somebody's name."""
     when = _WHEN.match(name)
     if when and _is_family(name[when.end() :]):
         return start + when.end(), end
-    if _is_nobody(name):
+    if name in word_list("no_person"):
         return False
     if (place := _surname_at(name)) is not None:
         return start + place, end
@@ -492,11 +478,6 @@ def kana_pair(match: re.Match[str]) -> bool:
 
 # In Latin letters
 
-_TITLE = re.compile(
-    r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sister|Brother|Father|Mother|Pastor|Reverend|Nurse|Officer|Captain|Colonel"
-    r"|Sergeant|Judge|Sir|Lady|Lord|Aunt|Uncle|Coach|Chef|Agent)\.? (?=[A-Z])"
-)
-_COMPANY = re.compile(r",? ?\b(?:Corp|Inc|LLC|Ltd|PLC|GmbH|Company|Holdings|Group|Properties|Industries)\b")
 # What people say they are: Catholic, Scottish, tired.
 _DESCRIBES = re.compile(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
 _CONTRACTED = re.compile("'(?:re|m|ll|ve|d)$")
@@ -504,10 +485,6 @@ _TEAM = re.compile(r" (?i:team|support|customer|service|help|care|bank|desk|ever
 _CALLS = re.compile(
     r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
     r"| and (?:[Ii]|[Mm]y)\b"
-)
-# Lincoln Park store
-_PLACE_BEHIND = re.compile(
-    r" (?:store|station|location|branch|mall|area|zoo|hotel|office|campus|school|shop)\b"
 )
 # The Taylor guitar, Johnson & Johnson, Madison Square
 _THING_BEFORE = re.compile(r"(?:\b(?:the|an?|The|An?)|&) $")
@@ -549,10 +526,6 @@ def _is_japanese(one: str, other: str) -> bool:
 def english_name(match: re.Match[str]) -> Span | bool:
     """A name of one to three words; it ends before a word that belongs to none."""
     start, end = match.span("v" if match["v"] else "w")
-    if _COMPANY.search(match.string, start, end) or _COMPANY.match(match.string, end, end + 14):
-        return False
-    if title := _TITLE.match(match.string, start, end):
-        start = title.end()
     kept = 0
     for word in re.finditer(r"[^ ]+ ?", match.string[start:end]):
         name = word[0].strip(" .,")
@@ -588,10 +561,9 @@ def known_given_name(match: re.Match[str]) -> bool:
     first, last = words[0], words[-1]
     if first.lower() in word_list("no_english"):
         return False
-    if last.lower() in word_list("no_english"):
-        is_name = last in word_list("family_and_word") and _is_common_given(first)
-        if not is_name or _PLACE_BEHIND.match(match.string, match.end("v")):
-            return False
+    is_name = last in word_list("family_and_word") and _is_common_given(first)
+    if last.lower() in word_list("no_english") and not is_name:
+        return False
     given = first in word_list("english_given") and not match["v"].isupper()
     return given or bool({first, last} & word_list("romaji_surnames")) or _is_japanese(first, last)
 
