@@ -22,7 +22,7 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.roles import check_one_player
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import load_settings
 from simulator.models.pricing import check_prices
 
 
@@ -75,7 +75,20 @@ def make(  # noqa: PLR0917 - one for each option
     settings = load_settings({**flags, "to": [to] if to else None})
     check_one_player(settings)
     path = Path(out)
-    _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
+    # What would otherwise show only after everything is paid.
+    if knowledge is None and from_logs is None:
+        raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
+    if personas_out is not None and from_logs is None:
+        raise InputError(_("--personas-out can only be used with --from-logs."))
+    check_name(path)
+    if path.exists() and not overwrite and not settings.dry_run:
+        msg = _("{path} already exists: choose another file with --out, or replace it with --overwrite.")
+        raise InputError(msg.format(path=path))
+    if other := [name for name in settings.to if name != "sheets"]:
+        msg = _("--to {other}: questions can be written to a file (--out) and to sheets.", other=other[0])
+        raise InputError(msg)
+    if "sheets" in settings.to:
+        check(settings.sheet, settings.worksheet)
     request = TestSetRequest(
         knowledge,
         number,
@@ -101,34 +114,6 @@ python run.py cases make docs/                       questions, right answers, g
 python run.py cases make docs/ --to sheets --sheet KEY   let the team approve them
 python run.py cases make --from-logs chats.jsonl     from recorded dialogues, personal data masked
 """
-
-
-def _check(
-    path: Path,
-    knowledge: str | None,
-    logs: str | None,
-    personas: str | None,
-    settings: Settings,
-    *,
-    overwrite: bool,
-) -> None:
-    """Raises InputError for what would otherwise show only after everything is paid."""
-    if knowledge is None and logs is None:
-        raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
-    if personas is not None and logs is None:
-        raise InputError(_("--personas-out can only be used with --from-logs."))
-    check_name(path)
-    if path.exists() and not overwrite and not settings.dry_run:
-        msg = _(
-            "{path} already exists: choose another file with --out, or replace it with --overwrite.",
-            path=path,
-        )
-        raise InputError(msg)
-    if other := [name for name in settings.to if name != "sheets"]:
-        msg = _("--to {other}: questions can be written to a file (--out) and to sheets.", other=other[0])
-        raise InputError(msg)
-    if "sheets" in settings.to:
-        check(settings.sheet, settings.worksheet)
 
 
 def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:

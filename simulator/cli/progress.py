@@ -13,18 +13,17 @@ from simulator.stats.red import primary_judge, red_marks
 
 
 class Tally:
-    """Counts conversations, turns, red turns and calls of a run."""
+    """Counts conversations, graded and red turns of a run."""
 
     def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
         """`changed` is called after every event."""
         self.planned, self.context = len(plan), context
-        self.over = self.turns = self.graded_turns = self.red = 0
+        self.over = self.graded_turns = self.red = 0
         self.primary = primary_judge(context.grading.names)
         self.changed: Callable[[], None] = lambda: None
 
     def turn(self, conversation: Conversation) -> None:
         """There is a new turn."""
-        self.turns += 1
         self.changed()
 
     def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:

@@ -223,7 +223,7 @@ def _remarks(summary: Summary) -> Iterator[Message]:
     if judges:
         skipped = _("{judges}: turns without a reference or passages were skipped.")
         if summary.offline:
-            skipped = _("{judges}: skipped without a reference or passages, and what takes a model.")
+            skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
         yield skipped.format(judges=judges)
     if twice := [judge.retest for judge in summary.judges.values() if judge.retest]:
         yield _(
