@@ -126,24 +126,6 @@ def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pyte
     assert other.json["warnings"] == []
 
 
-def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> None:
-    """Exit code 3, and why."""
-    done = command(*FEW, "turn", "--budget", "0.0001", "--calls", "1", "--cache", "off")
-
-    assert done.code == 3
-    assert "error: the budget of 0.0001 USD is spent (0.00 USD paid, and the next call may cost " in done.err
-    assert "With --cache off nothing was saved: the same command starts again." in done.err
-
-
-def test_failures_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
-    """More than --max-failed: shown all the same, exit code 3."""
-    server.reply = lambda _: "no"
-    done = command(*FEW, "turn", "--cache", "off", "--json")
-
-    assert (done.code, done.json["failed"]) == (3, done.json["answers"])
-    assert "13 of 13 failed. The same command tries them again." in done.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -154,38 +154,26 @@ def test_failed_verdicts_are_counted_apart(compare: Compare, at: Any) -> None:
 
 
 @pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
-def test_it_is_written_as_markdown(compare: Compare, language: Any, said: str) -> None:
-    """In the language of the questions; what bots said marks nothing up."""
-    hostile = a_conversation("c9", ["<b>4,180</b> | **bold** [x](http://evil.example)"], language=language)
-    plain = a_conversation("c9", [LONG[language]], language=language)
-    runs = (a_run("1", [hostile]), a_run("2", [plain]))
-    done = compare(*runs, "--offline", "--markdown", "pairs.md")
-    text = Path("pairs.md").read_text(encoding="utf-8")
-
-    assert said in text
-    assert "| --- |" in text
-    assert "<b>" not in text.replace("\\<b", "")
-    assert "http://evil" not in text
-    assert "pairs.md" in done.err
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_it_is_written_as_a_page(compare: Compare, language: Any) -> None:
-    """One file without script or network; what bots said stays text."""
-    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+def test_it_is_written_as_markdown_and_as_a_page(compare: Compare, language: Any, said: str) -> None:
+    """In the language of the questions; what bots said marks nothing up and runs nothing."""
+    hostile = "<script>alert(1)</script> | **bold** [x](http://evil.example)<img src=x onerror=alert(1)>"
     runs = (
         a_run("1", [a_conversation("c9", [hostile], language=language)]),
         a_run("2", [a_conversation("c9", [LONG[language]], language=language)]),
     )
-    compare(*runs, "--offline", "--html", "pairs.html")
-    text = Path("pairs.html").read_text(encoding="utf-8")
+    done = compare(*runs, "--offline", "--markdown", "pairs.md", "--html", "pairs.html")
+    text, page = (Path(f"pairs.{kind}").read_text(encoding="utf-8") for kind in ("md", "html"))
 
-    assert f'<html lang="{language}">' in text
-    assert "&lt;script&gt;" in text
-    assert "<script" not in text
-    assert "<img" not in text
-    assert '<rect class="share3" x="0.0" width="100.0"' in text
-    assert text.count('scope="row"') == 1
+    assert said in text
+    assert "| --- |" in text
+    assert "<script" not in text.replace("\\<script", "")
+    assert "http://evil" not in text
+    assert "pairs.md" in done.err
+    assert f'<html lang="{language}">' in page
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert "<img" not in page
+    assert '<rect class="share3" x="0.0" width="100.0"' in page
 
 
 def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> None:
