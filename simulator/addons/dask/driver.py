@@ -150,6 +150,10 @@ class Cluster:
                 ids = ", ".join(conversation.id for conversation in batch.conversations)
                 msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
                 raise RehearsalError(msg) from None
+            except ImportError as error:  # of a worker that came later
+                raise RehearsalError(
+                    _("a worker cannot load the program ({why})", why=_brief(error))
+                ) from None
             except FutureCancelledError:
                 msg = _(
                     "the scheduler at {address} is lost; any engine can finish the run.",

@@ -147,27 +147,6 @@ async def test_workers_play_with_their_own_copy_of_the_bot(
         await rehearsed(settings)
 
 
-async def test_workers_that_cannot_play_are_named_before_anything_is_paid(
-    machines: Machines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One without the key, by role and models; one without the program. No run is left."""
-    there = {"engine": "dask", "scheduler": machines.address}
-    with monkeypatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", KEY)
-        with pytest.raises(
-            InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"
-        ):
-            await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
-    third = machines.worker(None)
-    try:
-        with pytest.raises(InputError, match=r"worker tcp://127.0.0.1:[0-9]+: cannot load the program"):
-            await rehearsed(offline(limit=1, workers=3, **there))
-    finally:
-        kill(third)
-
-    assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
-
-
 def test_workers_fill_in_the_prompt_of_each_row(
     machines: Machines, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +178,27 @@ async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machine
     assert twice(results, asked).isdisjoint(progress.before)
     assert len(twice(results, asked)) <= 6  # what one of two has in hands, or had in the last tenth second
     assert max(asked.values()) <= 2
+
+
+async def test_workers_that_cannot_play_are_named_before_anything_is_paid(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without the key, by role and models; one without the program. No run is left."""
+    there = {"engine": "dask", "scheduler": machines.address}
+    with monkeypatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        with pytest.raises(
+            InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"
+        ):
+            await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
+    third = machines.worker(None)
+    try:
+        with pytest.raises(InputError, match=r"worker tcp://127.0.0.1:[0-9]+: cannot load the program"):
+            await rehearsed(offline(limit=1, workers=3, **there))
+    finally:
+        kill(third)
+
+    assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
 
 
 @pytest.mark.parametrize("machines", [1], indirect=True)
