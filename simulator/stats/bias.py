@@ -15,9 +15,8 @@ from simulator.core.types import GradingContext, Language, RedRules, Score, Valu
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.red import red_marks
 
-Kind = Literal["flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer"]
+Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
 Expectation = Literal["falls", "stays", "reported"]
-# Curt answers are no longer made, but earlier results have them.
 KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
 EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
@@ -38,14 +37,13 @@ _CORRECTNESS = ".correctness"
 CAUGHT = 0.9
 # Sums of grades in floating point: what is as near as this is the same.
 _SAME = 1e-9
-# Judges of manner and retrieval: a wrong fact is not theirs to see, and a curt word may be.
+# Judges of manner and retrieval: a wrong fact is not theirs to see.
 _MANNER = frozenset(
     ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "risk",
      "context_precision", "context_recall")
 )  # fmt: skip
 # Courtesy may please whoever grades the whole; it must not make an answer truer.
 _WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))
-_ALONE: tuple[Kind, ...] = ("padding", "curt")
 Grade = Callable[[GradingContext], Awaitable[list[Score]]]
 
 
@@ -234,14 +232,14 @@ def _is_red(scores: Sequence[Score], rules: RedRules, judge: str = "") -> bool:
 def is_bound(kind: Kind, judge: str) -> bool:
     """Whether a bound is set on this judge for this kind of probe.
 
-    Judges of manner and of what was retrieved are only reported; of padded and curt answers the truth is
+    Judges of manner and of what was retrieved are only reported; of padded answers the truth is
     bound (Correctness, groundedness, claims, facts, and judges of one's own), not the grade of the whole.
     """
     found = re.match(r"\w+", judge)
     name, dotted = (found[0] if found else judge), judge.endswith(_CORRECTNESS)
     if name in _MANNER:
         return False
-    return dotted or kind not in _ALONE or name not in _WHOLE
+    return dotted or kind != "padding" or name not in _WHOLE
 
 
 def bias_table(bias: Bias, language: Language) -> list[tuple[str, ...]]:

@@ -120,8 +120,6 @@ class Figures(Value):
     people_mean: float
     histogram: Histogram
     threshold: Threshold | None
-    wanted_precision: float
-    precise: Threshold | None
     scorers: tuple[Scorer, ...]
     humans: HumanAgreement | None
     red: RedAgreement | None = None
@@ -157,7 +155,6 @@ class Yardstick:
     scale: tuple[float, float]
     levels: tuple[float, ...]
     good_from: float
-    precision: float = 0.9
     seed: int = 42
 
     def is_good(self, label: float) -> bool:
@@ -243,11 +240,7 @@ def figures_json(figures: Figures) -> dict[str, Any]:
         and figures.red.model_dump() | {"precision": figures.red.precision, "recall": figures.red.recall},
         "levels": list(figures.levels),
         "groups": figures.groups,
-        "thresholds": {
-            "balanced": figures.threshold and figures.threshold.model_dump(),
-            "precision": figures.precise and figures.precise.model_dump(),
-            "wanted_precision": figures.wanted_precision,
-        },
+        "thresholds": {"balanced": figures.threshold and figures.threshold.model_dump()},
         "histogram": {f"{grade:g}": rows for grade, rows in figures.histogram.bars},
         "commonest": {"grade": figures.histogram.commonest, "share": figures.histogram.share},
         "poor_discrimination": figures.histogram.poor,
@@ -308,9 +301,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         people_mean=float(wanted.mean()),
         histogram=histogram(grades, by.scale),
         threshold=best_threshold(grades, good),
-        wanted_precision=by.precision,
-        # The lowest cut from which on enough rows are good.
-        precise=next((cut for cut in _cuts(grades, good) if cut.precision >= by.precision - 1e-12), None),
         scorers=tuple(scorers),
         humans=human_agreement(rows, by),
         red=_red_agreement(red, ~np.asarray(good)) if by.is_binary else None,

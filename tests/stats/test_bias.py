@@ -150,7 +150,6 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
         ("padding", "turn", False),
         ("padding", "turn.correctness", True),
         ("padding", "groundedness", True),
-        ("curt", "tone", False),
         ("shuffled", "turn", True),
         ("shuffled", "context_precision", False),
         ("flipped_fact", "my_own", True),

@@ -29,8 +29,7 @@ def test_a_judge_that_agrees_agrees() -> None:
     assert found.kappa.value == 1
     assert found.leniency.value == pytest.approx(0, abs=1e-3)
     assert found.threshold is not None
-    assert found.precise is not None
-    assert (found.threshold.grade, found.precise.grade, found.good) == (5, 5, 2)
+    assert (found.threshold.grade, found.good) == (5, 2)
 
 
 def test_leniency_is_judge_less_people_on_a_common_scale() -> None:
@@ -69,7 +68,7 @@ def test_a_single_class_has_no_auroc_and_no_cut() -> None:
     found = measure(rows((3, 4), (5, 4), (4, 3.6)), BY)
 
     assert found.one_kind
-    assert (found.judge.auroc.value, found.threshold, found.precise) == (None, None, None)
+    assert (found.judge.auroc.value, found.threshold) == (None, None)
     assert figures_json(found)["auroc"] is None
 
 

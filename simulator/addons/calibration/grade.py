@@ -38,9 +38,6 @@ from simulator.stats.red import is_red_alone
 from simulator.text.overlap import lcs_overlap
 from simulator.text.segments import tokens
 
-# `--json` tells from which grade on this share of the answers is good.
-PRECISION = 0.9
-
 
 class Counts(NamedTuple):
     """What became of the labelled rows before the judge: n = rows less skipped and failed.
@@ -191,7 +188,7 @@ def compare(
         )
         for grade in grades
     ]
-    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, PRECISION, seed)
+    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(
         grades=tuple(grades),
