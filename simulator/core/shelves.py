@@ -303,10 +303,7 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
 
 
 def summary_line(path: Path) -> Message:
-    """A shelf file's own description in a line: of its docstring, or a TOML file's name in English."""
-    if path.suffix == ".toml":
-        table = read_toml(path).get("en", {})
-        return verbatim(str(table.get("name") or table.get("title") or ""), SHELF)
+    """The first line of the docstring of a module of a shelf."""
     text = path.read_text(encoding="utf-8")
     docstring = text.split('"""', 2)[1].strip() if text.startswith('"""') else ""
     return verbatim(docstring.partition("\n")[0], SHELF)

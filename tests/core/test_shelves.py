@@ -59,7 +59,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
     names = {*shelves.persona_names(), *shelves.judge_names(), *shelves.adapter_names()}
     for shelf in (shelves.PERSONAS, shelves.JUDGES, shelves.ADAPTERS):
         for path in shelf.iterdir():
-            if path.stem in names and not path.name.startswith("_"):
+            if path.suffix == ".py" and path.stem in names:
                 assert str(shelves.summary_line(path)), path
 
 

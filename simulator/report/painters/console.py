@@ -82,10 +82,8 @@ def _important(block: Block) -> Block:
     if not isinstance(block, Notes):
         return block
     warnings = [line for line in block.lines if line.tone != "soft"]
-    if left := len(warnings) - _WARNINGS:
-        warnings[_WARNINGS:] = (
-            [Line(_("Further warnings are on the page: {n}", n=left), "alarm")] if left > 0 else []
-        )
+    if (left := len(warnings) - _WARNINGS) > 0:
+        warnings[_WARNINGS:] = [Line(_("Further warnings are on the page: {n}", n=left), "alarm")]
     return Notes(tuple(warnings))
 
 
