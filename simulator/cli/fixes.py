@@ -49,7 +49,7 @@ def command(  # noqa: PLR0917 - one for each option
     ),
     focus: Path | None = option(
         "--focus FILE",
-        "Write the failed questions to FILE (.csv, .jsonl or .yaml), for a short run of only these.",
+        "Write the failed questions to FILE (.csv or .jsonl), for a short run of only these.",
     ),
     top: int | None = option("--top N", "Show only the N best fixes. [default: 10]", min=1),
     markdown: Path | None = option("--markdown FILE", "Write all fixes as Markdown, to pass on."),

@@ -16,6 +16,7 @@ from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
+from simulator.stats.summary import heading_of
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 from simulator.text.courtesies import declines, statements
 from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
@@ -41,7 +42,6 @@ IN_ITS_WORDS = 0.25
 CONTACTS = frozenset({"phone", "email", "url", "hours"})
 # Articles that are looked at closely for one text.
 CLOSE = 5
-TITLE = 30
 # A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
 PIECE = 0.9
 # Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
@@ -113,12 +113,6 @@ class JudgedCause(Value):
 def article_of(passage: str) -> str:
     """The article that a passage is a piece of: `ja/01-plans#2` is of `ja/01-plans`."""
     return passage.partition("#")[0]
-
-
-def title_of(text: str) -> str:
-    """What an article calls itself: its first line, shortened."""
-    first = next((line.strip("# ").strip() for line in text.splitlines() if line.strip("# ")), "")
-    return first if len(first) <= TITLE else first[: TITLE - 1] + "…"
 
 
 class Corpus:
@@ -627,8 +621,8 @@ class RedTurnEvidence:
         """What an article is called: in the knowledge base, or as it was retrieved."""
         texts = self.corpus.texts([article]) if self.corpus else ()
         seen = (p for t in (*self.context.earlier, self.turn) for p in t.answer.passages)
-        return title_of(next(iter(texts), "")) or next(
-            (title_of(p.text) for p in seen if p.id == article), ""
+        return heading_of(next(iter(texts), "")) or next(
+            (heading_of(p.text) for p in seen if p.id == article), ""
         )
 
     def answers_earlier(self) -> Turn | None:

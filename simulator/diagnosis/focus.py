@@ -157,15 +157,7 @@ def _jsonl(records: Sequence[Record]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def _yaml(records: Sequence[Record]) -> str:
-    import yaml  # only for this kind of file
-
-    return str(yaml.safe_dump(list(records), allow_unicode=True, sort_keys=False, width=100))
-
-
 _WRITERS: Mapping[str, Callable[[Sequence[Record]], str]] = {
     ".csv": _csv,
     ".jsonl": _jsonl,
-    ".yaml": _yaml,
-    ".yml": _yaml,
 }

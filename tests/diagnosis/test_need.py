@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, GradingContext, Passage, Turn
-from simulator.diagnosis.evidence import Corpus, NeededArticles, is_of, need_of, share_held, title_of
+from simulator.diagnosis.evidence import Corpus, NeededArticles, is_of, need_of, share_held
 
 FEE = Passage(
     id="ja/17-fee",
@@ -79,10 +79,9 @@ def test_the_search_finds_articles_by_their_words() -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_can_be_searched(text: str, question: str, reference: str) -> None:
-    """Titles, ranks and shares exist for whatever is in an article or a question."""
+    """Ranks and shares exist for whatever is in an article or a question."""
     corpus = Corpus([Passage(id="a", text=text)])
 
-    assert len(title_of(text)) <= 30
     assert len(corpus.ranked(question)) <= 1
     assert 0 <= share_held(reference, [text], "ja") <= 1
 
