@@ -2,15 +2,11 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import product
-from pathlib import Path
-from string import Template
-from typing import Any, Literal
+from typing import Literal
 
 from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
-from simulator.core.templates import read_toml
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.red import red_marks
@@ -28,7 +24,6 @@ EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
     "longer": ("reported", None),
 }
 _LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
-FILE = Path(__file__).with_name("bias.toml")
 # The row of all judges together: no grade of its own, but the colour that the turn gets.
 TOGETHER = ""
 # What follows a judge's name where only its Correctness is looked at.
@@ -242,35 +237,6 @@ def is_bound(kind: Kind, judge: str) -> bool:
     return dotted or kind != "padding" or name not in _WHOLE
 
 
-def bias_table(bias: Bias, language: Language) -> list[tuple[str, ...]]:
-    """The rows as texts, the names of the columns first."""
-    words = _words()[language]
-    return [tuple(words["columns"]), *(_row_texts(row, words) for row in bias.rows)]
-
-
-def _row_texts(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
-    none = str(words["none"])
-    left_out = Template(words["failed"]).substitute(failed=row.failed, skipped=row.skipped)
-    bound = Template(words[row.expects]).substitute(bound=f"{row.bound:g}") if row.bound is not None else none
-    verdict = {True: "held" if row.sure else "unsure", False: "broken", None: "unbound"}[row.held]
-    return (
-        str(words[row.language]),
-        str(words[row.kind]),
-        row.judge or str(words["together"]),
-        str(row.n) + (left_out if row.failed or row.skipped else ""),
-        none if row.before is None else f"{row.before:.2f}",
-        none if row.after is None else f"{row.after:.2f}",
-        none if row.difference is None else f"{row.difference:+.2f}",
-        none if row.interval is None else f"{row.interval[0]:+.2f}..{row.interval[1]:+.2f}",
-        *(
-            none if share is None else f"{100 * share:.0f}%"
-            for share in (row.fell, row.turned, row.red_before)
-        ),
-        bound,
-        str(words[verdict]),
-    )
-
-
 def _grade(score: Score | None, judge: str) -> float | None:
     """The grade from 1 to 5: of the judge, or of its Correctness; None without one."""
     if score is None or score.state != "scored" or score.raw is None:
@@ -284,8 +250,3 @@ def _grade(score: Score | None, judge: str) -> float | None:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-@cache
-def _words() -> dict[str, Any]:
-    return read_toml(FILE)

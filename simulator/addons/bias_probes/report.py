@@ -1,20 +1,35 @@
 """The report of bias probes: a table for each kind of probe, and broken bounds in words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
-from simulator.core.document import Cell, Line, Notes, Report, Section, Table
-from simulator.core.messages import _, ngettext
+from simulator.core.document import Cell, Line, Notes, Report, Section, Table, Text
+from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.templates import LANGUAGES
 from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.report.judges import bias_text
 from simulator.runner.labelled_answers import GraderKind
-from simulator.stats.bias import Bias, bias_table
+from simulator.stats.bias import Bias, BiasRow, Expectation, Kind
 
-# Columns of the table of biases that are shown: of facts that were flipped also how many were caught.
-_STAYS, _FALLS = (2, 3, 4, 5, 6, 7, 12), (2, 3, 6, 7, 8, 9, 10, 12)
-_KIND, _BOUND = 1, 11
+_KINDS: Mapping[Kind, Message] = {
+    "flipped_fact": pgettext("bias", "flipped fact"),
+    "padding": pgettext("bias", "padding"),
+    "angry": pgettext("bias", "angry customer"),
+    "twin": pgettext("bias", "Japanese and English"),
+    "shuffled": pgettext("bias", "passages shuffled"),
+    "longer": pgettext("bias", "longer, still right"),
+}
+_BOUNDS: Mapping[Expectation, Message] = {
+    "falls": pgettext("bias", "{kind}  (falls by {bound})"),
+    "stays": pgettext("bias", "{kind}  (within {bound})"),
+}
+_VERDICTS = {
+    "held": pgettext("bias", "ok"),
+    "unsure": pgettext("bias", "ok, but unsure"),
+    "broken": pgettext("bias", "CHECK"),
+    "unbound": pgettext("bias", "for information"),
+}
 
 
 def languages_of(bias: Bias) -> list[Language]:
@@ -57,15 +72,49 @@ def probes_report(
 
 def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
     """A table for each kind of probe, with its bound; rows whose bound does not hold stand out."""
-    rows = tuple(row for row in bias.rows if row.language == language)
-    head, *texts = bias_table(bias.model_copy(update={"rows": rows}), language)
-    for kind, pairs in groupby(zip(rows, texts, strict=True), key=lambda pair: pair[0].kind):
-        group = list(pairs)
-        bound = next((texts[_BOUND] for row, texts in group if row.bound is not None), "")
-        places = _FALLS if group[0][0].expects == "falls" else _STAYS
-        cells = (
-            [Cell(text=texts[place], tone="alarm" if row.held is False else "") for place in places]
-            for row, texts in group
+    own = (row for row in bias.rows if row.language == language)
+    for kind, rows in groupby(own, key=lambda row: row.kind):
+        group = list(rows)
+        expects = group[0].expects
+        columns: dict[Message, Callable[[BiasRow], Text]] = {
+            pgettext("bias", "judge"): lambda row: row.judge or pgettext("bias", "all judges"),
+            pgettext("bias", "pairs"): _pairs,
+        }
+        if expects != "falls":
+            columns[pgettext("bias", "before")] = lambda row: _number(row.before, ".2f")
+            columns[pgettext("bias", "after")] = lambda row: _number(row.after, ".2f")
+        columns[pgettext("bias", "change")] = lambda row: _number(row.difference, "+.2f")
+        columns[pgettext("bias", "95 % interval")] = lambda row: (
+            "–" if row.interval is None else "..".join(f"{end:+.2f}" for end in row.interval)
         )
-        table = Table.of(kind, [head[place] for place in places], cells, words=frozenset({len(places) - 1}))
-        yield Section(kind, f"{group[0][1][_KIND]}{f'  ({bound})' if bound else ''}", (table,))
+        if expects == "falls":  # of facts that were flipped, how many were caught
+            columns[pgettext("bias", "fell by 2")] = lambda row: _number(row.fell, ".0%")
+            columns[pgettext("bias", "turned red")] = lambda row: _number(row.turned, ".0%")
+            columns[pgettext("bias", "right, yet red")] = lambda row: _number(row.red_before, ".0%")
+        columns[pgettext("bias", "verdict")] = _verdict
+        cells = (
+            [Cell(text=text(row), tone="alarm" if row.held is False else "") for text in columns.values()]
+            for row in group
+        )
+        table = Table.of(kind, [*columns], cells, words=frozenset({len(columns) - 1}))
+        heading = _KINDS[kind]
+        if (bound := next((row.bound for row in group if row.bound is not None), None)) is not None:
+            heading = _BOUNDS[expects].format(kind=heading, bound=f"{bound:g}")
+        yield Section(kind, heading, (table,))
+
+
+def _pairs(row: BiasRow) -> Text:
+    if not (row.failed or row.skipped):
+        return str(row.n)
+    left_out = pgettext("bias", "{n} (failed {failed}, skipped {skipped})")
+    return left_out.format(n=row.n, failed=row.failed, skipped=row.skipped)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _verdict(row: BiasRow) -> Message:
+    if row.held is None:
+        return _VERDICTS["unbound"]
+    return _VERDICTS["broken" if not row.held else "held" if row.sure else "unsure"]
