@@ -257,7 +257,6 @@ def check_condition(
         high=None if values is None else upper_bound(values, level or 0),
         n=found.n,
         cases=found.cases,
-        fact=fact,
         lack=lack,
         failed=found.failed,
         more=more,
@@ -466,7 +465,9 @@ def _condition_message(checked: CheckedCondition) -> Message:
         "range": range_text(checked),
     }
     if checked.decision == "missed" and checked.condition.name == MAJOR:
-        return finding("major", **_major_texts_of(checked)).message
+        # How many of how many questions have a major turn, and which share may.
+        major = round((checked.value or 0.0) * checked.n)
+        return finding("major", **major_texts(major, checked.n, checked.condition.threshold)).message
     if checked.lack == "repeats":
         text = _(
             "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
@@ -496,9 +497,3 @@ def _condition_message(checked: CheckedCondition) -> Message:
         )
         values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
     return text.format(**values)
-
-
-def _major_texts_of(checked: CheckedCondition) -> dict[str, str]:
-    """How many of how many questions have a major turn, and which share may."""
-    value = checked.value or 0.0
-    return major_texts(round(value * checked.n), checked.n, checked.condition.threshold)

@@ -91,7 +91,7 @@ class CheckedCondition(Value):
     """A condition with its figure (`n` values of `cases` questions), its one-sided bounds, and its verdict.
 
     The bounds are those of the figure, but of seconds those of the share that is quick enough, and of a
-    count those of the share of turns. A `fact` is decided by what was seen; bounds only show how far it goes.
+    count those of the share of turns.
     """
 
     condition: Condition
@@ -101,7 +101,6 @@ class CheckedCondition(Value):
     high: float | None = None
     n: int = 0
     cases: int = 0
-    fact: bool = False
     by_default: bool = False
     lack: Lack = ""
     failed: int = 0
