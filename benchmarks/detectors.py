@@ -107,7 +107,8 @@ def line(name: str, verdicts: list[Verdict]) -> str:
 
 def labelled_lines(half: str, language: Language) -> list[str]:
     """The rows of answers with what they do as first letter."""
-    names = [f"acts.{language}.txt", *([f"refusals.{language}.txt"] if half == "build" else [])]
+    kinds = ("acts", "refusals", "plain") if half == "build" else ("acts",)
+    names = [f"{kind}.{language}.txt" for kind in kinds]
     return [row for name in names for row in _lines(half, name)]
 
 

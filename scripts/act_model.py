@@ -1,7 +1,8 @@
 """`python -m scripts.act_model`: learns the wordings that refuse and hand over.
 
-From the rows of benchmarks/detector_rows/build, and from sentences that do neither: those of the articles of
-benchmarks/cause_rows and of the bundled bot, and the answers of facts.*.txt.
+From the rows of benchmarks/detector_rows/build, from the examples and hard lines that the patterns were made
+with, and from sentences that do neither: those of the articles of benchmarks/cause_rows and of the bundled
+bot.
 """
 
 import json
@@ -12,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.causes import desk_rows
 from benchmarks.detectors import ACTS, LANGUAGES, labelled_lines
@@ -20,12 +22,15 @@ from simulator.text.act_model import CONSTANT, FEW, WEIGHTS, pieces
 from simulator.text.acts import FILE
 from simulator.text.segments import sentences
 
+Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[1]
 CAUSES, KNOWLEDGE = ROOT / "benchmarks/cause_rows", ROOT / "demo/knowledge"
+FIXTURES = ROOT / "tests/fixtures"
 
-# A piece of fewer answers is left out. How strongly weights are held down; steps of the descent, their size.
-FEWEST, HELD_DOWN, STEPS, SIZE = 2, 0.01, 600, 0.5
-# How often an example of the patterns counts.
+# A piece of fewer answers is left out; so many pieces at most weigh something. How strongly weights are held
+# down, and after how many steps they have settled.
+FEWEST, MOST, HELD_DOWN, STEPS = 3, 4_000, 0.03, 300
+# How often an example that the patterns promise, or a hard one, counts.
 TIMES = 4
 
 
@@ -36,6 +41,7 @@ def main() -> None:
             [
                 *((row[2:], ACTS[row[0]][at]) for row in labelled_lines("build", language)),
                 *((text, labels[at]) for text, *labels in promised(language)),
+                *((text, labels[at]) for text, *labels in hard(language)),
                 *other,
             ],
             language,
@@ -60,6 +66,14 @@ def promised(language: Language) -> Iterator[tuple[str, bool | None, bool | None
             yield from [(text, refuses, hands_over)] * TIMES
 
 
+def hard(language: Language) -> Iterator[tuple[str, bool, bool]]:
+    """Answers that say no, and refusals like them, that shaped the patterns."""
+    lines = (FIXTURES / f"refusals_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+    for row in map(json.loads, lines):
+        if row["part"] == "tune":
+            yield from [(row["text"], row["refusal"], row["kind"] == "handover")] * TIMES
+
+
 def ordinary(language: Language) -> Iterator[str]:
     """Sentences and pairs of sentences that state something, each once."""
     desks = (
@@ -74,23 +88,43 @@ def ordinary(language: Language) -> Iterator[str]:
 
 
 def weights(rows: Sequence[tuple[str, bool | None]], language: Language) -> dict[str, float]:
-    """The weights of a logistic regression, by gradient descent; rows without a label are left out."""
-    each = [(pieces(text, language), label) for text, label in rows if label is not None]
-    counted = Counter(piece for found, label in each if label for piece in found)
-    known = {
-        piece: at for at, piece in enumerate(sorted(p for p, count in counted.items() if count >= FEWEST))
-    }
-    shown = np.zeros((len(each), len(known) + 1))
-    for at, (found, _) in enumerate(each):
-        shown[at, [known[piece] for piece in found if piece in known]] = 1
-        shown[at] /= np.sqrt(max(FEW, shown[at].sum()))
-        shown[at, -1] = CONSTANT
-    wanted = np.array([float(bool(label)) for _, label in each])
-    learned = np.zeros(len(known) + 1)
-    for _ in range(STEPS):
-        likely = 1 / (1 + np.exp(-(shown @ learned)))
-        learned -= SIZE * (shown.T @ (likely - wanted) + HELD_DOWN * learned) / np.sqrt(len(each))
-    return {piece: round(float(learned[at]), 3) for piece, at in {**known, "": len(known)}.items()}
+    """The weights of the pieces that tell most; rows without a label are left out."""
+    each = [(pieces(text, language), float(label)) for text, label in rows if label is not None]
+    counted = Counter(piece for found, _label in each for piece in found)
+    learned = regression(each, sorted(piece for piece, count in counted.items() if count >= FEWEST))
+    telling = sorted(learned.keys() - {""}, key=lambda piece: (-abs(learned[piece]), piece))[:MOST]
+    return {piece: round(weight, 2) for piece, weight in regression(each, telling).items()}
+
+
+def regression(rows: Sequence[tuple[frozenset[str], float]], known: Sequence[str]) -> dict[str, float]:
+    """A logistic regression over known pieces, its constant under '', by Nesterov's accelerated gradient."""
+    place = {piece: at for at, piece in enumerate(known)}
+    found = [[place[piece] for piece in pieces if piece in place] for pieces, _label in rows]
+    sizes = [len(each) for each in found]
+    row, column = np.repeat(np.arange(len(rows)), sizes), np.concatenate([np.array(e, int) for e in found])
+    value = np.repeat(1 / np.sqrt(np.maximum(FEW, sizes)), sizes)
+    wanted = np.array([label for _pieces, label in rows])
+
+    def told(weights: Floats) -> Floats:
+        sums = np.bincount(row, value * weights[column], len(rows))
+        return np.asarray(sums + CONSTANT * weights[-1], np.float64)
+
+    def back(errors: Floats) -> Floats:
+        return np.append(np.bincount(column, value * errors[row], len(known)), CONSTANT * errors.sum())
+
+    curved = np.ones(len(known) + 1)
+    for _step in range(10):  # how steep the likelihood can be: the largest eigenvalue, by power iteration
+        curved = back(told(curved / np.linalg.norm(curved)))
+    size = 1 / (np.linalg.norm(curved) / 4 + HELD_DOWN)
+    learned = ahead = np.zeros(len(known) + 1)
+    pace = 1.0
+    for _step in range(STEPS):
+        errors = 1 / (1 + np.exp(-told(ahead))) - wanted
+        following = ahead - size * (back(errors) + HELD_DOWN * ahead)
+        faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
+        ahead = following + (pace - 1) / faster * (following - learned)
+        learned, pace = following, faster
+    return dict(zip((*known, ""), map(float, learned), strict=True))
 
 
 if __name__ == "__main__":
