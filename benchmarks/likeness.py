@@ -1,7 +1,8 @@
 """How closely customers resemble real ones: offline ones, or those of a run, and people beside other people.
 
-    python -m benchmarks.likeness [--run RUN ...]     also the last part of `make bench-simulator`
-    python -m benchmarks.likeness --write             makes simulator/stats/likeness.json again
+    python -m benchmarks.likeness [--run RUN ...]       also the last part of `make bench-simulator`
+    python -m benchmarks.likeness --user-model MODEL    with a model as the customer
+    python -m benchmarks.likeness --write               makes simulator/stats/likeness.json again
 
 What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part, answers, or declines.
 With the public sets beside the checkout all of them are the reference, without them what is shipped.
@@ -146,8 +147,8 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
     return text if kind in (1, 4, 7, 8) else text[: max(12, len(text) // 2)].rsplit(" ", 1)[0]
 
 
-def offline(settings: Settings, language: Language) -> Path:
-    """The run of ordinary customers on the bundled questions with `desk`."""
+def played(settings: Settings, language: Language, conversations: int | None) -> Path:
+    """The run of ordinary customers on the bundled questions with `desk`; so many conversations at most."""
     names = [name for name, n in MIX.items() for _each in range(n)]
     people = {name: persona(name) for name in MIX}
     cases = [case for _repeat in range(REPEATS) for case in _cases(language).values()]
@@ -159,7 +160,7 @@ def offline(settings: Settings, language: Language) -> Path:
         for who in [names[(7 * at) % len(names)]]
     ]
     own = settings.model_copy(update={"adapter": "benchmarks.likeness:desk", "set": {}, "turns": TURNS})
-    return performed(own, plan, list(people.values()))
+    return performed(own, plan[:conversations], list(people.values()))
 
 
 def measured(lines: Iterable[Sequence[str]], language: Language) -> Likeness:
@@ -196,6 +197,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--run", action="append", default=[], help="a run that was played before")
     parser.add_argument("--write", action="store_true", help="make the shipped reference again")
     parser.add_argument("--keep", help="a folder in which the runs stay")
+    parser.add_argument("--user-model", help="plays the customers in the place of the offline ones")
+    parser.add_argument("--conversations", type=int, help="at most so many in each language")
+    parser.add_argument("--language", choices=("ja", "en"), help="this one alone")
     options, started = (
         parser.parse_args(arguments if arguments is None else list(arguments)),
         time.perf_counter(),
@@ -205,18 +209,24 @@ def main(arguments: Iterable[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         try:
-            flags = {"runs": options.keep or ("runs" if options.run else folder), "judges": ("turn",)}
-            more = {"offline": True, "cache": "off", "concurrency": 64, "calls": 64}
+            # No model judges: what customers say does not depend on it.
+            flags = {"runs": options.keep or ("runs" if options.run else folder), "judges": ("rouge_l",)}
+            more = {"offline": not options.user_model, "cache": "off", "concurrency": 64, "calls": 64}
+            if options.user_model:
+                more |= {"user_model": options.user_model, "timeout": 1800}
             settings = load_settings(flags | more)
-            languages: tuple[Language, ...] = ("ja", "en")
+            languages: tuple[Language, ...] = (options.language,) if options.language else ("ja", "en")
             for language in languages:
                 print(among_people(language))
                 runs = [find_run(name, Path(settings.runs)) for name in options.run]
-                for path in runs or [offline(settings, language)]:
+                for path in runs or [played(settings, language, options.conversations)]:
                     lines = customer_lines(read_run(path).conversations, language)
                     if lines:
                         print(
-                            table("offline" if not runs else path.parent.name, measured(lines, language)),
+                            table(
+                                path.parent.name if runs else options.user_model or "offline",
+                                measured(lines, language),
+                            ),
                             flush=True,
                         )
         except RehearsalError as error:
