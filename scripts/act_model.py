@@ -34,6 +34,19 @@ FEWEST, MOST, HELD_DOWN, STEPS = 3, 4_000, 0.03, 300
 TIMES = 4
 
 
+# Courtesies that answers begin with, whatever they go on to say.
+OPENINGS = {
+    "ja": (
+        "お問い合わせありがとうございます。", "ご質問ありがとうございます。", "恐れ入ります。",
+        "ご不便をおかけし、申し訳ございません。", "ご連絡いただき、ありがとうございます。",
+    ),
+    "en": (
+        "Thank you for your question.", "Thanks for getting in touch!", "I am sorry for the trouble.",
+        "I'm sorry to hear that.", "Thank you for asking!", "Happy to help.",
+    ),
+}  # fmt: skip
+
+
 def main() -> None:
     """Writes the weights."""
     found = {
@@ -75,7 +88,7 @@ def hard(language: Language) -> Iterator[tuple[str, bool, bool]]:
 
 
 def ordinary(language: Language) -> Iterator[str]:
-    """Sentences and pairs of sentences that state something, each once."""
+    """Sentences that state something, and pairs of them, with a courtesy before them and without."""
     desks = (
         path for half in ("build", "held") for path in sorted((CAUSES / half).glob(f"{language}-*.toml"))
     )
@@ -84,7 +97,10 @@ def ordinary(language: Language) -> Iterator[str]:
     for text in dict.fromkeys(articles):
         said = sentences(text)
         yield from said
-        yield from (" ".join(pair) for pair in pairwise(said))
+        for at, pair in enumerate(pairwise(said)):
+            stated = " ".join(pair)
+            yield stated
+            yield f"{OPENINGS[language][at % len(OPENINGS[language])]} {stated}"
 
 
 def weights(rows: Sequence[tuple[str, bool | None]], language: Language) -> dict[str, float]:

@@ -17,7 +17,7 @@ from simulator.core.types import Answer, GradingContext, Language, Passage, Scor
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
-from simulator.text.acts import claims, is_handover, is_refusal, parts
+from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
 from simulator.text.courtesies import declines, statements
 from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
 from simulator.text.entity_meaning import Measure
@@ -266,7 +266,7 @@ class NeededArticles(NamedTuple):
 def references_of(context: GradingContext) -> tuple[str, ...]:
     """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
     texts = context.references or [text for row in context.case.references for text in row]
-    return tuple(text for text in texts if not is_refusal(text, context.case.language))
+    return tuple(text for text in texts if not is_plain_refusal(text, context.case.language))
 
 
 def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:

@@ -141,7 +141,7 @@ def unsupported(reading: TurnEvidence) -> list[str]:
 def comparison(reading: TurnEvidence) -> str:
     """The sentences of a reason: what answer and reference have in common, and how they differ."""
     found, say = reading.agreement, reading.say
-    declines = all(acts.is_refusal(text, reading.language) for text in reading.context.references)
+    declines = all(acts.is_plain_refusal(text, reading.language) for text in reading.context.references)
     if reading.refused or declines:
         return say("both_refuse" if reading.refused and declines else "only_one_refuses")
     said = [say("matched", share=percent(found.recall))]

@@ -94,14 +94,20 @@ def is_refusal(text: str, language: Language) -> bool:
 
     "That is not possible" is an answer; "I cannot say whether it is possible" is a refusal.
     """
+    if is_plain_refusal(text, language):
+        return True
+    acts = {part.act for part in parts(text, language)}
+    return bool(acts - {"question", "courtesy"}) and is_likely("refusal", text, _language(text, language))
+
+
+def is_plain_refusal(text: str, language: Language) -> bool:
+    """Whether it is a refusal in the words that the patterns know, as in right answers that a team writes."""
     acts = {part.act for part in parts(text, language)}
     # What leads up to a person, however long, answers nothing.
     leads = bool(acts & {"handover", "contact"})
     substance = _patterns(_language(text, language)).substance if leads else None
     claimed = _length(text, language, "claim", substance)
-    if claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed:
-        return True
-    return bool(acts - {"question", "courtesy"}) and is_likely("refusal", text, _language(text, language))
+    return claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed
 
 
 def ends_with_question(text: str, language: Language) -> bool:

@@ -16,7 +16,7 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from simulator.core.types import Case, Language
-from simulator.text.acts import is_refusal, parts, passes_on
+from simulator.text.acts import is_plain_refusal, is_refusal, parts, passes_on
 from simulator.text.entities import Specific, bare_numbers, details_of, is_alike, lacking, located, required
 from simulator.text.entity_meaning import Measure
 from simulator.text.segments import clauses, normalise, sentences, tokens
@@ -290,7 +290,7 @@ def expected_response(case: Case) -> ExpectedResponse:
     if case.answerable is None and case.handover == "required":
         return "comfort"
     known = all_references(case)
-    declined = bool(known) and all(is_refusal(text, case.language) for text in known)
+    declined = bool(known) and all(is_plain_refusal(text, case.language) for text in known)
     return "refuse" if case.answerable is False or (case.answerable is None and declined) else "answer"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
-from simulator.text.acts import is_refusal, passes_on
+from simulator.text.acts import is_plain_refusal, is_refusal, passes_on
 from simulator.text.evidence import all_references, best_agreement, expected_response
 
 # From this agreement (0..1) with a reference on, everything is answered.
@@ -59,7 +59,7 @@ def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
 
 def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
     case, answers = conversation.case, list[str]()
-    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
+    known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
     if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:

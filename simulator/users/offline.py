@@ -12,7 +12,7 @@ from typing import Any
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, Got, Language, Persona, Reaction, Turn, Utterance
-from simulator.text.acts import apologises, ends_with_question, is_refusal, parts, passes_on
+from simulator.text.acts import apologises, ends_with_question, is_plain_refusal, is_refusal, parts, passes_on
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
@@ -201,7 +201,7 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     texts = [turn.answer.text for turn in turns if turn.answer.error is None]
     if expected_response(case) == "comfort":
         return 0.0
-    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
+    known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
     if known:
         return best_agreement("\n".join(texts), known, case.language).score
     chance = CHANCE[case.language]
