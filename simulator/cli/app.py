@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
-from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output
+from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output, say
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
     CHECKOUT,
@@ -71,6 +71,8 @@ COMMANDS = {
 FIRST = ("simulate", "report", "fixes", "diff", "review", "doctor")
 # Whether help shows everything: --help-all was asked for.
 EVERYTHING = ContextVar("everything", default=False)
+# Earlier spellings of options that meant something else in other commands; still understood.
+RENAMED = {("purge", "--cache"): "--replies"}
 # Names a file that is read in place of rehearsal.toml.
 CONFIG = "REHEARSAL_CONFIG"
 # Says what went wrong within this program, and keeps the details.
@@ -272,6 +274,10 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
         place = words.index("--redact")
         if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
             words[place] = "--redact=on"
+    for (command, earlier), option in RENAMED.items():
+        if words[0] == command and earlier in words:
+            words[words.index(earlier)] = option
+            say(_("{earlier} is now called {option}.", earlier=earlier, option=option))
     return words
 
 

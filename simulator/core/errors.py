@@ -153,7 +153,6 @@ GONE: Mapping[str, Message] = {
         ("completions", "per_token"),
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
     ),
-    "purge --cache": _("it is called --replies"),
     "doctor --customers": _(
         "customers follow the rules of their persona; play yours with --persona FILE --offline"
     ),

@@ -35,6 +35,8 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
 
+# How closely the customers resemble real ones: a figure of the customers, not of the bot.
+LIKENESS = "likeness"
 # Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
 FIGURES: dict[str, Measure] = {
     "score": "share",
@@ -51,6 +53,7 @@ FIGURES: dict[str, Measure] = {
     "latency_p95": "seconds",
     "first_token_p95_seconds": "seconds",
     "cost_usd": "cost",
+    LIKENESS: "share",
 }
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
 LOWER_IS_BETTER = frozenset({"red", "failed", "major"})

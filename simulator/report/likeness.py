@@ -1,10 +1,12 @@
-"""How closely the customers resemble real ones: the figure, and what differs most; --json has every share."""
+"""How closely the customers resemble real ones: the figure, what differs most, and every share."""
 
-from simulator.core.document import PAGE, Block, Line, Section, Text
+from simulator.core.document import PAGE, Block, Cell, Line, Section, Table, Text
 from simulator.core.messages import Message, _, sentences
-from simulator.stats.likeness import SIZES, Likeness
+from simulator.core.titles import title
+from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
 _SHARES: dict[str, Message] = {
+    "length": _("Length of a line (median)"),
     "short": _("Short replies"),
     "asks": _("Lines that ask"),
     "polite": _("Polite words"),
@@ -15,6 +17,7 @@ _SHARES: dict[str, Message] = {
     "quotes_itself": _("Says the first line again"),
     "repeats_itself": _("Says an earlier line again"),
     "opens_greeting": _("Greets in the first line"),
+    "turns": _("Lines until leaving (median)"),
     "leaves_thanking": _("Leaves with thanks"),
     "leaves_upset": _("Leaves upset"),
 }
@@ -27,7 +30,7 @@ _DEFINITION = _(
 
 
 def section(found: Likeness) -> Section:
-    """The figure or why there is none, the three largest differences, definition and sources."""
+    """The figure or why there is none, the three largest differences, the table, definition and sources."""
     if found.composite is None or found.interval is None:
         head = _(
             "No likeness figure: it takes {least} lines after the first from these customers and from the"
@@ -53,9 +56,13 @@ def section(found: Likeness) -> Section:
         for name in found.largest
         for ours, people in [found.shares[name]]
     ]
+    columns = (_("Figure"), _("These customers"), _("People"))
+    rows = [
+        (_name(key), _cell(key, ours), _cell(key, people)) for key, (ours, people) in found.shares.items()
+    ]
     notes: list[Text] = [
         _("Compared with {reference}.", reference=found.reference),
-        _("Shares are of lines after the first; --json has all of them."),
+        _("Shares are of lines after the first; lengths are in characters (Japanese) or words (English)."),
         _("Other desks have other customers: features of wording say nothing of what somebody wants."),
     ]
     if found.n:
@@ -63,6 +70,22 @@ def section(found: Likeness) -> Section:
     blocks: list[Block] = [Line(head)]
     if apart:
         blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=tuple(apart))))
+    blocks.append(Table.of("likeness", columns, rows))
     remarks: tuple[Text, ...] = (sentences(*notes), *found.sources)
     blocks += [Line(note, "soft") for note in remarks]
     return Section("likeness", _("Likeness to real customers"), tuple(blocks), views=PAGE, folded=True)
+
+
+def _name(key: str) -> Text:
+    ended = key.removeprefix("ended_")
+    return _SHARES[key] if ended == key else _("Ended: {how}", how=title("ended", ended))
+
+
+def _cell(key: str, value: float | None) -> Cell:
+    if value is None:
+        return Cell(text="–")
+    share = _("{n} %", n=f"{100 * value:.0f}")
+    return Cell(
+        text=f"{value:.3g}" if key in MEDIANS else share,
+        number=round(value if key in MEDIANS else 100 * value, 1),
+    )

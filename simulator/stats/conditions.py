@@ -15,6 +15,7 @@ from simulator.core.document import Text, points, target_points
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import (
     FIGURES,
+    LIKENESS,
     MAJOR,
     Condition,
     Settings,
@@ -39,6 +40,7 @@ from simulator.stats.gate import (
     missing_findings,
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
+from simulator.stats.likeness import SIZES, Likeness, measured
 from simulator.stats.red import worst_severity
 from simulator.stats.sequential import alpha_at
 from simulator.stats.summary import CUT_OFF, counted_turns
@@ -53,7 +55,7 @@ MIN_QUESTIONS = 5
 MAX_QUESTIONS = 10_000
 _USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
-_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score", LIKENESS}
 _SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
 _FIGURES: dict[str, Message] = {
     "score": _("Score"),
@@ -70,6 +72,7 @@ _FIGURES: dict[str, Message] = {
     "latency_p95": _("Seconds to answer (95 %)"),
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
+    LIKENESS: _("Likeness of the customers"),
 }
 _SECONDS = ("p95_seconds", "latency_p95", FIRST_WORDS)
 
@@ -300,6 +303,30 @@ def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
     return max(1, math.ceil((high - 1) * asked - 0.5))
 
 
+def check_likeness(condition: Condition, found: Likeness, level: float | None) -> CheckedCondition:
+    """The condition decided by the figure itself, or at a level of confidence by its one-sided bounds."""
+    decision: Decision = "undecided"
+    if found.composite is None or found.stderr is None:
+        return CheckedCondition(
+            condition=condition, decision=decision, value=None, n=found.lines, lack="silent"
+        )
+    value = low = high = found.composite / 100
+    if level is not None:
+        width = NormalDist().inv_cdf(level) * found.stderr / 100
+        low, high = max(0.0, value - width), min(1.0, value + width)
+    if condition.holds(low) == condition.holds(high):
+        decision = "passed" if condition.holds(low) else "missed"
+    return CheckedCondition(
+        condition=condition,
+        decision=decision,
+        value=value,
+        low=None if level is None else low,
+        high=None if level is None else high,
+        n=found.n,
+        lack="close" if decision == "undecided" else "",
+    )
+
+
 def check_corrected(
     checked: CheckedCondition, corrected: CorrectedScore, level: float | None
 ) -> CheckedCondition:
@@ -345,6 +372,9 @@ def conditions_gate(
         level = 1 - alpha
     checked = []
     for condition in conditions:
+        if condition.name == LIKENESS:
+            checked.append(check_likeness(condition, measured(results, settings.likeness), level))
+            continue
         found = measure_condition(condition, results, summary)
         each = check_condition(condition, found, level, settings.max_failed)
         if summary.corrected and each.is_score(summary.primary):
@@ -482,6 +512,12 @@ def _condition_message(checked: CheckedCondition) -> Message:
         text = _("{condition} cannot be decided: a model has no known price.")
     elif checked.lack == "nothing":
         text = _("No question of this run says anything about {condition}.")
+    elif checked.lack == "silent":
+        text = _(
+            "{condition} cannot be decided: it takes {least} lines after the first, of these customers and of"
+            " the reference; these have {n}."
+        )
+        values |= {"least": SIZES[-1], "n": checked.n}
     elif checked.lack == "ungraded":
         text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
         values |= {"failed": checked.failed, "of": checked.n + checked.failed}

@@ -14,6 +14,7 @@ from simulator.core.document import points, target_points
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.settings import (
+    LIKENESS,
     MAX_MAJOR,
     TARGET_EXAMPLE,
     Condition,
@@ -29,7 +30,7 @@ from simulator.stats.summary import figures_of
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
-Lack = Literal["close", "few", "nothing", "ungraded", "repeats", ""]
+Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
 # Imported where a target has conditions, or has to be reached with a confidence.
 CONDITIONS = "simulator.stats.conditions"
 # Imported where several models play the customers.
@@ -37,7 +38,9 @@ SIMULATORS = "simulator.stats.simulators"
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge.
-_UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "first_token_p95_seconds", "cost_usd"})
+_UNJUDGED = frozenset(
+    {"failed", "p95_seconds", "latency_p95", "first_token_p95_seconds", "cost_usd", LIKENESS}
+)
 # Scores are means of fifths: what differs by less is the same number in floating point.
 SAME = 1e-9
 # What the gate can find.

@@ -89,6 +89,7 @@ class Likeness(Value):
     n: int
     lines: int
     shares: dict[str, tuple[float, float | None]]
+    stderr: float | None = None
     sources: tuple[str, ...] = ()
 
     @property
@@ -267,7 +268,7 @@ def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] |
 
 def likeness(ours: People, reference: Reference, language: Language) -> Likeness:
     """The customers held against a reference; the interval is of 95 %, by resampling conversations."""
-    lines, composite, interval = len(ours.rows), None, None
+    lines, composite, interval, stderr = len(ours.rows), None, None, None
     n = next((size for size in SIZES if lines >= size and size in reference.ceilings), 0)
     if n:
         top = reference.ceilings[n]
@@ -289,6 +290,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         n=n,
         lines=lines,
         shares=shares,
+        stderr=stderr,
         sources=reference.sources,
     )
 

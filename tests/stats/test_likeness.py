@@ -124,18 +124,20 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     ]
     Path("logs.jsonl").write_text("".join(map("{}\n".format, map(json.dumps, rows))))
     ran = ("--offline", "--language", "en", "--persona", "regular", "--turns", "5", "--json")
-    done = command(*ran)
+    done = command(*ran, "--target", "likeness >= 85")
     found = done.json["simulator"]["likeness"]
     assert (found["language"], found["reference"], found["n"]) == ("en", "STAR, MultiDoGO", 150)
     assert found["interval"][0] <= found["composite"] <= found["interval"][1]
     assert found["shares"]["asks"]["reference"] == pytest.approx(0.12, abs=0.02)
     assert sum(each["ours"] for name, each in found["shares"].items() if name.startswith("ended_")) == 1
+    assert done.json["conditions"][0]["value"] == pytest.approx(found["composite"] / 100, abs=0.001)
     page = Path("runs", done.json["run"], "report.html").read_text()
     for text in (
         "Likeness to real customers",
         "Largest differences from people: ",
         "(c) 2020 Rasa Technologies GmbH",
         "%, people ",
+        "Lines until leaving (median)",
     ):
         assert text in page
     logged = command("report", "latest", "--likeness", "logs.jsonl", "--json").json["simulator"]["likeness"]
