@@ -1,10 +1,11 @@
 """Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify.
 
 First the bot, then its settings and what of them is checked before the start, the request that each question
-becomes, a reply that is streamed, how an answer is read from one, and last `connect`, whose settings are
-those of `HttpSettings`.
+becomes, a reply that is streamed or that a job ends with, how an answer is read from one, and last `connect`,
+whose settings are those of `HttpSettings`.
 """
 
+import asyncio
 import base64
 import codecs
 import inspect
@@ -16,9 +17,9 @@ import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
 
@@ -44,11 +45,16 @@ OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conv
 
 _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
 # A setting that has no effect without another one means that the other was forgotten.
-_NEEDS = {"until": "stream", "restart": "stream"} | dict.fromkeys(_OF_THE_TOKEN[1:], "token_url")
+_NEEDS = {"job": "poll", "poll": "job", "interval": "poll", "restart": "stream"} | dict.fromkeys(
+    _OF_THE_TOKEN[1:], "token_url"
+)
 # A semicolon separates headers only before a name and a colon, because cookies have semicolons too.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 _NOBODY = Query(text="-")
+# The states of a job that has failed, and where a job names its state unless `until` says so.
+_FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
+_STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 _NOTHING = object()
 
 
@@ -61,10 +67,13 @@ class HttpBot:
         environment = _environment(settings, body, headers)
         self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
         token = token_request(settings, headers, environment) if settings.token_url else None
-        host, credentials = host_of(self.request.address(_NOBODY)), Credentials(token) if token else None
-        self.wire = Wire(host, environment, credentials)
+        address = self.request.address(_NOBODY)
+        self.wire = Wire(host_of(address), environment, Credentials(token) if token else None)
         self.paths = ReplyPaths(settings)
         self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
+        self.polling = Polling(settings, environment) if settings.poll else None
+        if self.polling:
+            checked_address("poll", self.polling.place(address, "-"))
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
         self._conversations: dict[str, str] = {}
 
@@ -77,6 +86,8 @@ class HttpBot:
             arguments = self.request.arguments(query, known)
             if self.streaming:
                 replies, first = await self.streaming.replies(self.wire, arguments)
+            elif self.polling:
+                replies = [await self.polling.reply(self.wire, arguments)]
             else:
                 replies = [await self.wire.json(arguments)]
             if named := self.paths.conversation_in(replies):
@@ -96,8 +107,8 @@ class HttpBot:
 def masked(value: V, environment: Environment) -> V:
     """A value without what came from the environment, in whichever of its texts the bot repeats it.
 
-    Only here, at the end: a secret that was streamed in pieces is whole now, and names of conversations had
-    to stay as they are.
+    Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
+    conversations had to stay as they are.
     """
     return type(value).model_validate(filtered(value.model_dump(), environment.masked))
 
@@ -123,6 +134,9 @@ class HttpSettings(BaseModel):
     stream: Literal["", "sse", "lines"] = ""
     until: str = ""
     restart: str = ""
+    poll: str = ""
+    job: str = ""
+    interval: float = Field(1.0, gt=0, le=3600)
     token_url: str = ""
     client_id: str = ""
     client_secret: str = ""
@@ -154,6 +168,10 @@ def http_settings(given: dict[str, Any]) -> HttpSettings:
             there=there,
         )
         raise InputError(msg)
+    if settings.stream and settings.poll:
+        raise InputError(_("stream and poll exclude each other: an answer is either streamed or fetched."))
+    if settings.until and not (settings.stream or settings.poll):
+        raise InputError(_("until needs stream or poll beside it."))
     for name, other in _NEEDS.items():
         changed = getattr(settings, name) != HttpSettings.model_fields[name].default
         if changed and not getattr(settings, other):
@@ -203,7 +221,8 @@ def headers_of(text: str) -> dict[str, str]:
 
 def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
     """The variables of all settings, each found before the start."""
-    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *_OF_THE_TOKEN)}
+    of_all = (*_OF_THE_TOKEN, "poll")
+    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
     told = used["request"] | used["url"]
     if "question" not in told:
@@ -212,7 +231,10 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
     if "conversation" in told and not settings.conversation:
         msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
-    for name in _OF_THE_TOKEN:
+    if settings.poll and "job" not in used["poll"]:
+        raise InputError(_("poll has no $job: write it like $url/$job, in a shell in single quotes."))
+    used["poll"] -= {"job", "url"}
+    for name in of_all:
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
             msg = _(
                 "{name} cannot use ${variable}: it is the same for all customers.",
@@ -439,11 +461,79 @@ def _failure(value: Any) -> BotFailure:
     return BotFailure("error", _("the stream broke off with an error: {text}", text=shortened(text)))
 
 
+# --- A job ---
+
+
+class Polling:
+    """A question starts a job, which is asked after every `interval` seconds until `until` holds.
+
+    Without `until` the job is done when its answer is there. In the address `$job` is the job's name and
+    `$url` the address that the question went to. The run's --timeout limits the time.
+    """
+
+    def __init__(self, settings: HttpSettings, environment: Environment) -> None:
+        self.address, self.interval, self.environment = settings.poll, settings.interval, environment
+        self.job = JsonPath("job", settings.job)
+        self.until = Condition("until", settings.until or settings.answer)
+        self._status = (self.until.path,) if self.until.values else _STATUS
+
+    async def reply(self, wire: Wire, arguments: dict[str, Any]) -> Any:
+        """The reply of the finished job. Raises BotFailure for one that has failed."""
+        reply = await wire.json(arguments)
+        if self.until.holds(reply):
+            return reply
+        kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
+        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
+        while not self.until.holds(reply):
+            self._check(reply)
+            await asyncio.sleep(self.interval)
+            async with wire.response(asked) as response:
+                text = await text_of(response)
+                is_empty = response.status in (202, 204) and not text.strip()
+                reply = None if is_empty else wire.parsed(response, text)
+        return reply
+
+    def place(self, url: str, job: str) -> str:
+        """The address of a job. Raises BotFailure where its name leads to another host.
+
+        The keys in the headers are sent to no host that a bot names.
+        """
+        try:
+            place = self._filled(url, job)
+            is_here = urlsplit(place)[:2] == urlsplit(self._filled(url, "-"))[:2]
+        except ValueError:
+            is_here = False
+        if not is_here:
+            told = _("the job at {job} has no address at the host of url", job=self.job.text)
+            raise BotFailure("malformed", told)
+        return place
+
+    def _filled(self, url: str, job: str) -> str:
+        if self.address in ("$job", "${job}"):
+            return urljoin(url, job)
+        base = urlsplit(url)._replace(query="").geturl().rstrip("/")
+        return urljoin(url, self.environment.filled(self.address, url=base, job=quote(job, safe="")))
+
+    def _check(self, reply: Any) -> None:
+        """Raises BotFailure for a job that has failed."""
+        for path in self._status:
+            status = path.within(reply)
+            if isinstance(status, str) and status.lower() in _FAILED:
+                answer = shortened(self.environment.masked(as_json(reply)))
+                told = _(
+                    "the job ended with {path}={status:d}: {answer}",
+                    path=path.text,
+                    status=status,
+                    answer=answer,
+                )
+                raise BotFailure("error", told)
+
+
 # --- The reply ---
 
 
 def name_at(path: JsonPath, reply: Any) -> str:
-    """The name of a conversation in a reply. Raises BotFailure when there is none."""
+    """The name of a job or a conversation in a reply. Raises BotFailure when there is none."""
     named = path.of(reply)
     if named in (None, "") or isinstance(named, (dict, list)):
         raise BotFailure("malformed", _("what stands at {path} is no name", path=path.text))

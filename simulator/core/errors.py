@@ -143,9 +143,6 @@ GONE: Mapping[str, Message] = {
     "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
     "force": _("runs with other settings are no parts of one run: hold the part again"),
-    **dict.fromkeys(
-        ("poll", "job", "interval"), _("a function of your own waits for a job (--adapter bot.py:answer)")
-    ),
     "api_key_env": _("export the bot's key as REHEARSAL_BOT_KEY"),
     "proxy": _("HTTPS_PROXY and NO_PROXY of the environment hold"),
     "ca": _("set SSL_CERT_FILE in the environment"),

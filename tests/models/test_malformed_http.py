@@ -23,6 +23,7 @@ SLIPS = ("status is no number", "long header", "bad chunk size", "length twice",
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "plain": ("http", {"answer": "answer"}),
     "sse": ("http", {"answer": "answer", "stream": "sse"}),
+    "poll": ("http", {"answer": "answer", "poll": "$url/$job", "job": "id", "interval": "0.001"}),
     "chat": ("openai_chat", {"model": "m"}),
     "streamed chat": ("openai_chat", {"model": "m", "stream": "on"}),
 }
@@ -66,7 +67,11 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
     adapter, given = WAYS[way]
     found: dict[str, Answer] = {}
     for name, answer in MALFORMED.items():
-        async with RawServer(answer) as server:
+
+        def reply(request: bytes, answer: bytes = answer) -> bytes:
+            return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
+
+        async with RawServer(reply) as server:
             bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
             found[name] = await ask(bot, QUERY, 5)
             await bot.aclose()

@@ -66,11 +66,17 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
     assert SECRET.encode() in server.requests[0]
 
 
-@pytest.mark.parametrize("settings", [{}, {"stream": "sse"}])
+@pytest.mark.parametrize("settings", [{}, {"stream": "sse"}, {"poll": "$url/$job", "job": "id"}])
 async def test_a_bots_headers_stay_as_well(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The headers of the settings."""
+    """The headers of the settings, also where a job is asked after."""
     monkeypatch.setenv("SHOP_KEY", SECRET)
-    async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
+
+    def reply(request: bytes) -> bytes:
+        return (
+            ok(b'{"id": "j"}') if "poll" in settings and request.startswith(b"POST") else leading(other.url)
+        )
+
+    async with RawServer(ok(b"{}")) as other, RawServer(reply) as server:
         bot = connect(url=server.url, answer="a", headers="X-Key: ${SHOP_KEY}", **settings)
         async with asyncio.timeout(5):
             answer = await ask(bot, QUERY, 5)

@@ -163,10 +163,11 @@ async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> No
     ("settings", "said"),
     [
         ({"stream": "yes"}, "stream=yes: Input should be '', 'sse' or 'lines'"),
-        ({"stream": "", "until": "event=end"}, "until needs stream beside it"),
+        ({"stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
         ({"stream": "", "restart": "event=end"}, "restart needs stream beside it"),
         ({"until": "=end"}, "until=: not a path"),
         ({"restart": "a[=end"}, "restart=a"),
+        ({"poll": "$url/$job", "job": "id"}, "stream and poll exclude each other"),
     ],
 )
 def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
