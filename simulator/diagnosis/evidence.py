@@ -286,8 +286,6 @@ class _Need:
     def __init__(self, context: GradingContext, corpus: Corpus | None) -> None:
         self.context, self.corpus, self.language = context, corpus, context.case.language
         self.references = references_of(context)
-        # Too short to tell by their words whether an article holds them.
-        self.faint = all(len(text) < 12 for text in self.references)
         self.own = bool(context.references) and context.turn.index > 1
         self.exact = False
         self.articles = self._articles()
@@ -362,11 +360,10 @@ class _Need:
             came = any(is_of(passage, nearest[0], corpus) for passage in context.turn.answer.passages)
             return NeededArticles("retrieved" if came else "not_retrieved", nearest)
         there = corpus.texts(articles)
-        is_told = self.references and not self.faint
         named = articles and not there and corpus.has_folders_of(articles)
         if extent == "doubtful" and named and not self.may_be_worked_out(corpus):
             return NeededArticles("lacking", articles)
-        if extent == "nowhere" and not there and (is_told or not self.references):
+        if extent == "nowhere" and not there:
             return NeededArticles("lacking", articles)
         return NeededArticles("doubtful", articles if there else nearest)
 
@@ -379,12 +376,6 @@ class _Need:
             for reference in self.references
             for each in lacking(reference, near)
         )
-
-    def is_held_by(self, there: Sequence[str]) -> bool:
-        """Whether the needed articles say what a reference says; a named one, unless a detail is missing."""
-        if not self.references or self.faint or self.holds(there):
-            return True
-        return self.exact and not all(self.gaps(each, there) for each in self.references)
 
     def found(self) -> NeededArticles:
         answer, articles, corpus = self.context.turn.answer, self.articles, self.corpus
@@ -399,7 +390,7 @@ class _Need:
         if corpus is None:
             return NeededArticles("outside", articles)
         there = corpus.texts(articles)
-        if not there or not self.is_held_by(there):
+        if not there or (self.references and not self.holds(there)):
             return self.elsewhere(corpus, articles)
         absent_ones = [a for a in articles if not any(is_of(p, a, corpus) for p in answer.passages)]
         cut = self.is_cut_off(answer.passages, corpus)
@@ -638,7 +629,9 @@ class RedTurnEvidence:
             if user.role == "user" and desk.role == "assistant"
         ]
         earlier = reversed([*pairs, *self.context.earlier])
-        others = (turn for turn in earlier if not _same(self.asked, turn.meant))
+        others = (
+            turn for turn in earlier if share(topic_units(self.asked), content_units(turn.meant)) < SAME
+        )
         return next((turn for turn in others if self.repeats(turn) or self._retells(turn)), None)
 
     def repeats(self, earlier: Turn) -> bool:
@@ -661,14 +654,6 @@ class RedTurnEvidence:
         return (
             bool(now) and now != before and share(topic_units(self.asked), content_units(now[0].text)) >= SAME
         )
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two lines ask the same; one may quote the other."""
-    return (
-        share(topic_units(one), content_units(other)) >= SAME
-        or share(topic_units(other), content_units(one)) >= 0.8
-    )
 
 
 def is_stand_in(score: Score) -> bool:
