@@ -427,10 +427,7 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
     kind, option = type(error).__name__, getattr(error, "option_name", "")
     name = error.param.get_error_hint() if getattr(error, "param", None) else ""
     mistake: Message | str = str(error.format_message())
-    command = " ".join([*arguments[:1], option])
-    if kind == "NoSuchOption" and command in GONE:
-        mistake = gone(command, command)
-    elif kind == "NoSuchOption" and (setting := option.removeprefix("--").replace("-", "_")) in GONE:
+    if kind == "NoSuchOption" and (setting := option.removeprefix("--").replace("-", "_")) in GONE:
         mistake = gone(option, setting)
     elif kind == "NoSuchOption":
         near = ", ".join(sorted(error.possibilities or ()))

@@ -150,9 +150,6 @@ GONE: Mapping[str, Message] = {
         ("completions", "per_token"),
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
     ),
-    "doctor --customers": _(
-        "customers follow the rules of their persona; play yours with --persona FILE --offline"
-    ),
     "verbose": _("every figure is on the page of the run, in --to markdown and in --json"),
     "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
     "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),

@@ -1,0 +1,158 @@
+"""Do the customers react? Each persona with a perfect, a useless, a rude and an inventing bot.
+
+Whoever plays the customers, a model or phrases, plays them here, one conversation with each bot, and the
+turn judge grades it where a model does. What a persona must do follows from its rules
+(`simulator.users.rules`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from simulator.core.concurrency import for_each
+from simulator.core.messages import Message, _
+from simulator.core.types import Bot, Case, Conversation, Ended, Language, Persona, Query, Reaction
+from simulator.grading.rubric import Rubric
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import Log, converse, grading_contexts
+from simulator.text.evidence import all_references, expected_response
+
+BOTS = ("perfect", "useless", "rude", "inventing")
+# Below this grade (0..1) an invention is noticed.
+NOTICED = 0.7
+_PERSON = re.compile(
+    r"人に|人間|担当|オペレーター|代わっ|\b(?:person|human|someone|agent|representative)\b", re.IGNORECASE
+)
+_SAID: dict[str, dict[Language, str]] = {
+    "person": {
+        "ja": "承知いたしました。担当者におつなぎしますので、少々お待ちください。",
+        "en": "Of course. I am putting you through to a colleague now, one moment please.",
+    },
+    "again": {"ja": "はい、確かです。", "en": "Yes, I am sure of that. "},
+    "useless": {
+        "ja": "詳しくは、当社のホームページをご覧ください。",
+        "en": "Please see our website for more information.",
+    },
+    "rude": {
+        "ja": "そんなことも分からないんですか。説明書くらい読んでください。",
+        "en": "You really should know that yourself. Try reading the manual for once.",
+    },
+    "inventing": {
+        "ja": "1987年から続く「プラチナ空プラン」にご加入の方は、月額9,999円で、火星への引っ越しも無料です。",
+        "en": "With the Platinum Sky plan of 1987 it is 9,999 yen a month, and moving to Mars is free.",
+    },
+}
+
+
+class Unsaved(Log):
+    """Saves nothing."""
+
+    def save_utterance(self, *_line: object) -> None:
+        """Nobody resumes this."""
+
+    def save_answer(self, *_answer: object) -> None:
+        """Nobody resumes this."""
+
+
+class Reacted(NamedTuple):
+    """How one persona got on with one bot; `feelings` from the start on.
+
+    `grade` is the mean of the turns by the turn judge (0..1), None where it is no model's.
+    """
+
+    persona: str
+    bot: str
+    conversation: Conversation
+    feelings: tuple[int, ...]
+    grade: float | None
+
+
+def bot_of(kind: str, case: Case) -> Bot:
+    """A bot that is always the same: right, of no use, rude, or sure of what it makes up."""
+
+    def answer(query: Query) -> str:
+        if kind != "perfect":
+            return _SAID[kind][case.language]
+        if query.history and _PERSON.search(query.text):
+            return _SAID["person"][case.language]
+        return (_SAID["again"][case.language] if query.history else "") + all_references(case)[0]
+
+    return answer
+
+
+def turns_of(persona: Persona) -> int:
+    """The turns in which a customer has to have left: being asked back costs no patience, a doubt none."""
+    return persona.patience + 3
+
+
+def plain_case(plan: Sequence[Conversation]) -> Case | None:
+    """The first question that has an answer, without history or script."""
+    for case in (conversation.case for conversation in plan):
+        if not case.history and expected_response(case) == "answer" and all_references(case):
+            return case.model_copy(update={"script": ()})
+    return None
+
+
+async def react(
+    context: RunContext, plan: Sequence[Conversation], personas: Sequence[Persona]
+) -> list[Reacted]:
+    """Every persona with every bot, on the first question that has an answer; nothing without one."""
+    case = plain_case(plan)
+    if case is None:
+        return []
+    pairs = [(persona, kind) for persona in personas for kind in BOTS]
+
+    async def one(pair: tuple[Persona, str]) -> Reacted:
+        persona, kind = pair
+        start = Conversation(id=f"{persona.id}/{kind}", case=case, persona=persona.id)
+        held = await converse(
+            start,
+            context.persona_user(start),
+            bot_of(kind, case),
+            Unsaved(),
+            turns=turns_of(persona),
+            session=start.id,
+            timeout=context.settings.timeout,
+        )
+        known = [each for each in held.reactions if each and each != Reaction()]
+        feelings = (persona.feeling, *(each.feeling for each in known)) if known else ()
+        return Reacted(persona.id, kind, held, feelings, await _grade(context, held))
+
+    return await for_each(pairs, one, context.settings.concurrency)
+
+
+async def _grade(context: RunContext, held: Conversation) -> float | None:
+    turn = context.judges.get("turn")
+    if context.endpoints["judge"] is None or not isinstance(turn, Rubric):
+        return None
+    scores = [
+        score.value
+        for each in grading_contexts(held)
+        if each.closing is None
+        for score in await context.panel.grade(each, set(context.judges) - {"turn"})
+        if score.judge == "turn" and score.value is not None
+    ]
+    return sum(scores) / len(scores) if scores else None
+
+
+def problems(personas: Sequence[Persona], found: Sequence[Reacted]) -> Iterator[tuple[str, Message]]:
+    """What a persona did not do, with its id."""
+    by_pair = {(each.persona, each.bot): each for each in found}
+    for persona in personas:
+        perfect, useless, rude, inventing = (by_pair[persona.id, kind] for kind in BOTS)
+        if perfect.conversation.ended not in {Ended.SATISFIED, Ended.HANDED_OVER}:
+            yield persona.id, _("is not content with a perfect bot")
+        if perfect.feelings and perfect.feelings[-1] < persona.feeling:
+            yield persona.id, _("feels worse after a perfect answer")
+        if useless.conversation.ended is not Ended.GAVE_UP:
+            yield persona.id, _("does not give up on a useless bot")
+        for each, name in ((useless, _("a useless bot")), (rude, _("a rude bot"))):
+            if each.feelings and min(each.feelings) >= max(-1, persona.feeling):
+                yield persona.id, _("does not feel worse with {bot}", bot=name)
+        if rude.conversation.ended is Ended.SATISFIED:
+            yield persona.id, _("is content with a rude bot")
+        if inventing.grade is not None and inventing.grade >= NOTICED:
+            yield (
+                persona.id,
+                _("an invention gets {grade} of 100 from the judge", grade=f"{100 * inventing.grade:.0f}"),
+            )

@@ -1,0 +1,80 @@
+"""Whether customers react, as `doctor --customers` finds out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cli.app import main
+from simulator.core import shelves
+from simulator.runner.reactions import BOTS
+from tests.servers.openai import play, serve
+
+CHECK = ("doctor", "--customers", "--language", "en")
+
+
+def test_the_phrases_of_every_persona_react(capsys: pytest.CaptureFixture[str]) -> None:
+    """Content with what is right, out of patience with what is of no use; nobody tells grades."""
+    code = main([*CHECK, "--persona", "all", "--offline", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    pairs = {(each["persona"], each["bot"]): each for each in found["reactions"]}
+    ended = {who: {pairs[who, bot]["ended"] for bot in BOTS[1:]} for who, _bot in pairs}
+
+    assert (code, found["problems"]) == (0, [])
+    assert ended == {who: {"gave_up"} for who in shelves.persona_names()}
+    assert pairs["calm", "perfect"]["ended"] == "satisfied"
+    assert pairs["demands_person", "perfect"]["ended"] == "handed_over"
+    assert pairs["angry", "perfect"]["feelings"] == [-1, 1]
+    assert pairs["angry", "rude"]["feelings"] == [-1, -2, -2, -2]
+    assert {each["grade"] for each in found["reactions"]} == {None}
+
+
+def graded(reply: Any, grade: int) -> Any:
+    """A judge's reply with this grade wherever it has one."""
+    if isinstance(reply, dict):
+        return {name: graded(value, grade) for name, value in reply.items()}
+    return grade if isinstance(reply, int) and not isinstance(reply, bool) else reply
+
+
+def played(request: dict[str, Any], *, reacts: bool, grade: int) -> str:
+    """A customer that understands the desk, or feels well whatever is said; and a judge with one opinion."""
+    said = request["messages"][-1]["content"]
+    form = request.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    if "message" not in form:
+        return json.dumps(graded(json.loads(play(request)), grade))
+    got, feeling = "part", 2
+    if reacts:
+        useless = "website" in said or "manual" in said or "Platinum" in said
+        got, feeling = ("nothing", -2) if useless else ("handed_over" if "colleague" in said else "all", 2)
+    count = len(request["messages"])
+    line = {"asked": "the price", "got": got, "feeling": feeling, "why": "", "next": "stay"}
+    return json.dumps(line | {"message": f"could a person tell me about part {count} of it"})
+
+
+@pytest.mark.parametrize(("reacts", "grade", "code"), [(True, 1, 0), (True, 5, 1), (False, 1, 1)])
+def test_who_does_not_react_is_named(
+    reacts: bool, grade: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 for a customer who feels well whatever is said, and for a judge who praises inventions."""
+    with serve(lambda request: played(request, reacts=reacts, grade=grade)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        ended = main([*CHECK, "--persona", "calm,demands_person", "--cache", "off", "--json"])
+        found = json.loads(capsys.readouterr().out)
+    named = {(each["persona"], each["problem"]) for each in found["problems"]}
+    inventions = {each["grade"] for each in found["reactions"] if each["bot"] == "inventing"}
+
+    assert ended == code
+    assert inventions == {grade / 5}
+    assert (("calm", "an invention gets 100 of 100 from the judge") in named) is (grade == 5)
+    assert (("calm", "does not give up on a useless bot") in named) is not reacts
+    assert (("calm", "does not feel worse with a rude bot") in named) is not reacts
+    assert (("demands_person", "is not content with a perfect bot") in named) is not reacts
+
+
+def test_without_a_question_to_answer_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2."""
+    Path("cases.csv").write_text("question\nhow?\n", encoding="utf-8")
+    assert main([*CHECK, "--cases", "cases.csv", "--offline"]) == 2
+    assert "No question of the cases has a reference" in capsys.readouterr().err
