@@ -32,7 +32,7 @@ QUOTED = 10
 # The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
 # In the summary of a run a question is cut to a line, a reason to two at most; Japanese takes twice the room.
-_QUESTION, _REASON = 46, 80
+_QUESTION, _REASON, _LINE = 46, 80, 30
 
 
 def none_text(found: Improvements) -> Message:
@@ -122,9 +122,14 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     titles, gravest = summary.titles(language), dict[str, RedTurn]()
     for red in summary.reddest:
         gravest.setdefault(red.case, red)
-    items = (_red_question(red, titles) for red in gravest.values())
-    questions = Items.first(SHOWN, items, _("Further questions: {n}"), numbered=True)
-    yield Section("reddest", _("Reddest questions"), (questions,), views=BRIEF)
+    asked = {case.case: case.question for case in summary.cases}
+    items = tuple(
+        _red_question(red, asked.get(red.case, ""), titles) for red in list(gravest.values())[:SHOWN]
+    )
+    title = _("Reddest questions")
+    if len(gravest) > SHOWN:
+        title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
+    yield Section("reddest", title, (Items(items, numbered=True),), views=BRIEF)
     if found.fixes:
         best = tuple(
             Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong")
@@ -133,14 +138,15 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
         yield Section("fix", _("Fix first"), (Items(best, _below(found, run), numbered=True),), views=BRIEF)
 
 
-def _red_question(red: RedTurn, titles: Titles) -> Item:
-    """What was asked, how the answer was marked, and why."""
-    reason = failure_text(red.failure) or excerpt(red.reason, _REASON)
+def _red_question(red: RedTurn, question: str, titles: Titles) -> Item:
+    """The question, what the customer said on a later turn, how the answer was marked, and why."""
     where = turn_text(red.persona, red.case, red.turn, titles)
-    marked = Fact("", _("{mark} · {where}", mark=mark_text(red), where=where))
-    return Item(
-        excerpt(red.question, _QUESTION), (marked, Fact("", reason)) if reason else (marked,), "strong"
-    )
+    if red.turn > 1:
+        where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
+    marked = _("{mark} · {where}", mark=mark_text(red), where=where)
+    reason = failure_text(red.failure) or excerpt(red.reason, _REASON)
+    told = tuple(Fact("", each) for each in (marked, reason) if each)
+    return Item(excerpt(question or red.question, _QUESTION), told, "strong")
 
 
 def _below(found: Improvements, run: str) -> Message:
