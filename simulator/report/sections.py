@@ -49,6 +49,7 @@ FEATURES = {
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",
     "people": "simulator.report.corrected",
+    "replay": "simulator.report.replay",
     "rows": "simulator.report.row_sections",
     "rulings": "simulator.report.rulings",
     "trust": "simulator.report.judges",
@@ -78,6 +79,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
         latency_section(results),
+        feature("replay").section(results, summary) if results.run.settings.get("replay") else None,
         feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))

@@ -52,20 +52,30 @@ def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) ->
     assert "replay" not in told
 
 
-def test_where_lines_no_longer_fit_the_customer_goes_on() -> None:
-    """From the line after the first other answer, or it ends there."""
+def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the line after the first other answer, or it ends there; both parts on the page and in --json."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     before = rehearsed("--persona", "angry", "--limit", "3", "--judges", "turn", "--adapter", "bot.py:answer")
+    capsys.readouterr()
     Path("other.py").write_text(
         BOT.replace("分かりません。", "ご契約の内容に変わりはございません。"), encoding="utf-8"
     )
     again = ("--replay", before.run.id, "--judges", "turn", "--json", "--adapter", "other.py:answer")
     after = rehearsed(*again)
+    told = json.loads(capsys.readouterr().out)["replay"]
     ended = rehearsed(*again, "--replay-diverged", "end")
+    without = json.loads(capsys.readouterr().out)["replay"]
     first = [t.index for c in after.conversations for t in c.turns if t.diverged]
 
     assert first == [2, 2, 2]
+    assert (told["diverged"], told["followed"], told["after"]) == (3, 3, sum(len(c.turns) for c in after.conversations) - 3)
+    assert told["score_followed"] is not None
+    assert told["score_after"] is not None
+    assert "前の発言をくり返した部分" in Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
     assert {len(c.turns) for c in ended.conversations} == {1}
+    assert (without["diverged"], without["after"], without["score_after"]) == (3, 0, None)
     assert main(["diff", before.run.id, after.run.id, "--markdown", "diff.md"]) == 0
     assert "合うあいだ" in Path("diff.md").read_text(encoding="utf-8")
 
