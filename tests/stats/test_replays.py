@@ -70,10 +70,15 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     first = [t.index for c in after.conversations for t in c.turns if t.diverged]
 
     assert first == [2, 2, 2]
-    assert (told["diverged"], told["followed"], told["after"]) == (3, 3, sum(len(c.turns) for c in after.conversations) - 3)
+    assert (told["diverged"], told["followed"], told["after"]) == (
+        3,
+        3,
+        sum(len(c.turns) for c in after.conversations) - 3,
+    )
     assert told["score_followed"] is not None
     assert told["score_after"] is not None
-    assert "前の発言をくり返した部分" in Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
+    page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
+    assert "前の発言をくり返した部分" in page
     assert {len(c.turns) for c in ended.conversations} == {1}
     assert (without["diverged"], without["after"], without["score_after"]) == (3, 0, None)
     assert main(["diff", before.run.id, after.run.id, "--markdown", "diff.md"]) == 0
