@@ -304,7 +304,10 @@ class Limiter:
 
 
 class RetryAfter(wait_base):
-    """Waits as long as the endpoint asks for, otherwise random-exponentially from 1 to 60 seconds."""
+    """Waits as long as the endpoint asks for, otherwise random-exponentially from 1 to 60 seconds.
+
+    Also where it has asked twice for less than a second in vain: all attempts would be over in no time.
+    """
 
     def __init__(self, longest: float = 120.0) -> None:
         """No single wait is longer than `longest` seconds."""
@@ -315,7 +318,9 @@ class RetryAfter(wait_base):
         """Seconds until the next attempt."""
         error = retry_state.outcome.exception() if retry_state.outcome else None
         seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", {}))
-        return self.otherwise(retry_state) if seconds is None else min(self.longest, seconds)
+        if seconds is None or (seconds < 1 and retry_state.attempt_number > 2):
+            return self.otherwise(retry_state)
+        return min(self.longest, seconds)
 
 
 class BotPlaces(AbstractAsyncContextManager[None]):

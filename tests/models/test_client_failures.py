@@ -104,6 +104,16 @@ async def test_too_many_requests_wait_as_asked_and_halve_the_limit() -> None:
         assert 4 < made.limiter(model.endpoint).allowed <= 5
 
 
+async def test_to_be_asked_again_at_once_is_believed_twice() -> None:
+    """Then the usual wait is waited, else six attempts would pass in a moment that is no other."""
+    wait = Told()
+    wait.otherwise = wait_fixed(0.01)
+    async with OpenAIServer(script([FAULTS["429"]("")] * 4 + [GOOD])) as server, connected(wait=wait) as made:
+        await model_at(server, made).say(ASKED)
+
+    assert wait.waits == [0, 0, 0.01, 0.01]
+
+
 async def test_the_wait_is_read_from_a_real_answer() -> None:
     """A number or a date, up to two minutes; the past, nonsense and minus fall back to the usual wait."""
     soon = format_datetime(datetime.now(tz=UTC) + timedelta(seconds=30), usegmt=True)
