@@ -54,6 +54,7 @@ _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", 
 _COMMAND_LINE = (
     "dry_run",
     "json_output",
+    "verbose",
     "quiet",
     "to",
     "sheet",

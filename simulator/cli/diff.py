@@ -20,7 +20,7 @@ from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run, run_ids
 
 
-@takes("runs", "json_output", "quiet")
+@takes("runs", "json_output", "verbose", "quiet")
 def command(
     flags: dict[str, Any],
     before: str = argument("A", "The earlier run: id, start of an id, or path.", ...),

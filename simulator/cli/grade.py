@@ -21,14 +21,14 @@ from simulator.runner.run import count_turns, regrade
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 # What only today's command line decides.
-TODAYS = ("to", "json_output", "quiet", "runs", "offline")
+TODAYS = ("to", "json_output", "verbose", "quiet", "runs", "offline")
 
 
 @takes(
     "judges", "outputs", "judging", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "offline", "judge_model", "embed_model",
     "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
-    "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "quiet",
+    "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "verbose", "quiet",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

@@ -19,7 +19,7 @@ Text = Message | str
 """What we say, which a painter shows in the language of the report; or what others said, word for word."""
 
 View = Literal["verdict", "brief", "terminal", "markdown", "page"]
-"""Where a report is shown; of a run a terminal has what is `brief`, with --quiet the `verdict` alone."""
+"""Where a report is shown: after a run a terminal has `brief`, with --verbose all, with --quiet `verdict`."""
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})
 BRIEF: frozenset[View] = frozenset({"brief"})

@@ -150,7 +150,6 @@ GONE: Mapping[str, Message] = {
         ("completions", "per_token"),
         _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
     ),
-    "verbose": _("every figure is on the page of the run, in --to markdown and in --json"),
     "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
     "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),
     "answers": _("cross-examine takes the answers with most figures and dates first"),

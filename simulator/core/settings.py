@@ -460,7 +460,7 @@ FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rule
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "quiet", "runs", "sheet", "worksheet", "new_sheet",
+    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "runs", "sheet", "worksheet", "new_sheet",
     "folder", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
@@ -633,6 +633,7 @@ class Settings(RowSettings):
     resume: str | None = Field(None, description="Finish an interrupted run: id, latest, or path.")
     dry_run: bool = Field(False, description="Show what a run will take and cost; start nothing.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
+    verbose: bool = Field(False, description="Print every figure of the run, not only what to read first.")
     quiet: bool = Field(False, description="Print the verdict alone.")
 
     @model_validator(mode="before")
@@ -753,9 +754,9 @@ class Settings(RowSettings):
         return next((name for name in self.check if name not in CHECK_FORMATS), None)
 
     @property
-    def view(self) -> Literal["verdict", "brief"]:
+    def view(self) -> Literal["verdict", "brief", "terminal"]:
         """How much a terminal is shown of a result."""
-        return "verdict" if self.quiet else "brief"
+        return "verdict" if self.quiet else "terminal" if self.verbose else "brief"
 
     @property
     def check_format(self) -> CheckFormat:

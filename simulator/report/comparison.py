@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from simulator.core.document import (
     BRIEF,
-    MARKDOWN,
     PAGE,
+    TEXT,
     Block,
     Cell,
     Chart,
@@ -141,12 +141,12 @@ def comparison_report(
     summary = after.summary
     parts = _Parts(changes, summary, language)
     sections = [
-        Section("verdict", "", parts.verdict(), views=MARKDOWN | PAGE),
+        Section("verdict", "", parts.verdict()),
         Section("verdict", "", parts.in_brief(), views=BRIEF),
     ]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
-        sections.append(Section("regression", "", (regression,), views=MARKDOWN | BRIEF))
+        sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     wording = "rows" if summary.rows else ""
@@ -285,7 +285,7 @@ class _Parts:
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
         for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
             block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
-            yield Section(key, title, (block,), views=MARKDOWN, folded=True)
+            yield Section(key, title, (block,), views=TEXT, folded=True)
         reasons = Items.first(SHOWN_BRIEFLY, map(self._reason, self.changes.turned_red), _MORE)
         yield Section("turned_red", to_red, (reasons,), views=BRIEF)
         cases = list(dict.fromkeys(each.case for each in self.changes.turned_green))

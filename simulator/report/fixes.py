@@ -6,6 +6,8 @@ from typing import Any
 from simulator.core.document import (
     BRIEF,
     MARKDOWN,
+    TERMINAL,
+    TEXT,
     Fact,
     Item,
     Items,
@@ -114,7 +116,7 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
     items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
     lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
     fixes = Items(items, _below(found, run), numbered=True)
-    return Section("fix", _("Fix first"), (*lead, fixes), views=MARKDOWN)
+    return Section("fix", _("Fix first"), (*lead, fixes), views=TEXT)
 
 
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
@@ -129,7 +131,7 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
-    yield Section("reddest", title, (Items(items, numbered=True),), views=BRIEF)
+    yield Section("reddest", title, (Items(items, numbered=True),), views=BRIEF | TERMINAL)
     if found.fixes:
         best = tuple(
             Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong")

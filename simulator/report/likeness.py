@@ -1,6 +1,6 @@
 """How closely the customers resemble real ones: the figure, what differs most, and every share."""
 
-from simulator.core.document import PAGE, Block, Cell, Line, Section, Table, Text
+from simulator.core.document import PAGE, TERMINAL, Block, Cell, Line, Section, Table, Text
 from simulator.core.messages import Message, _, sentences
 from simulator.core.titles import title
 from simulator.stats.likeness import MEDIANS, SIZES, Likeness
@@ -73,7 +73,9 @@ def section(found: Likeness) -> Section:
     blocks.append(Table.of("likeness", columns, rows))
     remarks: tuple[Text, ...] = (sentences(*notes), *found.sources)
     blocks += [Line(note, "soft") for note in remarks]
-    return Section("likeness", _("Likeness to real customers"), tuple(blocks), views=PAGE, folded=True)
+    return Section(
+        "likeness", _("Likeness to real customers"), tuple(blocks), views=PAGE | TERMINAL, folded=True
+    )
 
 
 def _name(key: str) -> Text:

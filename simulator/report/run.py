@@ -8,8 +8,9 @@ from typing import Any
 
 from simulator.core.document import (
     BRIEF,
-    MARKDOWN,
     PAGE,
+    TERMINAL,
+    TEXT,
     Block,
     Fact,
     Facts,
@@ -75,8 +76,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         table = feature("conditions").conditions_table(context.gate)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("before", _("Before you rely on this"), views=PAGE)
-    yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF)
-    yield Section("means", "", _means(context), views=MARKDOWN)
+    yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
+    yield Section("means", "", _means(context), views=TEXT)
     # Of a data set these are the result itself, where they say something first.
     shown = (replace(each, views=each.views | BRIEF) if each.line else each for each in context.sections)
     yield from shown if summary.rows else context.sections
@@ -101,8 +102,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
-    yield _technical(context)
-    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=BRIEF)
+    yield from _technical(context)
+    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=BRIEF | TERMINAL)
 
 
 def _outcome(context: ReportContext) -> Iterator[Fact]:
@@ -159,8 +160,8 @@ def _next(context: ReportContext) -> Iterator[Line]:
         yield Line(_("set a key to grade with a model (python run.py doctor checks it)"))
 
 
-def _technical(context: ReportContext) -> Section:
-    """Statistics, usage, models, settings, prompts and versions."""
+def _technical(context: ReportContext) -> Iterator[Section]:
+    """Statistics and usage; on the page also models, settings, prompts and versions."""
     summary, run, none = context.summary, context.results.run, _("none")
     interval, corrected = (
         f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
@@ -193,8 +194,17 @@ def _technical(context: ReportContext) -> Section:
     )
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
     spent = usage if usage.rows else Line(_NO_CALLS)
-    blocks = (_statistics(summary), Line(note, "soft"), facts[0], spent, *facts[1:])
-    return Section("technical", _("Details"), blocks, views=PAGE, folded=True)
+    totals = (_statistics(summary), Line(note, "soft"), facts[0], spent)
+    yield Section("technical", _("Details"), (*_total(summary), *totals), views=TERMINAL)
+    yield Section("technical", _("Details"), (*totals, *facts[1:]), views=PAGE, folded=True)
+
+
+def _total(summary: Summary) -> Iterator[Block]:
+    """The sum of the RAG metrics, which the page has below the means."""
+    total = summary.total
+    if total.value is not None:
+        points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
+        yield Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))
 
 
 def _statistics(summary: Summary) -> Table:

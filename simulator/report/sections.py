@@ -12,6 +12,7 @@ from typing import Any
 
 from simulator.core.document import (
     PAGE,
+    TERMINAL,
     Block,
     Cell,
     Chart,
@@ -121,7 +122,7 @@ def latency_section(results: Results) -> Section | None:
     if not rows:
         return None
     table = Table.of("times", ("", "p50", "p95", _("turns")), rows, counts=2)
-    return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE)
+    return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 
 def bot_usage_section(results: Results) -> Section | None:
@@ -274,7 +275,9 @@ def answerable_sections(results: Results) -> Iterator[Section]:
             " an answer or a case that says what is right: {n}.",
             n=found.not_answered + found.unmarked,
         )
-        yield Section("answerability", _("Refused or not"), (table, Line(note, "soft")), views=PAGE)
+        yield Section(
+            "answerability", _("Refused or not"), (table, Line(note, "soft")), views=PAGE | TERMINAL
+        )
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
@@ -289,7 +292,7 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         )
         note = _("Counted by whether a person took over in any turn of the conversation.")
         title = pgettext("a title", "Handed over")
-        yield Section("handover", title, (table, Line(note, "soft")), views=PAGE)
+        yield Section("handover", title, (table, Line(note, "soft")), views=PAGE | TERMINAL)
 
 
 def _right(right: int, of: int) -> Cell:
@@ -315,7 +318,7 @@ def course_sections(results: Results, summary: Summary, titles: Titles) -> Itera
         note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
         charts.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
     if charts:
-        yield Section("course", _("Turn by turn"), tuple(charts), views=PAGE)
+        yield Section("course", _("Turn by turn"), tuple(charts), views=PAGE | TERMINAL)
 
 
 def _drawn(
@@ -426,7 +429,9 @@ def customers_section(
     ]
     if spoilt:
         blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
-    return Section("customers", _("The simulated customers"), tuple(blocks), views=PAGE, folded=True)
+    return Section(
+        "customers", _("The simulated customers"), tuple(blocks), views=PAGE | TERMINAL, folded=True
+    )
 
 
 def _figure_row(key: str, each: CustomerFigure) -> tuple[Text | Cell, ...]:

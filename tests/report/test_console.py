@@ -42,15 +42,22 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     assert max(map(cell_len, brief.splitlines())) <= 100
 
 
-def test_quiet_prints_the_verdict_alone() -> None:
-    """The score and whether it reaches the target; otherwise three warnings, and how many more there are."""
-    brief, verdict = (painted(rehearsed("en"), "en", view=view) for view in ("brief", "verdict"))
+def test_there_is_more_and_there_is_less() -> None:
+    """--verbose prints every warning, table and total besides, --quiet the score and the verdict."""
+    whole, brief, verdict = (
+        painted(rehearsed("en"), "en", view=view, width=120) for view in ("terminal", "brief", "verdict")
+    )
 
     assert verdict.splitlines() == [
         line for line in brief.splitlines() if line.startswith(("Score", "Target"))
     ]
     assert brief.count("\n!") == 4
-    assert "! Further warnings are on the page: 1" in brief
+    assert whole.count("\n!") == 3 + int(brief.partition("Further warnings: ")[2][0])
+    assert all(line in whole for line in verdict.splitlines())
+    for only in ("Angry customer  ", "Total of 5 RAG metrics", "Statistics", "Usage"):
+        assert only in whole
+        assert only not in brief
+    assert "tokenizer" not in whole  # settings are on the page alone
 
 
 def test_what_a_bot_says_cannot_touch_the_terminal() -> None:

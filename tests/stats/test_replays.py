@@ -81,8 +81,10 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     assert "前の発言をくり返した部分" in page
     assert {len(c.turns) for c in ended.conversations} == {1}
     assert (without["diverged"], without["after"], without["score_after"]) == (3, 0, None)
-    assert main(["diff", before.run.id, after.run.id, "--markdown", "diff.md"]) == 0
-    assert "合うあいだ" in Path("diff.md").read_text(encoding="utf-8")
+    assert main(["diff", before.run.id, after.run.id, "--verbose"]) == 0
+    assert "合うあいだ" in capsys.readouterr().out
+    assert main(["report", after.run.id, "--verbose"]) == 0
+    assert "前の発言をくり返した部分" in capsys.readouterr().out
 
 
 def test_a_replay_of_an_interrupted_run_without_its_case_file() -> None:

@@ -83,7 +83,7 @@ def _important(block: Block) -> Block:
         return block
     warnings = [line for line in block.lines if line.tone != "soft"]
     if (left := len(warnings) - _WARNINGS) > 0:
-        warnings[_WARNINGS:] = [Line(_("Further warnings are on the page: {n}", n=left), "alarm")]
+        warnings[_WARNINGS:] = [Line(_("Further warnings: {n} (--verbose)", n=left), "alarm")]
     return Notes(tuple(warnings))
 
 
