@@ -19,8 +19,12 @@ from typing import Any
 MEGABYTE = 1 << 20
 # No child may take more of the addresses than this, whatever it reads.
 _ADDRESSES = 6 << 30
-_LOADED = (
+# Loaded once, not in each child: for tables, and then for documents, whose memory no table pays for.
+_FOR_TABLES = (
     "simulator.cli.rehearsal", "simulator.cli.preflight", "simulator.data.logs", "simulator.data.workbooks",
+)  # fmt: skip
+_FOR_DOCUMENTS = (
+    "simulator.shelves.rag_adapters.demo", "simulator.data.office", "langchain_core.vectorstores", "faiss",
 )  # fmt: skip
 _DOCUMENTS = {".md", ".html", ".pdf", ".docx", ".pptx"}
 _TALK = {"messages": [{"role": "user", "content": "q" * 80}, {"role": "assistant", "content": "a" * 80}]}
@@ -62,7 +66,7 @@ def pdf(megabytes: int) -> bytes:
 # The content of each file, of so many megabytes where that is what is wrong with it.
 FILES: dict[str, Callable[[int], bytes]] = {
     "rows.csv.gz": lambda n: packed(
-        b"question,answer\n", b"how much?,550 yen\n" * (MEGABYTE // 18), n if n > 1000 else 1
+        b"question,answer\n", b"how much?,550 yen\n" * 6000, n * 10 if n > 1000 else 1
     ),
     "log.jsonl.gz": lambda n: packed(b"", (json.dumps(_TALK).encode() + b"\n") * 4400, n if n > 1000 else 1),
     "zeros.jsonl.gz": lambda n: packed(b"", bytes(MEGABYTE), n),
@@ -116,11 +120,16 @@ def make(folder: Path, megabytes: int) -> list[Path]:
     return [folder / name for name in (*FILES, "pipe.csv", "loop.csv", "nowhere.csv", "folder.csv")]
 
 
+def is_document(path: Path) -> bool:
+    """Whether it is knowledge of a bot rather than questions."""
+    return not _DOCUMENTS.isdisjoint(path.suffixes)
+
+
 def command(path: Path) -> list[str]:
     """How the program is asked to read a file: as questions, or as the bot's knowledge."""
     good = path.with_name("good.csv")
     shared = ["--offline", "--limit", "1", "--turns", "1", "--runs", f"{path}.runs"]
-    if not _DOCUMENTS.isdisjoint(path.suffixes):
+    if is_document(path):
         return ["--adapter", "demo", "--set", f"knowledge={path}", "--cases", str(good), *shared]
     return ["--adapter", "recorded", "--cases", str(path), *shared]
 
@@ -129,9 +138,9 @@ def read_all(paths: list[Path]) -> Iterator[dict[str, Any]]:
     """By file the exit code, the megabytes at the peak, and what was said; each in a child of its own."""
     from simulator.cli.app import main
 
-    for name in _LOADED:  # once, not in each child
-        import_module(name)
-    for path in paths:
+    for path in sorted(paths, key=is_document):
+        for name in _FOR_DOCUMENTS if is_document(path) else _FOR_TABLES:
+            import_module(name)
         said = path.with_name("said.txt")
         if not (child := os.fork()):
             code = 70

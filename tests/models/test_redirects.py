@@ -66,7 +66,9 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
     assert SECRET.encode() in server.requests[0]
 
 
-@pytest.mark.parametrize("settings", [{}, {"stream": "sse"}, {"poll": "$url/$job", "job": "id"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"stream": "sse"}, {"poll": "$url/$job", "job": "id", "interval": 0.01}]
+)
 async def test_a_bots_headers_stay_as_well(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The headers of the settings, also where a job is asked after."""
     monkeypatch.setenv("SHOP_KEY", SECRET)
