@@ -79,7 +79,7 @@ def _no_answer(error: Exception, seconds: float) -> NoAnswer:
     if status in _DENIED:
         kind, message = "denied", f"{status}: {error}"
     elif "timeout" in name.lower():
-        kind, message = "timeout", _("no reply within {seconds:g} s", seconds=seconds)
+        kind, message = "timeout", _("no reply within {seconds:g} s", seconds=round(seconds, 2))
     else:
         kind, message = "unreachable" if lost else "error", f"{name}: {error}"
     return NoAnswer(kind, message, is_transient=status in _TRANSIENT if status else lost, cause=error)
