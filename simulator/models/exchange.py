@@ -92,7 +92,8 @@ async def post(client: "AsyncOpenAI", path: str, body: Any, seconds: float) -> "
         raise NoAnswer("malformed", str(error), is_transient=False) from error
     except Exception as error:  # of any library
         if _has_timed_out(error):
-            raise NoAnswer("timeout", _("no reply within {seconds:g} s", seconds=round(seconds, 2))) from error
+            message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
+            raise NoAnswer("timeout", message) from error
         if isinstance(error, APIConnectionError):
             message = _("no connection ({reason})", reason=client_words(error.__cause__ or error))
         else:
