@@ -11,12 +11,13 @@ from simulator.core import shelves
 from simulator.runner.reactions import BOTS
 from tests.servers.openai import play, serve
 
-CHECK = ("doctor", "--customers", "--language", "en")
+CHECK = ("doctor", "--customers", "--language")
 
 
-def test_the_phrases_of_every_persona_react(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_phrases_of_every_persona_react(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Content with what is right, out of patience with what is of no use; nobody tells grades."""
-    code = main([*CHECK, "--persona", "all", "--offline", "--json"])
+    code = main([*CHECK, language, "--persona", "all", "--offline", "--json"])
     found = json.loads(capsys.readouterr().out)
     pairs = {(each["persona"], each["bot"]): each for each in found["reactions"]}
     ended = {who: {pairs[who, bot]["ended"] for bot in BOTS[1:]} for who, _bot in pairs}
@@ -60,7 +61,7 @@ def test_who_does_not_react_is_named(
     with serve(lambda request: played(request, reacts=reacts, grade=grade)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "key")
-        ended = main([*CHECK, "--persona", "calm,demands_person", "--cache", "off", "--json"])
+        ended = main([*CHECK, "en", "--persona", "calm,demands_person", "--cache", "off", "--json"])
         found = json.loads(capsys.readouterr().out)
     named = {(each["persona"], each["problem"]) for each in found["problems"]}
     inventions = {each["grade"] for each in found["reactions"] if each["bot"] == "inventing"}
@@ -76,5 +77,5 @@ def test_who_does_not_react_is_named(
 def test_without_a_question_to_answer_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """One line, exit code 2."""
     Path("cases.csv").write_text("question\nhow?\n", encoding="utf-8")
-    assert main([*CHECK, "--cases", "cases.csv", "--offline"]) == 2
+    assert main([*CHECK, "en", "--cases", "cases.csv", "--offline"]) == 2
     assert "No question of the cases has a reference" in capsys.readouterr().err
