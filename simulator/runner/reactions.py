@@ -5,7 +5,6 @@ turn judge grades it where a model does. What a persona must do follows from its
 (`simulator.users.rules`).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,9 +19,6 @@ from simulator.text.evidence import all_references, expected_response
 BOTS = ("perfect", "useless", "rude", "inventing")
 # Below this grade (0..1) an invention is noticed.
 NOTICED = 0.7
-_PERSON = re.compile(
-    r"人に|人間|担当|オペレーター|代わっ|\b(?:person|human|someone|agent|representative)\b", re.IGNORECASE
-)
 _SAID: dict[str, dict[Language, str]] = {
     "person": {
         "ja": "承知いたしました。担当者におつなぎしますので、少々お待ちください。",
@@ -67,13 +63,16 @@ class Reacted(NamedTuple):
     grade: float | None
 
 
-def bot_of(kind: str, case: Case) -> Bot:
-    """A bot that is always the same: right, of no use, rude, or sure of what it makes up."""
+def bot_of(kind: str, case: Case, persona: Persona) -> Bot:
+    """A bot that is always the same: right, of no use, rude, or sure of what it makes up.
+
+    The right one puts customers who ask for a person through to one, once it has answered.
+    """
 
     def answer(query: Query) -> str:
         if kind != "perfect":
             return _SAID[kind][case.language]
-        if query.history and _PERSON.search(query.text):
+        if query.history and persona.asks_for_person:
             return _SAID["person"][case.language]
         return (_SAID["again"][case.language] if query.history else "") + all_references(case)[0]
 
@@ -108,7 +107,7 @@ async def react(
         held = await converse(
             start,
             context.persona_user(start),
-            bot_of(kind, case),
+            bot_of(kind, case, persona),
             Unsaved(),
             turns=turns_of(persona),
             session=start.id,
