@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from simulator.stats.likeness import Likeness
 
 STAND_INS = _(
-    "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
-    " things out; do not judge the bot by these figures."
+    "A trial run: stand-ins (stock phrases, word overlap) played customer and judges, no models. Do not judge"
+    " the bot by its grades or marks."
 )
 
 # How well a judge agrees with people.

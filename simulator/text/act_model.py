@@ -24,9 +24,9 @@ FEW = 20
 # What the constant piece counts.
 CONSTANT = 0.15
 # The log odds from which on an answer is taken for one: those at which, of four writers, each measured with
-# what was learned from the others, 95 % (ja) and 93 % (en) of the refusals and 95 % of the handovers are
+# what was learned from the others, 95 % (ja) and 92 % (en) of the refusals and 95 % of the handovers are
 # found, patterns included.
-LIKELY = {"refusal.ja": -0.8, "refusal.en": -1.0, "handover.ja": -0.7, "handover.en": -0.7}
+LIKELY = {"refusal.ja": -0.8, "refusal.en": -0.8, "handover.ja": -0.7, "handover.en": -0.7}
 _WORD = re.compile(r"[a-z0']+|[.,?!]")
 
 Kind = Literal["refusal", "handover"]
