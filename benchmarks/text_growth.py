@@ -160,6 +160,7 @@ def functions() -> dict[str, Use]:
         "act_model.is_likely": lambda text: act_model.is_likely("refusal", text, "ja"),
         "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
         "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
+        "acts.is_plain_refusal": lambda text: acts.is_plain_refusal(text, "en"),
         "acts.ends_with_question": lambda text: acts.ends_with_question(text, "ja"),
         "acts.is_handover": lambda text: (acts.is_handover(text, "ja"), acts.is_handover(text, "en")),
         "acts.passes_on": lambda text: acts.passes_on(text, "ja"),
