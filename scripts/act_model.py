@@ -52,7 +52,8 @@ def main() -> None:
     found = {
         f"{kind}.{language}": weights(
             [
-                *((row[2:], ACTS[row[0]][at]) for row in labelled_lines("build", language)),
+                # Who only names somebody to turn to passes nobody on.
+                *((row[2:], bool(ACTS[row[0]][at])) for row in labelled_lines("build", language)),
                 *((text, labels[at]) for text, *labels in promised(language)),
                 *((text, labels[at]) for text, *labels in hard(language)),
                 *other,

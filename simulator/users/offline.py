@@ -125,9 +125,11 @@ class PhraseUser:
             return Situation.FAILED
         if passes_on(answer.text, case.language):
             return Situation.HANDED_OVER
-        if is_refusal(answer.text, case.language):
-            return Situation.REFUSED
         help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
+        # Who says what was asked for does not decline, however that is worded.
+        refuses = is_plain_refusal if help_now >= CONTENTING else is_refusal
+        if refuses(answer.text, case.language):
+            return Situation.REFUSED
         if help_so_far >= CONTENTING:
             return Situation.CONTENT
         acts = [part.act for part in parts(answer.text, case.language) if part.act != "courtesy"]
