@@ -130,8 +130,8 @@ def cues_of(
         cues.append("no_reproach")
     elif draw >= brevity and _draw("length", seed, turn) < persona.detail:
         cues.append("long")
-    elif _draw("courtesy", seed, turn) < politeness:
-        cues.append("thank")
+    elif draw >= brevity and _draw("courtesy", seed, turn) < politeness / (1 - brevity):
+        cues.append("thank")  # a line of a word has no room for it: the others thank the more often
     return tuple(cues)
 
 
