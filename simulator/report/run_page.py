@@ -29,15 +29,17 @@ from simulator.report.sections import SPOILT_SHOWN, feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.summary import heading_of, weakest_mean
+from simulator.stats.summary import excerpt, heading_of, weakest_mean
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
 # Room for the conversations of a page, in bytes, and the estimated markup around each part of one.
 _CONVERSATIONS_SIZE = 6_800_000
 _CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 500, 130
-# So many questions are shown, of each so many red turns whole, and so many more by their reason.
+# So many questions are shown, of each so many red answers whole, and so many more turns by their reason.
 SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
+# Characters of a red answer, and of the one that was expected, beside each other.
+QUOTED_LENGTH = 500
 # So many fixes are shown whole, so many folded; the rest is counted.
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
 # Where links lead to a conversation that is not shown: to the list.
@@ -84,8 +86,10 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
     linked += [conversation for conversation, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]]
     shown = shown_conversations(results, summary, linked, share)
-    quoted = {(red.conversation, red.turn) for turns in questions for red in turns[:SHOWN_WHOLE]}
     anchors = tables.anchors_of(results, shown)
+    asked = [_question(reds, context, anchors) for reds in questions]
+    whole = [entry["red"] for each in asked for entry in each["entries"][:SHOWN_WHOLE]]
+    quoted = {(red.conversation, red.turn) for red in whole}
     views = _Views(context, shown, anchors, quoted)
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
     scored = conversations_with_scores(results, list(numbers))
@@ -137,7 +141,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         table=tables.personas_table(summary, context.titles),
         weakest=weakest_mean(summary),
         endings=endings,
-        questions=[_question(reds, context, anchors) for reds in questions],
+        questions=asked,
         questions_left=every[SHOWN_QUESTIONS:],
         whole=SHOWN_WHOLE,
         brief=SHOWN_BRIEF,
@@ -170,20 +174,31 @@ def _question(
     reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
     """A question and its red answers, each once: the gravest first, then those that most customers got."""
-    listed = reds[: SHOWN_WHOLE + SHOWN_BRIEF]
-    alike: dict[tuple[str, str, str | None], list[RedTurn]] = {}
-    for red in listed:
-        alike.setdefault((red.question, red.answer, red.failure), []).append(red)
+    listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
+    conversations = context.results.conversations.with_ids(list({each: None for each, _turn in listed}))
+    said = {
+        (each.id, turn.index): (turn.answer.text, tables.expected_at(each.case, turn.index, QUOTED_LENGTH))
+        for each in conversations
+        for turn in each.turns
+        if (each.id, turn.index) in listed
+    }
+    alike: dict[tuple[str, str | None], list[RedTurn]] = {}
+    for key, red in listed.items():
+        alike.setdefault((said.get(key, ("", ""))[0], red.failure), []).append(red)
     entries = [
         {
             "red": same[0],
+            "answer": tables.failure_text(same[0].failure) or excerpt(answer, QUOTED_LENGTH),
+            "expected": said.get((same[0].conversation, same[0].turn), ("", ""))[1],
             "mark": tables.mark_text(same[0]),
             "failure": tables.failure_text(same[0].failure),
             "customers": [
                 (anchors.get((red.conversation, red.turn), ELSEWHERE), red.persona, red.turn) for red in same
             ],
         }
-        for same in sorted(alike.values(), key=lambda same: (RANK[worst_severity(same[0].marks)], -len(same)))
+        for (answer, _failure), same in sorted(
+            alike.items(), key=lambda item: (RANK[worst_severity(item[1][0].marks)], -len(item[1]))
+        )
     ]
     case = next(each for each in context.summary.cases if each.case == reds[0].case)
     worst, left = worst_severity(reds[0].marks), len(reds) - len(listed)

@@ -12,6 +12,7 @@ from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
 from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Retest, Summary
 from simulator.stats.red import KINDS
+from simulator.stats.summary import excerpt
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 
@@ -187,6 +188,17 @@ def anchor(number: int) -> str:
 def expected_text(case: Case) -> str:
     """What a right answer to a row would be: its label, or its references; empty where it has neither."""
     return safe_text(case.label or " | ".join(case.references_at(1)))
+
+
+def expected_at(case: Case, turn: int, length: int) -> Text:
+    """What a right answer to a turn would be, in at most so many characters; empty where nobody knows.
+
+    Unless their lines are scripted, customers are after the answer to their first question in every turn.
+    """
+    known = case.references_at(turn) or (() if case.script else case.references_at(1))
+    if text := excerpt(case.label or next(iter(known), ""), length):
+        return _("Expected: {text}", text=safe_text(text))
+    return _("Expected: say that it is not in the material") if case.answerable is False else ""
 
 
 def ending(conversation: Conversation) -> Text:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Answer, Language, RedRules, Results
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -174,3 +174,32 @@ def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:
 
     assert page.open == []
     assert "リハーサルの結果" in page.text
+
+
+def red_cards(question: dict[str, object], answer: str) -> str:
+    """The cards of a question that two customers put differently, and that got the same answer."""
+    results = rehearsed("en")
+    first = results.conversations[1]
+    case = first.case.model_copy(update=question)
+    turn = first.turns[0].model_copy(update={"answer": Answer(text=answer)})
+    other = turn.model_copy(update={"user": "And what does it cost?"})
+    one = first.model_copy(update={"case": case, "turns": (turn,)})
+    two = one.model_copy(update={"id": "other", "turns": (other,)})
+    graded = [each for each in results.scores if (each.conversation, each.turn) == (first.id, 1)]
+    scores = [each.model_copy(update={"conversation": talk.id}) for talk in (one, two) for each in graded]
+    page = rendered(
+        results.model_copy(update={"conversations": (one, two), "scores": tuple(scores), "planned": 2}), "en"
+    )
+    return page.partition('<ol class="reddest">')[2].partition("</ol>")[0]
+
+
+def test_a_red_answer_stands_once_and_whole_beside_the_expected_one() -> None:
+    """However customers asked; where the material has no answer, that is what is expected."""
+    answer = f"{'Of course. ' * 30}It is free."
+    cards = red_cards({"references": (("It costs 4,800 yen.",),)}, answer)
+
+    assert (cards.count("<li>"), cards.count('class="chip"')) == (1, 2)
+    assert answer in cards
+    assert "Expected: It costs 4,800 yen." in cards
+    unanswerable = red_cards({"references": (), "answerable": False}, answer)
+    assert "Expected: say that it is not in the material" in unanswerable
