@@ -25,6 +25,7 @@ from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix
 from simulator.report.context import STAND_INS, ReportContext
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.red import red_questions
 from simulator.stats.summary import excerpt
 
 # In the summary of a run.
@@ -121,13 +122,9 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
 
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
     """The gravest turn of each of the reddest questions with its reason, and the best fixes."""
-    titles, gravest = summary.titles(language), dict[str, RedTurn]()
-    for red in summary.reddest:
-        gravest.setdefault(red.case, red)
+    titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
     asked = {case.case: case.question for case in summary.cases}
-    items = tuple(
-        _red_question(red, asked.get(red.case, ""), titles) for red in list(gravest.values())[:SHOWN]
-    )
+    items = tuple(_red_question(red, asked.get(red.case, ""), titles) for red in gravest[:SHOWN])
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))

@@ -28,7 +28,7 @@ from simulator.report.painters.html import render
 from simulator.report.sections import SPOILT_SHOWN, feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import RANK, worst_severity
+from simulator.stats.red import RANK, red_questions, worst_severity
 from simulator.stats.summary import excerpt, heading_of, weakest_mean
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
@@ -502,32 +502,6 @@ def _listed(score: Score, key: str) -> list[JsonValue]:
     """The list under this key of what the judge said beside its grade; empty where there is none."""
     value = score.detail.get(key)
     return value if isinstance(value, list) else []
-
-
-def red_questions(summary: Summary) -> list[list[RedTurn]]:
-    """The red turns of each question; the gravest first, then those with most grave turns."""
-    by_case: dict[str, list[RedTurn]] = {}
-    for red in summary.reddest:
-        by_case.setdefault(red.case, []).append(red)
-    return [_varied(turns) for turns in sorted(by_case.values(), key=_gravity)]
-
-
-def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
-    severities = [worst_severity(red.marks) for red in turns]
-    gravest = min(severities, key=RANK.__getitem__)
-    return RANK[gravest], -severities.count(gravest), -len(turns)
-
-
-def _varied(turns: list[RedTurn]) -> list[RedTurn]:
-    """The gravest first, and among equals other answers, then other customers, before more of the same."""
-    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    places = []
-    for red in turns:
-        severity = worst_severity(red.marks)
-        answers[severity, red.answer] += 1
-        personas[severity, red.persona] += 1
-        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
-    return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
 
 
 @dataclass(frozen=True, slots=True)

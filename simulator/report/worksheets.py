@@ -41,7 +41,7 @@ from simulator.sheets.model import (
     worksheet,
 )
 from simulator.stats.figures import RedTurn, turn_failure
-from simulator.stats.red import RANK, worst_severity
+from simulator.stats.red import red_questions, worst_severity
 from simulator.stats.review import blind_sample, review_keys
 from simulator.stats.summary import MAX_QUOTED, excerpt
 from simulator.storage.results import select_conversations
@@ -377,7 +377,7 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
 
 
 def review_sheet(context: ReportContext) -> Worksheet:
-    """One row per distinct answer, reddest first, with the columns in which the team answers.
+    """One row per distinct answer, red ones first as on the page, with the columns in which the team answers.
 
     Of a large data set only the gravest red rows are there: nobody reviews more than these.
     """
@@ -386,10 +386,13 @@ def review_sheet(context: ReportContext) -> Worksheet:
         reddest = dict.fromkeys(red.conversation for red in context.summary.reddest[:MAX_QUOTED])
         conversations = context.results.conversations.with_ids(list(reddest))
     key_of = review_keys(context.results, context.summary)
+    ranked_red = ((red.conversation, red.turn) for turns in red_questions(context.summary) for red in turns)
+    places = {place: rank for rank, place in enumerate(ranked_red)}
     answers: dict[str, list[_Reviewed]] = {}
     for conversation in conversations:
         for turn in conversation.turns:
-            found = _Reviewed(_gravity(conversation, turn, context), conversation, turn)
+            rank = places.get((conversation.id, turn.index), len(places))
+            found = _Reviewed(_order(rank, conversation, turn, context), conversation, turn)
             answers.setdefault(key_of(conversation, turn), []).append(found)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
     rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
@@ -397,24 +400,25 @@ def review_sheet(context: ReportContext) -> Worksheet:
 
 
 class _Reviewed(NamedTuple):
-    """A turn to review; no two have the same gravity."""
+    """A turn to review; no two have the same place in the order."""
 
-    gravity: tuple[int, float, str, int]
+    order: tuple[int, float, str, int]
     conversation: Conversation
     turn: Turn
 
 
-def _gravity(conversation: Conversation, turn: Turn, context: ReportContext) -> tuple[int, float, str, int]:
-    """Red before the others, gravest first, then the lowest grade; ungraded before good ones."""
-    red, score, _reason = _judged(conversation, turn, context)
+def _order(
+    rank: int, conversation: Conversation, turn: Turn, context: ReportContext
+) -> tuple[int, float, str, int]:
+    """By the rank among red turns, then the lowest grade; ungraded before good ones."""
+    score = context.scores(conversation.id, turn.index).get(context.summary.primary)
     value = score.value if score and score.value is not None else -1.0
-    rank = RANK[worst_severity(red.marks)] if red else len(RANK)
     return rank, value, conversation.id, turn.index
 
 
 def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> Row:
-    """The row of an answer: what is said of the gravest of the turns in which it was given."""
-    _rank, conversation, turn = turns[0]
+    """The row of an answer: what is said of the first of the turns in which it was given."""
+    _place, conversation, turn = turns[0]
     place, text = (conversation.id, turn.index), context.text
     red, _score, reason = _judged(conversation, turn, context)
     scores = context.scores(*place)
@@ -433,7 +437,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "persona": text_cell(text(_customers(turns, context))),
-        "question": text_cell(turn.user),
+        "question": text_cell(text(_said_about(conversation, turn))),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
         "likely_cause": cause,
@@ -445,6 +449,14 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     if context.summary.rows:
         del cells["persona"]
     return Row(key=key, cells=cells)
+
+
+def _said_about(conversation: Conversation, turn: Turn) -> Text:
+    """What the customer said; on a later turn after the question that it is about."""
+    if turn.index == 1:
+        return turn.user
+    asked = excerpt(conversation.case.question)
+    return _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=turn.user)
 
 
 def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:

@@ -202,8 +202,9 @@ TABS: Mapping[str, Message] = {
 HELP: Mapping[str, Message] = {
     "summary": _("Fill in your decision, who approved it, when and why, in the row at the top."),
     "review": _(
-        "Start at the top. An answer has one row, however many customers got it, and keeps it in the next run"
-        " if it comes again. Columns with a blue heading are for your team to fill in."
+        "Start at the top. Fill in the columns with a blue heading. One row stands for the same answer to the"
+        " same line, however many customers got it; what you write is kept for the next run if it comes"
+        " again."
     ),
     "fixes": _(
         "What brings most comes first. A fix keeps its row from run to run; a row that still names an older"
@@ -309,7 +310,10 @@ _GRADES = _(
 COLUMN_HELP: Mapping[str, Message] = {
     "persona": _("Who got this answer. What you write in the row counts for all of them."),
     "carried": _("The run for which your team filled in this row, where that was an earlier one."),
-    "judge_is": _("Was the red mark right?"),
+    "judge_is": _(
+        "Was the red mark right? “Judge is right” if so, “Judge is wrong” if it should not be red (or is not"
+        " red but should be), “Unsure” if you cannot tell."
+    ),
     "correct_answer": _(
         "What it should have said. Once the status is fixed or retested it becomes the reference of the"
         " next run"

@@ -17,7 +17,7 @@ from simulator.core.types import (
     Severity,
     Turn,
 )
-from simulator.stats.figures import Mark, MarkKind
+from simulator.stats.figures import Mark, MarkKind, RedTurn, Summary
 from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.
@@ -149,6 +149,35 @@ def is_undecided(score: Score) -> bool:
 def worst_severity(marks: Iterable[Mark]) -> Severity:
     """The gravest severity among some marks; `minor` when there are none."""
     return min((mark.severity for mark in marks), key=RANK.__getitem__, default="minor")
+
+
+def red_questions(summary: Summary) -> list[list[RedTurn]]:
+    """The red turns of each question; the gravest first, then those with most grave turns.
+
+    In this order every report shows them.
+    """
+    by_case: dict[str, list[RedTurn]] = {}
+    for red in summary.reddest:
+        by_case.setdefault(red.case, []).append(red)
+    return [_varied(turns) for turns in sorted(by_case.values(), key=_gravity)]
+
+
+def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
+    severities = [worst_severity(red.marks) for red in turns]
+    gravest = min(severities, key=RANK.__getitem__)
+    return RANK[gravest], -severities.count(gravest), -len(turns)
+
+
+def _varied(turns: list[RedTurn]) -> list[RedTurn]:
+    """The gravest first, and among equals other answers, then other customers, before more of the same."""
+    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    places = []
+    for red in turns:
+        severity = worst_severity(red.marks)
+        answers[severity, red.answer] += 1
+        personas[severity, red.persona] += 1
+        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
+    return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
 
 
 @cache_latest

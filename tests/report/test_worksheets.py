@@ -10,6 +10,8 @@ from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
+from simulator.stats.red import red_questions
+from simulator.stats.review import review_keys
 from simulator.stats.summary import summarise
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed
@@ -81,17 +83,34 @@ def test_as_many_turns_as_there_are() -> None:
     assert sheet.rows[0].cells["assistant12"].text == "回答12"
 
 
-def test_the_review_begins_with_the_reddest() -> None:
-    """Major before moderate before minor, then what is not red; the team's columns are empty."""
-    sheet = sheets()["review"]
-    order = [row.cells["severity"].text for row in sheet.rows]
+def test_the_review_ranks_red_answers_as_the_page_does() -> None:
+    """Question by question, the gravest first, then what is not red; the team's columns are empty."""
+    sheet, context = sheets()["review"], report_context()
+    key_of = review_keys(context.results, context.summary)
+    talks = {talk.id: talk for talk in context.results.conversations}
+    ranked = [red for turns in red_questions(context.summary) for red in turns]
+    red = [key_of(talks[r.conversation], talks[r.conversation].turns[r.turn - 1]) for r in ranked]
     team = {column.key for column in sheet.columns if column.owner == "team"}
 
-    assert order == sorted(order, key=["重大", "中", "軽", ""].index)
-    assert len(sheet.rows) == report_context().summary.turns
+    assert [row.key for row in sheet.rows if row.cells["severity"].text] == red
+    assert [row.key for row in sheet.rows][: len(red)] == red
+    assert ranked != list(context.summary.reddest)
+    assert len(sheet.rows) == context.summary.turns
     assert team == {"judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status"}
     assert not any(team & set(row.cells) for row in sheet.rows)
     assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
+
+
+@pytest.mark.parametrize(("language", "turn"), [("ja", " → ターン 2："), ("en", " → turn 2: ")])
+def test_a_later_turn_says_which_question_it_belongs_to(language: Language, turn: str) -> None:
+    """A line like "yes but I need more" says nothing by itself; first lines stand as they are."""
+    talks = rehearsed(language).conversations
+    asked = [row.cells["question"].text for row in sheets(language)["review"].rows]
+
+    for talk in talks:
+        assert talk.turns[0].user in asked
+        for later in talk.turns[1:2]:
+            assert f"{talk.case.question}{turn}{later.user}" in asked
 
 
 def test_the_blind_worksheet_shows_no_score() -> None:
