@@ -94,6 +94,15 @@ _WHERE: dict[PlaceKind, Message] = {
     "bot": _("the bot itself"),
     "simulator": _("simulated customer"),
 }
+# Whose work a change at that place is; of a question it depends on the cause.
+_WHO: Mapping[PlaceKind, Message] = {
+    "article": _("Article writer"),
+    "cutting": _("Search engineer"),
+    "dialogue": _("Search engineer"),
+    "pair": _("Search engineer"),
+    "prompt": _("Prompt author"),
+    "bot": _("Bot's engineer"),
+}
 _PASS_ON = _(
     "Add to the prompt: “Apologise for complaints, and pass them on to a person, and whatever else only a"
     " person can do.”"
@@ -222,6 +231,7 @@ class Fix(Value):
     gain; the gains of all fixes of a run add up. `sure` says whether the cause is certain for every one of
     the turns. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the
     id of the article to change, `pair` the spelling to register: the question's, the article's.
+    `who` does it, empty where nobody can tell.
     """
 
     rank: int
@@ -232,6 +242,7 @@ class Fix(Value):
     title: Text
     what: Text
     where: Text
+    who: Text
     turns: tuple[tuple[str, int], ...]
     personas: tuple[str, ...]
     cases: tuple[str, ...]
@@ -278,7 +289,7 @@ def as_json(
     """The object of `--json`; figures are rounded to 4 decimals, and `text` shows what we say."""
 
     def as_dict(fix: Fix) -> dict[str, Any]:
-        fields = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
+        fields = fix.model_dump(mode="json", exclude={"who", "turns", "examples", "gain"})
         return fields | {
             "title": text(fix.title),
             "what": text(fix.what),
@@ -442,6 +453,17 @@ def certainty(sure: bool) -> Message:
     return _("certain") if sure else _("likely")
 
 
+def who(cause: Cause, kind: PlaceKind) -> Text:
+    """Whose work the change is; empty where conversations have to be read first to know it."""
+    if cause == "unclear":
+        return ""
+    if (cause, kind) == ("should_answer", "article"):
+        kind = "prompt"  # the article has the answer, which the prompt lets the bot refuse
+    if kind == "case":
+        kind = "article" if cause in ("knowledge", "outdated") else "pair"
+    return _WHO.get(kind, "")
+
+
 def what(group: Group, library: Library) -> Message:
     """What to do, in one sentence."""
     cause, kind, name = group.cause, group.place.kind, group.place.name
@@ -524,6 +546,7 @@ def _fix(group: Group, results: Results, library: Library, gains: Gains) -> Fix:
         title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
         what=what(group, library),
         where=where,
+        who=who(group.cause, group.place.kind),
         turns=tuple((red.conversation, red.turn) for red in reds),
         personas=tuple(dict.fromkeys(red.persona for red in reds)),
         cases=tuple(dict.fromkeys(red.case for red in reds)),

@@ -160,9 +160,9 @@ def _below(found: Improvements, run: str) -> Message:
 
 
 def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:
-    """The gain of a fix, its cause and what it counts; in brief its questions alone."""
+    """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), counts)
+    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), fix.who, counts)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
@@ -240,6 +240,7 @@ def cards(
             ],
             "gain": gain_text(fix, found),
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
+            "who": fix.who,
             "cause": CAUSE_NAMES[fix.cause],
             "sure": certainty(fix.sure),
             "counts": counts_text(fix),

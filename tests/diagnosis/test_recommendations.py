@@ -21,7 +21,15 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.recommendations import Gains, Improvements, as_json, improvements, improvements_of
+from simulator.diagnosis.recommendations import (
+    Gains,
+    Improvements,
+    PlaceKind,
+    as_json,
+    improvements,
+    improvements_of,
+    who,
+)
 from simulator.report.fixes import none_text
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
@@ -235,6 +243,21 @@ def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
 
         assert said(fix.what, language).endswith("。" if language == "ja" else (".", ").", "”", ".”"))
         assert "{" not in "".join(said(text, language) for text in (fix.what, fix.title, fix.where))
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "name"),
+    [
+        ("ignored", "article", "Article writer"),
+        ("should_answer", "article", "Prompt author"),
+        ("knowledge", "case", "Article writer"),
+        ("retrieval", "case", "Search engineer"),
+        ("unclear", "article", ""),
+    ],
+)
+def test_whoever_does_what_the_sentence_says_is_named(cause: Cause, kind: PlaceKind, name: str) -> None:
+    """Not always who owns the place; nobody where the conversations have to be read first."""
+    assert said(who(cause, kind), "en") == name
 
 
 def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> None:
