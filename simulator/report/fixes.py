@@ -34,8 +34,9 @@ SHOWN = 3
 QUOTED = 10
 # The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
-# In the summary of a run a question is cut to a line, a reason to two at most; Japanese takes twice the room.
-_QUESTION, _REASON, _LINE = 46, 80, 30
+# In the summary of a run a question and a reason are cut to a line; Japanese takes twice the room.
+_QUESTION, _LINE = 46, 30
+_REASON: dict[Language, int] = {"ja": 48, "en": 90}
 
 
 def none_text(found: Improvements) -> Message:
@@ -124,7 +125,9 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     """The gravest turn of each of the reddest questions with its reason, and the best fixes."""
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
     asked = {case.case: case.question for case in summary.cases}
-    items = tuple(_red_question(red, asked.get(red.case, ""), titles) for red in gravest[:SHOWN])
+    items = tuple(
+        _red_question(red, asked.get(red.case, ""), titles, _REASON[language]) for red in gravest[:SHOWN]
+    )
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
@@ -137,13 +140,13 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
         yield Section("fix", _("Fix first"), (Items(best, _below(found, run), numbered=True),), views=BRIEF)
 
 
-def _red_question(red: RedTurn, question: str, titles: Titles) -> Item:
+def _red_question(red: RedTurn, question: str, titles: Titles, most: int) -> Item:
     """The question, what the customer said on a later turn, how the answer was marked, and why."""
     where = turn_text(red.persona, red.case, red.turn, titles)
     if red.turn > 1:
         where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
     marked = _("{mark} · {where}", mark=mark_text(red), where=where)
-    reason = failure_text(red.failure) or excerpt(red.reason, _REASON)
+    reason = failure_text(red.failure) or excerpt(red.reason, most)
     told = tuple(Fact("", each) for each in (marked, reason) if each)
     return Item(excerpt(question or red.question, _QUESTION), told, "strong")
 
