@@ -56,6 +56,7 @@ _COMMAND_LINE = (
     "json_output",
     "verbose",
     "quiet",
+    "open_page",
     "to",
     "sheet",
     "worksheet",

@@ -31,13 +31,16 @@ PANELS = {
     ),
     "Load": ("customers", "arrival", "think"),
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
-    "Output": ("runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet"),
+    "Output": (
+        "runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet",
+        "open_page",
+    ),
 }  # fmt: skip
 # The settings that help shows first; it has the others with --help-all.
 USUAL = frozenset({
     "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
     "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
-    "to", "sheet", "json_output", "verbose", "quiet", *PANELS["Rows"],
+    "to", "sheet", "json_output", "verbose", "quiet", "open_page", *PANELS["Rows"],
 })  # fmt: skip
 # The settings that only the rows of a data set have, and those that only conversations with customers have.
 OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {

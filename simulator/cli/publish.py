@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +90,17 @@ def _publish(path: Path, settings: Settings) -> int:
     elif results.run.is_contest:
         _print_contest(results)
     _write_reports(ReportOutput(context, report, path.parent, settings, shown))
+    if settings.open_page:
+        _open(Path(context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
     is_uncounted = summary.offline and context.gate.asked is None and summary.score is None
     return (DONE if is_uncounted else _exit_code(context.gate)) or (INCOMPLETE if is_silent else DONE)
+
+
+def _open(page: Path) -> None:
+    """Shows a page in the reader's browser; says where it is when there is none."""
+    if not webbrowser.open(page.absolute().as_uri()):
+        say(_("No browser was found; open {path} yourself.", path=page))
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:

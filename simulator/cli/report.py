@@ -13,7 +13,8 @@ from simulator.storage.run_file import find_run, read_run
 
 # How to report it; all other settings stay those of the run.
 REPORTING = (
-    "to", "sheet", "worksheet", "new_sheet", "folder", "check", "json_output", "verbose", "quiet", "runs",
+    "to", "sheet", "worksheet", "new_sheet", "folder", "check", "json_output", "verbose", "quiet",
+    "open_page", "runs",
 )  # fmt: skip
 
 

@@ -460,8 +460,8 @@ FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rule
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "runs", "sheet", "worksheet", "new_sheet",
-    "folder", "engine", "scheduler", "workers",
+    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
+    "new_sheet", "folder", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
@@ -633,8 +633,9 @@ class Settings(RowSettings):
     resume: str | None = Field(None, description="Finish an interrupted run: id, latest, or path.")
     dry_run: bool = Field(False, description="Show what a run will take and cost; start nothing.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
-    verbose: bool = Field(False, description="Print every figure of the run, not only what to read first.")
-    quiet: bool = Field(False, description="Print the verdict alone.")
+    verbose: bool = Field(False, description="Print every figure, not only what to read first.")
+    quiet: bool = Field(False, description="Print only the verdict.")
+    open_page: bool = Field(False, description="Open report.html in the browser.")
 
     @model_validator(mode="before")
     @classmethod
@@ -778,7 +779,7 @@ def setting_text(value: Any) -> str:
 
 def flag(name: str) -> str:
     """The flag of a field: `max_failed` is `--max-failed`, `json_output` is `--json`."""
-    named = {"json_output": "--json", "redact_patterns": "--redact-pattern"}
+    named = {"json_output": "--json", "redact_patterns": "--redact-pattern", "open_page": "--open"}
     return named.get(name, "--" + name.replace("_", "-"))
 
 

@@ -239,6 +239,21 @@ def test_run_as_a_process() -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("shows", [True, False])
+def test_open_shows_the_page_in_a_browser(tmp_path: Path, shows: bool) -> None:
+    """The reader's browser gets the address of report.html; without one, a line says where it is."""
+    shown = "import pathlib, sys; pathlib.Path('opened').write_text(sys.argv[1])"
+    (tmp_path / "browser.py").write_text(shown if shows else "raise SystemExit(1)", encoding="utf-8")
+    browser = {"BROWSER": f"{sys.executable} browser.py %s", "PATH": "", "LANGUAGE": "en"}
+    known, command = os.environ | browser, [*RUN, "--offline", "--limit", "1", "--open"]
+    done = subprocess.run(command, env=known, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (page,) = tmp_path.glob("runs/*/report.html")
+
+    if shows:
+        assert (tmp_path / "opened").read_text(encoding="utf-8") == page.as_uri()
+    assert ("No browser was found; open" in done.stderr + done.stdout) is not shows
+
+
 def test_help_starts_without_heavy_libraries() -> None:
     """`--help` loads no client, no numbers and no painter, also with .env; a command's, no client."""
     Path(".env").write_text("A=1", encoding="utf-8")
