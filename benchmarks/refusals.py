@@ -113,7 +113,10 @@ def recognised(cases: Sequence[Case], label_of: dict[str, str]) -> str:
 
 def _outcome(case: Case) -> str:
     text = case.references_at(1)[0]
-    return turn_outcome(Turn(index=1, user=case.question, answer=Answer(text=text)), case.language)
+    return turn_outcome(
+        Turn(index=1, user=case.question, answer=Answer(text=text)),
+        case.model_copy(update={"references": ()}),
+    )
 
 
 if __name__ == "__main__":

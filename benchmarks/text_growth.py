@@ -195,6 +195,7 @@ def functions() -> dict[str, Use]:
         "evidence.content_units": evidence.content_units,
         "evidence.topic_units": evidence.topic_units,
         "evidence.is_topical": evidence.is_topical,
+        "evidence.refuses": lambda text: evidence.refuses(text, [text, _HELD], "en"),
         "evidence.coverage": lambda text: evidence.coverage(text, [text, _HELD]),
         "evidence.contents": lambda text: evidence.contents((text,)),
         "evidence.support": lambda text: evidence.support(text, (text,), text),

@@ -433,7 +433,7 @@ class RedTurnEvidence:
         self.case, self.turn, self.references = context.case, context.turn, references_of(context)
         self.language, self.asked = context.case.language, context.turn.meant
         self.said = context.turn.answer.text
-        outcome = turn_outcome(context.turn, self.language)
+        outcome = turn_outcome(context.turn, context.case)
         # Where the right answer is to ask somebody else, saying so is no refusal.
         self.refused = declines(self.said, self.language) and self.agreement.recall < SAYS_PART
         self.only_asks = outcome == "asked_back"

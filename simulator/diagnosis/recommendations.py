@@ -101,7 +101,7 @@ _WHO: Mapping[PlaceKind, Message] = {
     "dialogue": _("Search engineer"),
     "pair": _("Search engineer"),
     "prompt": _("Prompt author"),
-    "bot": _("Bot's engineer"),
+    "bot": _("Bot engineer"),
 }
 _PASS_ON = _(
     "Add to the prompt: “Apologise for complaints, and pass them on to a person, and whatever else only a"

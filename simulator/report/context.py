@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from simulator.stats.likeness import Likeness
 
 STAND_INS = _(
-    "A trial run: stand-ins (stock phrases, word overlap) played customer and judges, no models. Do not judge"
-    " the bot by its grades or marks."
+    "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
+    " judge the bot by these grades and marks."
 )
 
 # How well a judge agrees with people.

@@ -175,7 +175,9 @@ def _question(
 ) -> dict[str, Any]:
     """A question and its red answers, each once: the gravest first, then those that most customers got."""
     listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
-    conversations = context.results.conversations.with_ids(list({each: None for each, _turn in listed}))
+    conversations = context.results.conversations.with_ids(
+        list(dict.fromkeys(each for each, _turn in listed))
+    )
     said = {
         (each.id, turn.index): (turn.answer.text, tables.expected_at(each.case, turn.index, QUOTED_LENGTH))
         for each in conversations

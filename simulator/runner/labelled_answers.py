@@ -33,7 +33,6 @@ Vote = float | str
 # `labels.faithfulness` is a column of its own in a table.
 _PREFIX = re.compile(r"labels?[._]", re.IGNORECASE)
 _ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|yaml|yml|xlsx|xlsm|gz))+$", re.IGNORECASE)
-_SENTENCE_ENDS = tuple("。.．！!？?")
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")

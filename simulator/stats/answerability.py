@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from simulator.core.types import Conversation, Language, Results, Turn, Value
+from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.figures import rounded, turn_failure
 from simulator.stats.intervals import wilson
 from simulator.storage.results import cache_latest
-from simulator.text.acts import claims, is_handover, is_refusal, parts
+from simulator.text.acts import claims, is_handover, parts
+from simulator.text.evidence import all_references, refuses
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
 
@@ -95,7 +96,7 @@ def answerability(results: Results) -> Answerability:
         places[place] += 1
         # A right refusal holds when no later turn states anything about what was declined.
         held += place == "refused_unanswerable" and not any(
-            turn_outcome(turn, language) == "answered" and claims(turn.answer.text, language)
+            turn_outcome(turn, conversation.case) == "answered" and claims(turn.answer.text, language)
             for turn in conversation.turns[1:]
         )
     return Answerability.model_validate({**places, "held": held})
@@ -114,11 +115,12 @@ def handovers(results: Results) -> Handovers:
     return Handovers.model_validate({**places, "late": late})
 
 
-def turn_outcome(turn: Turn, language: Language) -> Outcome:
+def turn_outcome(turn: Turn, case: Case) -> Outcome:
     """What the bot did in a turn: answer, refuse, only ask back without stating anything, or fail."""
+    language = case.language
     if turn_failure(turn):
         return "not_answered"
-    if is_refusal(turn.answer.text, language):
+    if refuses(turn.answer.text, all_references(case), language):
         return "refused"
     acts = {part.act for part in parts(turn.answer.text, language)}
     return "asked_back" if "question" in acts and acts <= {"question", "courtesy"} else "answered"
@@ -128,7 +130,7 @@ def answer_place(conversation: Conversation) -> str:
     """The field of `Answerability` in which a conversation that has begun is counted."""
     if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
-    outcome = turn_outcome(conversation.turns[0], conversation.case.language)
+    outcome = turn_outcome(conversation.turns[0], conversation.case)
     if outcome == "not_answered":
         return outcome
     kind = "answerable" if conversation.case.answerable else "unanswerable"

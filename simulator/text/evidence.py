@@ -9,7 +9,7 @@ one turn are in turn_evidence.py.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from sys import intern
@@ -214,10 +214,10 @@ def agreement(
     instead = [e for e in lacking(body, [wanted]) if any(is_alike(e, other) for other in lacks)]
     has_details = bool(details) and not lacks
     missing: list[str] = []
-    expected = _outcome(reference, language, is_plain_refusal)
-    # Who says what the reference says does not decline, however that is worded.
-    says_it = expected == "answer" and bool(units) and share(units, said) >= SAME_WORDS
-    outcomes = {_outcome(answer, language, is_plain_refusal if says_it else is_refusal), expected}
+    outcomes = {
+        _outcome(answer, language, refused=refuses(answer, (reference,), language)),
+        _outcome(reference, language, refused=is_plain_refusal(reference, language)),
+    }
     if outcomes != {"answer"}:
         score = 1.0 if len(outcomes) == 1 else 0.05 if "answer" in outcomes else 0.4
         recall = float(len(outcomes) == 1)
@@ -264,8 +264,19 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
     return max(found, key=lambda each: each.score, default=Agreement(0.0, 0.0))
 
 
-def _outcome(text: str, language: Language, refuses: Callable[[str, Language], bool]) -> str:
-    if not refuses(text, language):
+def refuses(answer: str, references: Iterable[str], language: Language) -> bool:
+    """Whether an answer is worded as a refusal, and says not what a right answer says."""
+    if not is_refusal(answer, language) or is_plain_refusal(answer, language):
+        return is_refusal(answer, language)
+    said = content_units(without_courtesies(answer, language))
+    right = (
+        without_courtesies(each, language) for each in references if not is_plain_refusal(each, language)
+    )
+    return not any(units and share(units, said) >= SAME_WORDS for units in map(topic_units, right))
+
+
+def _outcome(text: str, language: Language, *, refused: bool) -> str:
+    if not refused:
         return "answer"
     return "handover" if passes_on(text, language) else "refusal"
 

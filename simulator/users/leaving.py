@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
-from simulator.text.acts import is_plain_refusal, is_refusal, passes_on
-from simulator.text.evidence import all_references, best_agreement, expected_response
+from simulator.text.acts import is_plain_refusal, passes_on
+from simulator.text.evidence import all_references, best_agreement, expected_response, refuses
 
 # From this agreement (0..1) with a reference on, everything is answered.
 ANSWERED = 0.55
@@ -44,7 +44,7 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
     text = turn.answer.text
     if turn.answer.error is not None or not text.strip():
         return True
-    return is_refusal(text, case.language) and not passes_on(text, case.language)
+    return refuses(text, all_references(case), case.language) and not passes_on(text, case.language)
 
 
 def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:

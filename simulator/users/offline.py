@@ -13,7 +13,14 @@ from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, Got, Language, Persona, Reaction, Turn, Utterance
 from simulator.text.acts import apologises, ends_with_question, is_plain_refusal, is_refusal, parts, passes_on
-from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
+from simulator.text.evidence import (
+    CHANCE,
+    all_references,
+    best_agreement,
+    coverage,
+    expected_response,
+    refuses,
+)
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
 from simulator.users.rules import ruled, useless_in_a_row
@@ -125,11 +132,9 @@ class PhraseUser:
             return Situation.FAILED
         if passes_on(answer.text, case.language):
             return Situation.HANDED_OVER
-        help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
-        # Who says what was asked for does not decline, however that is worded.
-        refuses = is_plain_refusal if help_now >= CONTENTING else is_refusal
-        if refuses(answer.text, case.language):
+        if refuses(answer.text, all_references(case), case.language):
             return Situation.REFUSED
+        help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
         if help_so_far >= CONTENTING:
             return Situation.CONTENT
         acts = [part.act for part in parts(answer.text, case.language) if part.act != "courtesy"]

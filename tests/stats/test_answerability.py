@@ -133,4 +133,9 @@ def test_any_text_has_an_outcome(text: str) -> None:
     """Whatever a bot says is an answer, a refusal, a question back or a failure."""
     turn = Turn(index=1, user="?", answer=Answer(text=text))
 
-    assert turn_outcome(turn, "ja") in {"answered", "refused", "asked_back", "not_answered"}
+    assert turn_outcome(turn, Case(id="c", question="?", language="ja")) in {
+        "answered",
+        "refused",
+        "asked_back",
+        "not_answered",
+    }

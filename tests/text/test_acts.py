@@ -8,6 +8,7 @@ import pytest
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
 from simulator.text.acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts, passes_on
+from simulator.text.evidence import refuses
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -85,6 +86,16 @@ def test_a_question_back_and_an_announcement_claim_nothing() -> None:
     assert claims("恐れ入ります。機種名をお教えいただけますか？", "ja") == ()
     assert claims("手順は以下の通りです。", "ja") == ()
     assert claims("Which model do you have?", "en") == ()
+
+
+def test_who_says_what_is_right_does_not_refuse() -> None:
+    """An answer only worded like a refusal is none where it says the right answer; a plain refusal is one."""
+    answer, plain = "It has left. The answer is tomorrow.", "I am sorry, I cannot say whether it is tomorrow."
+
+    assert is_refusal(answer, "en")
+    assert refuses(answer, ("next week",), "en")
+    assert not refuses(answer, ("tomorrow",), "en")
+    assert refuses(plain, ("tomorrow",), "en")
 
 
 def test_a_contact_is_a_claim_except_beside_a_refusal() -> None:
