@@ -1,12 +1,15 @@
-"""Two hundred kills, an endpoint that breaks in every way, and a mix of failures over 1,000 conversations.
+"""Two hundred kills, workers killed, an endpoint that breaks in every way, and a mix of failures over 1,000 conversations.
 
 `make crash`; `python -m benchmarks.crash --kills 20 --conversations 100` is a short one.
 """
 
 import argparse
+import os
 import random
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +25,8 @@ from tests.crash.endpoint import Watching
 from tests.crash.hostile_files import faults, make, read_all
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm
-from tests.crash.repeats import Repeats
-from tests.crash.trial import CALLS, LATENCY, OPTIONS, Trial, Undisturbed, Verdict, chain
+from tests.crash.repeats import Repeats, asked
+from tests.crash.trial import BOT, CALLS, LATENCY, OPTIONS, Trial, Undisturbed, Verdict, chain, played
 from tests.servers.faults import FAULTS, Faults
 from tests.servers.loopback import on_thread
 from tests.servers.openai import serve
@@ -36,6 +39,16 @@ CHAIN = ("time", "request", "reply", "run", "cache", "file", "run", "time", "cac
 # The last one, ten megabytes long, also makes the server's process large, which the next would start from.
 BREAKING = ("reset", "stall", "half", "drip", "garbage", "502", "cut", "prose", "empty", "huge")
 TIMEOUT, SHARE = 2.0, 0.2
+WORKERS = ("--engine", "dask", "--workers", "2")
+TELLS_ITS_PROCESS = """
+import os
+plain = answer
+
+def answer(question, session):
+    with open("processes.txt", "a", encoding="utf-8") as file:
+        file.write(f"{os.getpid()}\\n")
+    return plain(question, session)
+"""
 
 
 @dataclass
@@ -64,6 +77,7 @@ def main() -> None:
             print(f"{len(seen)} hostile files, {len(broken)} of which broke something: {broken}")
         if flags.kills:
             kill_all(Path(folder), flags.kills, flags.seed, warm=flags.warm)
+            kill_workers(Path(folder), max(1, flags.kills // 10), flags.seed)
         if flags.conversations:
             mix(Path(folder), flags.conversations, flags.seed)
         break_all(Path(folder))
@@ -137,6 +151,9 @@ def _print_kills(tally: Tally, seconds: float) -> None:
     if ages:
         middle, oldest = ages[len(ages) // 2] * 1e3, ages[-1] * 1e3
         print(f"  ... how long before          median {middle:.0f} ms, at most {oldest:.0f} ms")
+    lost = [number for verdict in verdicts for number in verdict.uncounted]
+    print(f"  answered, not in the ledger  {sum(lost)} in flight, at most {max(lost)} at one kill")
+    print(f"  ledger of a sitting is wrong {lost.count(-1)}")
     print(f"  paid twice beyond in flight  {sum(each.paid_twice(CALLS) for each in again)}")
     print(f"  in the cache, not counted    {sum(verdict.unpaid for verdict in verdicts)}")
 
@@ -147,6 +164,50 @@ def _others(codes: Mapping[int, int]) -> str:
 
 def _calls(again: Sequence[Repeats]) -> int:
     return sum(each.again for each in again)
+
+
+def kill_workers(folder: Path, kills: int, seed: int) -> None:
+    """Runs of two Dask workers, one of which is killed at a random time: what is lost, and paid twice."""
+    tally, rng = Counter[str](), random.Random(seed)
+    with on_thread(Watching(latency=LATENCY, embeddings_latency=LATENCY)) as server:
+        Trial(folder / "alone", Cold(), server).undisturbed()
+        whole = Trial(folder / "alone-again", Cold(), server, (*OPTIONS, "--cache", "off")).undisturbed()
+        for number in range(kills):
+            place = folder / f"workers-{number}"
+            trial = Trial(place, Cold(), server, (*OPTIONS, *WORKERS, "--cache", "off"))
+            (place / "bot.py").write_text(BOT + TELLS_ITS_PROCESS, encoding="utf-8")
+            server.calls.clear()
+            delay = rng.uniform(0, whole.seconds / 4)
+            with killing(place / "processes.txt", delay):
+                tally["finished"] += trial.run(trial.options) == 0
+            tally["same"] += played(trial.results()) == whole.played
+            chats, tokens = trial.counted()
+            lost = sum(call.is_chat and bool(call.answered) for call in server.calls) - chats
+            tally["in flight"] += lost
+            tally["asked again"] += sum((asked(server.calls) - whole.asked).values())
+            tally["wrong"] += not (0 <= lost <= 2 * CALLS and tokens <= sum(c.tokens for c in server.calls))
+    print(f"{kills} Dask workers killed: {dict(tally)}")
+
+
+@contextmanager
+def killing(processes: Path, delay: float) -> Iterator[None]:
+    """Kills the process that was named there last, so many seconds after the first was."""
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.01):
+            if processes.exists() and processes.stat().st_size:
+                over.wait(delay)
+                os.kill(int(processes.read_text(encoding="utf-8").split()[-1]), signal.SIGKILL)
+                return
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def break_all(folder: Path) -> None:

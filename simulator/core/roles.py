@@ -55,6 +55,11 @@ class Endpoint(BaseModel):
         """The URL as it may be shown: what follows a question mark can be secret."""
         return self.url.partition("?")[0] or "its provider"
 
+    @property
+    def host(self) -> str:
+        """Host and port; the name of a provider that has an address of its own."""
+        return host_of(self.url) or self.model.partition(":")[0]
+
     def concealed(self, text: str) -> str:
         """The text without its key and without the values of its address's query."""
         query = parse_qsl(self.url.partition("?")[2])
@@ -66,6 +71,11 @@ class Endpoint(BaseModel):
     def of_provider(self) -> bool:
         """Whether it is reached through LangChain."""
         return _is_of_provider(self.model)
+
+
+def host_of(url: str) -> str:
+    """Host and port of an address, without what may stand before an @."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def endpoints(

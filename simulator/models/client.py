@@ -91,7 +91,7 @@ class Connections:
         self.wait = wait or RetryAfter(longest=math.inf)
         self.notices = Notices()
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
-        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
@@ -133,8 +133,8 @@ class Connections:
         return self._clients[where]
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
-        """The limit that all roles at this address and key share."""
-        where = (endpoint.url, endpoint.key.get_secret_value())
+        """The limit that all calls to this host share, whichever their keys and paths."""
+        where = endpoint.host
         if where not in self._limiters:
             why = _("{address} takes no more calls within this minute", address=endpoint.address)
             on_wait = partial(self.notices.waiting, endpoint.address, why=why)

@@ -13,13 +13,12 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import OPENAI, Endpoint, players
+from simulator.core.roles import OPENAI, Endpoint, host_of, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -213,8 +212,9 @@ class RunContext:
         url = self.settings.set.get("url", "")
         if self.settings.adapter == "openai_chat":
             url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-        hosts = {_host(each.url): each for each in self.endpoints.values() if each}
-        return hosts.get(_host(url)) if url else None
+        models = (*self.endpoints.values(), *self.players.values())
+        hosts = {each.host: each for each in models if each and each.url}
+        return hosts.get(host_of(url))
 
     def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
         """The secrets masked in the bot's answers, and those masked in its error messages as well."""
@@ -319,11 +319,6 @@ class RunContext:
     def model(self, role: Role, *, temperature: float | None = None) -> "Model | None":
         """The model of a role; None where a stand-in plays it."""
         return self.model_factory.role(role, temperature=temperature)
-
-
-def _host(url: str) -> str:
-    """Host and port of an address, without what may stand before an @."""
-    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def embeds(judge: Rubric | Callable[..., Any]) -> bool:

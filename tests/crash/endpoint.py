@@ -14,6 +14,8 @@ from aiohttp import web
 
 from tests.servers.openai import OpenAIServer
 
+_EMBEDDING = "embedding of "
+
 
 @dataclass
 class Call:
@@ -22,6 +24,13 @@ class Call:
     asked: tuple[str, ...]
     arrived: float
     answered: float | None = None
+    # What the answer cost.
+    tokens: int = 0
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether it was no embedding."""
+        return not self.asked[0].startswith(_EMBEDDING)
 
 
 class Watching(OpenAIServer):
@@ -47,6 +56,7 @@ class Watching(OpenAIServer):
         response = await super().handle(request)
         if response.status == 200:
             call.answered = time.monotonic()
+            call.tokens = json.loads(response.body)["usage"]["total_tokens"]  # type: ignore[attr-defined]
         self._met("reply")
         return response
 
@@ -67,5 +77,5 @@ def _asked(path: str, raw: bytes) -> tuple[str, ...]:
     if path.endswith("/embeddings"):
         # Which texts go out together is a matter of the moment.
         given: str | Sequence[str] = json.loads(raw)["input"]
-        return tuple(f"embedding of {text}" for text in ([given] if isinstance(given, str) else given))
+        return tuple(_EMBEDDING + text for text in ([given] if isinstance(given, str) else given))
     return (hashlib.sha256(path.encode() + raw).hexdigest(),)

@@ -13,11 +13,15 @@ GRACE = 0.5
 
 @dataclass(frozen=True)
 class Sitting:
-    """One process working on a run: when it began and ended, on the clock of the calls."""
+    """One process working on a run: when it began and ended, on the clock of the calls.
+
+    `counted` are the chat completions, and the tokens of all calls, that the run file has for it.
+    """
 
     began: float
     ended: float
     killed: bool
+    counted: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,21 @@ class Repeats:
         """
         had = sum(age > GRACE for age in self.ages)
         return self.unexplained + had + sum(max(0, len(each) - 2 * calls) for each in self.lost.values())
+
+
+def uncounted(calls: Sequence[Call], sittings: Sequence[Sitting]) -> list[int]:
+    """By sitting, the answers that its run file does not count: of a killed one, those in flight.
+
+    -1 where it counts more than was answered, or other tokens although nobody killed it.
+    """
+    found = []
+    for sitting in sittings:
+        served = [call for call in calls if call.answered and _asking(call, sittings) is sitting]
+        chats, tokens = sum(call.is_chat for call in served), sum(call.tokens for call in served)
+        exact = sitting.counted == (chats, tokens)
+        less = sitting.killed and sitting.counted[0] <= chats and sitting.counted[1] <= tokens
+        found.append(chats - sitting.counted[0] if exact or less else -1)
+    return found
 
 
 def asked(calls: Iterable[Call]) -> Counter[str]:

@@ -16,7 +16,7 @@ from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
 from tests.crash.processes import Starter
-from tests.crash.repeats import Repeats, Sitting, asked, repeats
+from tests.crash.repeats import Repeats, Sitting, asked, repeats, uncounted
 
 CASES = """id,question,language,reference
 q1,届いた服を返せますか,ja,14日以内なら返品できます。
@@ -36,6 +36,8 @@ OPTIONS = (
     "--concurrency", str(CONVERSATIONS), "--calls", str(CALLS), "--to", REPORTS,
 )  # fmt: skip
 LATENCY = 0.02
+_CHATS = "SELECT count(*) FROM calls WHERE role != 'embed' AND NOT cached"
+_TOKENS = "SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM calls WHERE NOT cached"
 KILLED = -9
 # About how many SQL statements the run takes, and events of its files; the last are those of the reports.
 STATEMENTS, FILES, PAINTED = 150, 9, 5
@@ -94,6 +96,7 @@ class Verdict:
     same: bool
     sound: bool
     repeats: Repeats
+    uncounted: list[int]
     unpaid: int
     bot_again: int
     left_behind: tuple[str, ...]
@@ -121,14 +124,14 @@ class Trial:
         """The whole run at once."""
         self.server.calls.clear()
         began = time.monotonic()
-        code = self._run(self.options)
+        code = self.run(self.options)
         took = time.monotonic() - began
         assert code == 0, self.err()
         return Undisturbed(played(self.results()), asked(self.server.calls), self._bot(), took)
 
     def kill(self, moment: Moment) -> Kill:
         """Starts the run, or takes it up again, and kills it then."""
-        code = self._run(self._arguments(), moment)
+        code = self.run(self._arguments(), moment)
         path = self._path()
         kill = Kill(moment, code, is_sound(path) if path else None, self._unpaid())
         self.kills.append(kill)
@@ -136,7 +139,7 @@ class Trial:
 
     def finish(self, whole: Undisturbed) -> Verdict:
         """Takes it up a last time, and compares."""
-        code = self._run(self._arguments())
+        code = self.run(self._arguments())
         results = self.results()
         path = self._path()
         return Verdict(
@@ -145,6 +148,7 @@ class Trial:
             same=played(results) == whole.played,
             sound=path is not None and is_sound(path),
             repeats=repeats(self.server.calls, whole.asked, self.sittings),
+            uncounted=uncounted(self.server.calls, self.sittings),
             unpaid=max(kill.unpaid for kill in self.kills),
             bot_again=sum((self._bot() - whole.bot).values()),
             left_behind=left_behind(self.folder),
@@ -159,7 +163,8 @@ class Trial:
         """What the last process said on standard error."""
         return (self.folder / "err.txt").read_text(encoding="utf-8")
 
-    def _run(self, arguments: Sequence[str], moment: Moment | None = None) -> int:
+    def run(self, arguments: Sequence[str], moment: Moment | None = None) -> int:
+        """The exit code of a start with these arguments, which may be killed."""
         armed: dict[str, Any] = {}
         self.server.aim()
         (self.folder / "killed.txt").unlink(missing_ok=True)
@@ -172,8 +177,16 @@ class Trial:
         self.server.process = self.starter.start(self.folder, arguments, self._environment(), armed)
         with _after(moment, self.server):
             code = self.starter.wait()
-        self.sittings.append(Sitting(began, self._died(), code == KILLED))
+        earlier = [sum(column) for column in zip(*(each.counted for each in self.sittings), strict=True)]
+        chats, tokens = self.counted()
+        counted = (chats - earlier[0], tokens - earlier[1]) if earlier else (chats, tokens)
+        self.sittings.append(Sitting(began, self._died(), code == KILLED, counted))
         return code
+
+    def counted(self) -> tuple[int, int]:
+        """The chat completions that were paid, and the tokens of all calls, as all run files count them."""
+        paths = list((self.folder / "runs").glob("*/run.sqlite"))
+        return sum(_count(path, _CHATS) for path in paths), sum(_count(path, _TOKENS) for path in paths)
 
     def _environment(self) -> Mapping[str, str]:
         return {
@@ -213,9 +226,7 @@ class Trial:
         if path is None or not kept.exists():
             return 0
         replies = _count(kept, "SELECT count(*) FROM responses WHERE CAST(body AS TEXT) LIKE '%choices%'")
-        return max(
-            0, replies - _count(path, "SELECT count(*) FROM calls WHERE role != 'embed' AND NOT cached")
-        )
+        return max(0, replies - _count(path, _CHATS))
 
     def _bot(self) -> Counter[str]:
         """What the bot was asked: sessions begin with the name of the run."""
@@ -248,7 +259,10 @@ def played(results: Results) -> dict[str, Any]:
 
 def _count(path: Path, query: str) -> int:
     with contextlib.closing(sqlite3.connect(path)) as file:
-        return int(file.execute(query).fetchone()[0])
+        try:
+            return int(file.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:  # killed before there were tables
+            return 0
 
 
 def is_sound(path: Path) -> bool:

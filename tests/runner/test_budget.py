@@ -180,9 +180,10 @@ def test_tokens_from_the_endpoints_cache_are_priced_and_shown(
     ids=["a model as the bot", "the demo bot, each repeat asked anew"],
 )
 def test_calls_in_flight_are_counted_with_those_of_the_bot(
-    bot: tuple[str, ...], server: OpenAIServer
+    bot: tuple[str, ...], server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At one address no more than `--calls` are under way, whoever makes them; and all of them are used."""
+    """At one host no more than `--calls` are under way, whoever makes them by which key; all are used."""
+    monkeypatch.setenv("REHEARSAL_USER_KEY", "another")
     assert rehearse("--limit", "8", "--concurrency", "40", "--judging", "separate", "--calls", "6", *bot) == 0
 
     assert server.max_in_flight == 6

@@ -1,19 +1,19 @@
 """`--engine dask`: workers play the conversations of a run, and this process alone writes the run file.
 
-Each worker gets a batch of conversations as a task, plays them to their end and returns all that happened;
-this process writes that down and gives the worker the next batch. What is written is the whole state: after
-kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a batch
-whose worker is lost to another one, a bounded number of times.
+Each worker gets a batch of conversations as a task, plays them to their end and tells all that happens; this
+process writes that down at once, and gives the worker the next batch. What is written is the whole state:
+after kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a
+batch whose worker is lost to another one, which asks for what is left of it, a bounded number of times.
 
 Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
 workers that are there at the start. Of the budget, a batch may spend an equal part of what is neither spent
-nor granted; the run ends with the first batch for which that was too little. What a lost worker had spent on
-its batch is the only thing that nobody counts.
+nor granted; the run ends with the first batch for which that was too little.
 """
 
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -21,6 +21,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pydantic import validate_call
 
 from simulator.addons.dask import worker
 from simulator.addons.dask.worker import Batch, Played, Setup
@@ -30,7 +32,7 @@ from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Conversation, Ended, Query
+from simulator.core.types import Conversation, Ended, Query, Role, Usage
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_contexts
@@ -47,7 +49,7 @@ from simulator.storage.run_file import RunFile
 
 # Seconds to wait for a scheduler's answer, and for all workers.
 PATIENCE, START_TIMEOUT = 10.0, 120.0
-# A batch has at most so many conversations for each that is played at a time: what a lost worker costs.
+# A batch has at most so many conversations for each that is played at a time.
 ROUNDS = 3
 LOCAL = _("this machine")
 
@@ -127,8 +129,8 @@ class Cluster:
                 )
                 raise InputError(msg)
 
-    async def play(self, address: str, batch: Batch) -> Played:
-        """What happened in a batch, on this worker or, once it is gone, on another one."""
+    async def play(self, address: str, batch: Callable[[str], Batch]) -> Played:
+        """How a batch ended on this worker or, once that is gone, on others; it is made anew for each."""
 
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
@@ -136,20 +138,21 @@ class Cluster:
 
             return importlib.import_module("simulator.addons.dask.worker").play(batch)
 
+        import dask
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
+        lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
         while True:
+            made = batch(address)
             future = self.client.submit(
-                play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
+                play, made.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
                 workers=[address], allow_other_workers=True, pure=False,
             )  # fmt: skip
             try:
-                played: Played | None = await future.result()
+                played: Played | str = await future.result()
             except KilledWorker:
-                ids = ", ".join(conversation.id for conversation in batch.conversations)
-                msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
-                raise RehearsalError(msg) from None
+                lost = most + 1
             except ImportError as error:  # of a worker that came later
                 raise RehearsalError(
                     _("a worker cannot load the program ({why})", why=_brief(error))
@@ -160,11 +163,26 @@ class Cluster:
                     address=self.context.settings.scheduler or LOCAL,
                 )
                 raise RehearsalError(msg) from None
+            else:
+                if not isinstance(played, str):
+                    return played
+                address, lost = played, lost + 1
             finally:  # no worker goes on when nobody waits for it
                 future.release()
-            if played is not None:
-                return played
-            await self._set_up()  # it came while the run goes on
+            if lost > most:
+                ids = ", ".join(conversation.id for conversation in made.conversations)
+                msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
+                raise RehearsalError(msg)
+            await self._set_up()  # it may have come while the run goes on
+
+    async def forget(self) -> None:
+        """Has the scheduler drop what it still holds of what workers told."""
+
+        def forget(run: str, dask_scheduler: Any) -> None:
+            dask_scheduler._broker.truncate(run)
+
+        with contextlib.suppress(Exception):  # a scheduler of another version, or a lost one
+            await self.client.run_on_scheduler(forget, self.run)
 
     async def close(self) -> None:
         """Has the workers close what they opened; those that are gone have."""
@@ -187,14 +205,18 @@ class BatchRunner(Runner):
         """The workers, and what every Runner takes."""
         super().__init__(*args)
         self.cluster = cluster
-        self._granted: dict[str, float] = {}  # dollars, by the worker that may spend them
+        self._granted: dict[str, float] = {}  # dollars that a batch may still spend, by its id
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
         unread = self._batches()
-        async with asyncio.TaskGroup() as tasks:
-            for address in self.cluster.addresses:
-                tasks.create_task(self._keep_busy(address, unread))
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                self.cluster.client.subscribe_topic(self.cluster.run, self._happened)
+                for address in self.cluster.addresses:
+                    self._tasks.create_task(self._keep_busy(address, unread))
+        finally:
+            self.cluster.client.unsubscribe_topic(self.cluster.run)
         for conversations in unread:
             for conversation in conversations:
                 if conversation.ended is None:
@@ -217,34 +239,54 @@ class BatchRunner(Runner):
 
     async def _keep_busy(self, address: str, unread: Iterator[list[Conversation]]) -> None:
         while not self.out_of_budget and (taken := next(unread, None)):
-            budget = self.context.ledger.budget
+            name, budget = uuid.uuid4().hex, self.context.ledger.budget
             if budget is not None:
                 free = budget - self.context.ledger.spent.least_usd - sum(self._granted.values())
-                budget = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
-                self._granted[address] = budget
-            batch = Batch(
-                run=self.cluster.run,
-                conversations=tuple(taken),
-                pending={each.id: self._pending[each.id] for each in taken if each.id in self._pending},
-                scores=tuple(s for each in taken if each.turns for s in self.file.scores(each.id)),
-                concurrency=self._at_once,
-                budget=budget,
-            )
-            played = await self.cluster.play(address, batch)
-            self._granted.pop(address, None)
-            self._write(batch, played)
+                self._granted[name] = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
+            played = await self.cluster.play(address, partial(self._batch, name, taken))
+            self._granted.pop(name, None)
+            self._over(taken, played)
+            await self.cluster.forget()
 
-    def _write(self, batch: Batch, played: Played) -> None:
-        """Does here what a batch would have done there, in order. Raises RehearsalError where it stopped."""
-        for name, arguments in played.calls:
-            if name == "charge":
-                judge, role, usage, cached = arguments
-                JUDGE.set(judge)
-                self.context.ledger.charge(role, usage, cached=cached)
-            else:
-                getattr(self.file, name)(*arguments)
+    def _batch(self, name: str, taken: Sequence[Conversation], worker: str) -> Batch:
+        """The conversations as far as they have come, for this worker."""
+        conversations = list(self.file.conversations().with_ids([each.id for each in taken]))
+        pending = self.file.unanswered()
+        return Batch(
+            run=self.cluster.run,
+            id=name,
+            worker=worker,
+            conversations=tuple(conversations),
+            pending={each.id: pending[each.id] for each in taken if each.id in pending},
+            scores=tuple(s for each in conversations if each.turns for s in self.file.scores(each.id)),
+            concurrency=self._at_once,
+            budget=self._granted.get(name),
+        )
+
+    def _happened(self, event: tuple[float, str]) -> None:
+        """Does here what a batch did there, in order; what cannot be written ends the run."""
+        name, calls = json.loads(event[1])
+        try:
+            for method, arguments in calls:
+                if method == "charge":
+                    self._charge(name, *arguments)
+                else:
+                    validate_call(getattr(self.file, method))(*arguments)
+        except RehearsalError as error:
+            self._tasks.create_task(_raising(error))
+
+    def _charge(self, name: str, judge: str, role: Role, usage: dict[str, Any], cached: bool) -> None:
+        ledger = self.context.ledger
+        before = ledger.spent.least_usd
+        JUDGE.set(judge)
+        ledger.charge(role, Usage.model_validate(usage), cached=cached)
+        if name in self._granted:
+            self._granted[name] = max(0.0, self._granted[name] - (ledger.spent.least_usd - before))
+
+    def _over(self, taken: Sequence[Conversation], played: Played) -> None:
+        """Shows what became of a batch. Raises RehearsalError where it stopped."""
         self.file.commit()
-        earlier = {conversation.id: len(conversation.turns) for conversation in batch.conversations}
+        earlier = {conversation.id: len(conversation.turns) for conversation in taken}
         for conversation in self.file.conversations().with_ids(list(earlier)):
             for length in range(earlier[conversation.id], len(conversation.turns)):
                 self.progress.turn(
@@ -264,6 +306,10 @@ class BatchRunner(Runner):
                 " on, or one process without --engine dask",
                 budget=f"{self.context.ledger.budget:g}",
             )
+
+
+async def _raising(error: RehearsalError) -> None:
+    raise error
 
 
 @asynccontextmanager

@@ -4,10 +4,9 @@ The driver calls three functions of this module: `prepare` once, `play` for each
 `dismiss` at the end. A worker process plays one run at a time, and one batch at a time however
 many threads it has: inside a batch, conversations overlap on an event loop as they do without workers.
 
-Nothing is saved here. `play` returns everything that happened, in order, and the driver writes it down; so a
-batch that is lost with its worker is simply played again, and the response cache answers what it knows.
-Arguments are texts: they pass through a scheduler that may not have this program. Keys and the user's files
-are the worker's own and are in neither.
+Nothing is saved here. What happens is told at once, in order, and the driver writes it down; so a batch that
+is lost with its worker goes on elsewhere from there. Arguments are texts: they pass through a scheduler that
+may not have this program. Keys and the user's files are the worker's own and are in neither.
 """
 
 import asyncio
@@ -21,10 +20,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from simulator.core import shelves
 from simulator.core.concurrency import first_error
@@ -129,10 +130,13 @@ class Setup(BaseModel):
 class Batch(BaseModel):
     """Conversations to play or finish, with the grades they have and the lines that wait for an answer.
 
-    `budget` is in dollars, None without one.
+    It is for one `worker`: another one that gets it cannot know what has happened since. `budget` is in
+    dollars, None without one.
     """
 
     run: str
+    id: str
+    worker: str
     conversations: tuple[Conversation, ...]
     pending: dict[str, tuple[int, Utterance]]
     scores: tuple[Score, ...]
@@ -141,21 +145,23 @@ class Batch(BaseModel):
 
 
 class Played(NamedTuple):
-    """What a batch did: in order, names and arguments of methods of a run file and of `charge`.
+    """How a batch ended; what happened in it was told while it happened.
 
     `error` is one after which no conversation can succeed; `out_of_budget` says that its share was too small.
     """
 
-    calls: list[tuple[str, tuple[Any, ...]]]
     error: Message | str | None
     out_of_budget: bool
 
 
 class BatchRecord:
-    """A run file for one batch: reads what the driver sent, and notes every other call."""
+    """A run file for one batch: reads what the driver sent, and tells it every other call.
 
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
+    The calls of one iteration of the event loop are told together, as a JSON list of names and arguments.
+    """
+
+    def __init__(self, batch: Batch, tell: Callable[[str], None]) -> None:
+        self.batch, self.tell = batch, tell
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.run = Run(id=batch.run, created=datetime.now(tz=UTC), settings={})
 
@@ -172,7 +178,18 @@ class BatchRecord:
         return self.batch.pending
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *arguments: self.calls.append((name, arguments))
+        def note(*arguments: Any) -> None:
+            if not self.calls:
+                asyncio.get_running_loop().call_soon(self.flush)
+            self.calls.append((name, arguments))
+
+        return note
+
+    def flush(self) -> None:
+        """Tells what was not told yet."""
+        if self.calls:
+            self.tell(to_json((self.batch.id, self.calls)).decode())
+            self.calls.clear()
 
 
 class BatchLedger(Ledger):
@@ -216,9 +233,9 @@ class Session:
             opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
             self.close = opened.pop_all().close
 
-    async def play(self, batch: Batch, is_wanted: Callable[[], bool]) -> Played:
+    async def play(self, batch: Batch, is_wanted: Callable[[], bool], tell: Callable[[str], None]) -> Played:
         """Plays and grades a batch; cancelled as soon as nobody wants it any more."""
-        record: Any = BatchRecord(batch)
+        record: Any = BatchRecord(batch, tell)
 
         def charge(role: Role, usage: Usage, cached: bool, _cost: float | None) -> None:
             record.charge(JUDGE.get(), role, usage, cached)
@@ -236,7 +253,9 @@ class Session:
             await playing
         except* RehearsalError as group:
             error = message_of(first_error(group))
-        return Played(record.calls, error, runner.out_of_budget is not None)
+        finally:
+            record.flush()
+        return Played(error, runner.out_of_budget is not None)
 
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
@@ -306,8 +325,8 @@ def models(context: RunContext) -> dict[str, str]:
     }
 
 
-def play(batch: str) -> Played | None:
-    """A task: see `Session.play`. None where the run is unknown, for this worker came later."""
+def play(batch: str) -> Played | str:
+    """A task: see `Session.play`. The address of this worker where the batch was made for another one."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -319,7 +338,8 @@ def play(batch: str) -> Played | None:
         return task is not None and task.state in ("executing", "long-running")
 
     parsed = Batch.model_validate_json(batch)
+    tell = partial(worker.log_event, parsed.run)
     with _lock:
-        if _session is None or _session.run != parsed.run:
-            return None
-        return _session.loop.run(_session.play(parsed, is_wanted))
+        if _session is None or _session.run != parsed.run or worker.address != parsed.worker:
+            return str(worker.address)
+        return _session.loop.run(_session.play(parsed, is_wanted, tell))
