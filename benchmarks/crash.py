@@ -1,4 +1,4 @@
-"""Two hundred kills, workers killed, an endpoint that breaks in every way, and a mix of failures over 1,000 conversations.
+"""Two hundred kills, workers killed, an endpoint that breaks in every way, 1,000 conversations of failures.
 
 `make crash`; `python -m benchmarks.crash --kills 20 --conversations 100` is a short one.
 """
