@@ -1,15 +1,17 @@
 """100 conversations x 3 turns against an endpoint that answers after 200 ms (embeddings 50 ms).
 
 Every turn takes the customer's line, the bot's answer, five LLM grades and one embeddings call. Beside
-it, in the same run: the plain sequential script on three conversations, scaled up; and a bare loop that
-makes the same calls through the same client and does nothing else.
+it, in the same minutes: bare loops that make the same calls, through aiohttp and through the OpenAI client,
+and do nothing else; the plain sequential script on three conversations, scaled up; and how long until the
+endpoint sees the first request.
 """
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,25 +23,42 @@ CRITICAL_PATH = TURNS * 2 * LATENCY + LATENCY
 SCRIPT_CONVERSATIONS = 3
 RUNS = 3
 WIDE, USUAL = 1000, 64
+CLIENTS = ("aiohttp", "openai")
 # How it is judged, and how many calls may be in flight.
 WAYS = (("separate", WIDE), ("combined", WIDE), ("separate", USUAL))
 
 
 def main() -> None:
-    """The script, then each way of judging beside its bare loop; medians of three, alternating."""
+    """The script, the first request, then each way of judging beside its bare loops; medians, alternating."""
     with tempfile.TemporaryDirectory() as folder, endpoint() as url:
         cases = Path(folder) / "cases.jsonl"
         write_cases(cases, CONVERSATIONS)
         scaled = script(url)
         rehearse(cases, url, "combined", WIDE, "--limit", "1")  # compiles what the others find compiled
+        first = typical([first_request(cases) for _ in range(RUNS)])
+        print(f"first request       after {first.wall:.2f} s, {first.cpu:.2f} s CPU")
         for judging, calls in WAYS:
-            bare, done = [], []
+            loops: dict[str, list[Measured]] = {client: [] for client in CLIENTS}
+            done = []
             for _ in range(RUNS):
-                bare.append(bare_loop(url, judging, calls))
+                for client in CLIENTS:
+                    loops[client].append(bare_loop(url, judging, calls, client))
                 done.append(rehearse(cases, url, judging, calls))
+            bare = {client: typical(runs) for client, runs in loops.items()}
             name = f"{judging}, {calls} calls"
-            print(f"bare loop, {name:20} {_used(typical(bare))}")
-            print(line(f"http, {name}", typical(done), typical(bare), scaled, bound(judging, calls)))
+            for client in CLIENTS:
+                print(f"bare loop, {client:7} {name:20} {_used(bare[client])}")
+            print(line(f"http, {name}", typical(done), bare, scaled, bound(judging, calls)))
+
+
+def first_request(cases: Path) -> Measured:
+    """From the shell's prompt to the first request, which is never answered."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        arguments = [str(ROOT / "run.py"), *options(cases, url, "separate", WIDE)]
+        environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
+        return measure(arguments, environment=environment, until=lambda: server.accept()[0].recv(1))
 
 
 def script(url: str) -> float:
@@ -52,11 +71,10 @@ def script(url: str) -> float:
     return scaled
 
 
-def bare_loop(url: str, judging: str, calls: int, conversations: int = CONVERSATIONS) -> Measured:
-    """The same calls and nothing else."""
-    arguments = [
-        str(ROOT / "benchmarks" / "bare_loop.py"), str(conversations), str(TURNS), str(calls), judging,
-    ]  # fmt: skip
+def bare_loop(url: str, judging: str, calls: int, client: str) -> Measured:
+    """The same calls through this client, and nothing else."""
+    program = str(ROOT / "benchmarks" / "bare_loop.py")
+    arguments = [program, str(CONVERSATIONS), str(TURNS), str(calls), judging, client]
     return _sound(measure(arguments, environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}))
 
 
@@ -102,14 +120,17 @@ def bound(judging: str, calls: int) -> float:
     return max(CRITICAL_PATH, work)
 
 
-def line(name: str, done: Measured, bare: Measured, scaled: float, least: float) -> str:
-    """One row: seconds, and ratios to the bare loop, the bound and the script."""
+def line(name: str, done: Measured, bare: Mapping[str, Measured], scaled: float, least: float) -> str:
+    """One row: seconds, and ratios to the bare loops, the bound and the script."""
     result = json.loads(done.stdout)
     calls = sum(result["calls"].values())
+    ratios = ", ".join(
+        f"{done.wall / loop.wall:.2f} x the bare loop of {client} ({done.cpu / loop.cpu:.1f} x its CPU)"
+        for client, loop in bare.items()
+    )
     return (
-        f"{name:31} {_used(done)}; {done.wall / bare.wall:.2f} x the bare loop ({done.cpu / bare.cpu:.1f} x"
-        f" its CPU), {done.wall / least:.1f} x the bound of {least:.1f} s, 1/{scaled / done.wall:.0f} of the"
-        f" script; {calls} model calls, {result['turns']} turns"
+        f"{name:27} {_used(done)}; {ratios}, {done.wall / least:.1f} x the bound of {least:.1f} s,"
+        f" 1/{scaled / done.wall:.0f} of the script; {calls} model calls, {result['turns']} turns"
     )
 
 

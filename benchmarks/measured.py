@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -28,8 +28,16 @@ class Measured:
     stderr: str
 
 
-def measure(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Measured:
-    """Runs `python ARGUMENTS` in an empty folder with no keys but those of `environment`."""
+def measure(
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    until: Callable[[], object] | None = None,
+) -> Measured:
+    """Runs `python ARGUMENTS` in an empty folder with no keys but those of `environment`.
+
+    To its end, or until `until` returns.
+    """
     clean = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
     clean["PYTHONPYCACHEPREFIX"] = _COMPILED.name
     with (
@@ -45,6 +53,9 @@ def measure(arguments: Sequence[str], *, environment: Mapping[str, str] | None =
             stdout=out,
             stderr=err,
         )
+        if until is not None:
+            until()
+            process.kill()
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
