@@ -21,7 +21,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Usage
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
-from simulator.models.exchange import NoAnswer, http_client, is_transient, json_of, post, reason_of
+from simulator.models.exchange import NoAnswer, Wire, is_transient, reason_of
 from simulator.models.limiter import (
     REQUESTS,
     TOKENS,
@@ -37,6 +37,7 @@ from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient
     from openai import APIStatusError, AsyncOpenAI
 
 __all__ = ["Connections", "Messages", "Model"]
@@ -47,8 +48,6 @@ Messages = list[dict[str, str]]
 Body = dict[str, Any]
 
 ATTEMPTS = 6
-# Seconds that an idle connection stays open: many servers close theirs after five.
-IDLE = 4.0
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
 # The names of the limit of a reply, the usual one first; what reasons calls it otherwise.
@@ -73,7 +72,7 @@ class Abilities:
 
 
 class Connections:
-    """The clients, limits and known abilities of one process; closed once, at the end."""
+    """The connections, limits and known abilities of one process; closed once, at the end."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class Connections:
         self.max_tokens: int | None = None
         self.wait = wait or RetryAfter(longest=math.inf)
         self.notices = Notices()
-        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._wires: dict[tuple[str, str], Wire] = {}
         self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
@@ -109,28 +108,26 @@ class Connections:
         made.max_tokens = settings.max_tokens
         return made
 
-    def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
-        """The shared client of this address and key; creating one costs 18 ms of CPU."""
+    def wire(self, endpoint: Endpoint) -> Wire:
+        """The shared connections to this address with this key."""
         where = (endpoint.url, endpoint.key.get_secret_value())
-        if where not in self._clients:
-            from httpx2 import Limits
-            from openai import AsyncOpenAI  # half a second: only for runs with a model
+        if where not in self._wires:
+            self._wires[where] = Wire(partial(self._client, *where), self.calls)
+        return self._wires[where]
 
-            # A query belongs to every request; the client would append its paths behind it.
-            address, _unused, query = endpoint.url.partition("?")
-            # Every call in flight has its own connection, which the next call reuses.
-            pool = Limits(
-                max_connections=self.calls, max_keepalive_connections=self.calls, keepalive_expiry=IDLE
-            )
-            self._clients[where] = AsyncOpenAI(
-                api_key=endpoint.key.get_secret_value(),
-                base_url=address,
-                default_query=dict(parse_qsl(query)),
-                max_retries=0,
-                timeout=self.timeout,
-                http_client=http_client(timeout=self.timeout, limits=pool),
-            )
-        return self._clients[where]
+    def _client(self, url: str, key: str, http: "AsyncClient") -> "AsyncOpenAI":
+        from openai import AsyncOpenAI  # half a second: only for runs with a model
+
+        # A query belongs to every request; the client would append its paths behind it.
+        address, _unused, query = url.partition("?")
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=address,
+            default_query=dict(parse_qsl(query)),
+            max_retries=0,
+            timeout=self.timeout,
+            http_client=http,
+        )
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """The limit that all calls to this host share, whichever their keys and paths."""
@@ -167,11 +164,11 @@ class Connections:
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
     async def close(self) -> None:
-        """Closes every client, and the cache."""
+        """Closes all connections, and the cache."""
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
-        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        await asyncio.gather(*(wire.close() for wire in self._wires.values()))
         self.cache.close()
 
 
@@ -432,11 +429,11 @@ class Model:
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
-        client = self.connections.client(self.endpoint)
+        wire = self.connections.wire(self.endpoint)
         for _unused in range(2):  # when a proxy answers instead, try once more
             with patience.spending():
-                response = await post(client, path, body, min(self.connections.timeout, patience.left))
-            if (data := json_of(response)) is not None:
+                data = await wire.post(path, body, min(self.connections.timeout, patience.left))
+            if data is not None:
                 break
         return data
 

@@ -6,16 +6,23 @@ TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidde
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from simulator.core.bodies import ACCEPTED, BodyError, unpacked
+from pydantic_core import to_json
+
+from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
 from simulator.core.messages import Message, _
 
 if TYPE_CHECKING:
     import httpx2
+    from aiohttp import ClientSession
     from openai import APIStatusError, AsyncOpenAI
 
-
+# Seconds that an idle connection stays open: many servers close theirs after five.
+IDLE = 4.0
 # Characters of a client's error message, which may repeat the whole answer.
 _LONGEST = 120
 
@@ -74,31 +81,111 @@ def http_client(**options: Any) -> "httpx2.AsyncClient":
     return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, **options)
 
 
-async def post(client: "AsyncOpenAI", path: str, body: Any, seconds: float) -> "httpx2.Response":
-    """Posts a body, and reads the whole answer within `seconds`.
+class Wire:
+    """The connections to an endpoint. The OpenAI client says what stands around a body, aiohttp sends it.
 
-    The client's own timeout does not apply to an answer that arrives slowly, piece by piece.
+    For every call the client would make address and headers, a request and a response anew, which together
+    take twice as long as sending it.
     """
-    from httpx2 import Response
-    from openai import APIConnectionError, APIStatusError
 
-    try:
-        async with asyncio.timeout(seconds):
-            # As a plain response: building the SDK's objects would double the CPU time of a call.
-            return await client.post(path, body=body, cast_to=Response)
-    except APIStatusError:
-        raise
-    except BodyError as error:
-        raise NoAnswer("malformed", str(error), is_transient=False) from error
-    except Exception as error:  # of any library
-        if _has_timed_out(error):
-            message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
-            raise NoAnswer("timeout", message) from error
-        if isinstance(error, APIConnectionError):
-            message = _("no connection ({reason})", reason=client_words(error.__cause__ or error))
-        else:
-            message = _("no valid HTTP answer ({reason})", reason=client_words(error))
-        raise NoAnswer("unreachable", message) from error
+    def __init__(self, client: Callable[["httpx2.AsyncClient"], "AsyncOpenAI"], calls: int) -> None:
+        """`client` makes the endpoint's client with the transport it gets; at most `calls` connections."""
+        self._client, self._calls = client, calls
+        self._session: ClientSession | None = None
+        self._sending = asyncio.Lock()
+        self._arguments: dict[str, dict[str, Any]] = {}
+
+    async def post(self, path: str, body: Any, seconds: float) -> Any:
+        """Posts a body, and reads the whole answer within `seconds`: its JSON, or None when it is not valid.
+
+        Raises NoAnswer, or APIStatusError for a refusal.
+        """
+        from aiohttp import ClientConnectionError, ClientPayloadError
+
+        try:
+            async with asyncio.timeout(seconds):
+                status, headers, content = await self._posted(path, to_json(body))
+        except BodyError as error:
+            raise NoAnswer("malformed", str(error), is_transient=False) from error
+        except Exception as error:  # of any library
+            if _has_timed_out(error):
+                message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
+                raise NoAnswer("timeout", message) from error
+            if isinstance(error, ClientConnectionError | ClientPayloadError):
+                message = _("no connection ({reason})", reason=client_words(error))
+            else:
+                message = _("no valid HTTP answer ({reason})", reason=client_words(error))
+            raise NoAnswer("unreachable", message) from error
+        if not 200 <= status < 300:
+            await self._answered(path, status, headers, content)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            return None
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def _posted(self, path: str, body: bytes) -> tuple[int, Any, bytes]:
+        """Status, headers and body of the answer, unpacked."""
+        if path not in self._arguments:
+            async with self._sending:  # whoever comes first looks up what all send
+                await self._prepare(path)
+        # A redirect is an answer like any other: the key is sent to no other address.
+        async with self._session.post(data=body, **self._arguments[path]) as response:  # type: ignore[union-attr]
+            pieces = unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
+            return response.status, response.raw_headers, b"".join([piece async for piece in pieces])
+
+    async def _prepare(self, path: str) -> None:
+        import aiohttp
+        import httpx2
+
+        if path in self._arguments:
+            return
+        request = await self._answered(path, 200)
+        headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+        address = str(request.url)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                # Every call in flight has its own connection, which the next call reuses.
+                connector=aiohttp.TCPConnector(
+                    limit=self._calls,
+                    keepalive_timeout=IDLE,
+                    ssl=httpx2.create_ssl_context() if request.url.scheme == "https" else True,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # Bodies are unpacked where they are counted, and the time is that of the whole call.
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        self._arguments[path] = {
+            "url": address,
+            "headers": headers,
+            "proxy": proxy_for(address),
+            "allow_redirects": False,
+        }
+
+    async def _answered(
+        self, path: str, status: int, headers: Any = (), content: bytes = b""
+    ) -> "httpx2.Request":
+        """What the client sends; raises the APIStatusError that it makes of such an answer to it."""
+        from httpx2 import AsyncClient, MockTransport, Response
+
+        known = [pair for pair in headers if pair[0].lower() != b"content-encoding"]
+        transport = MockTransport(lambda _unused: Response(status, headers=known, content=content))
+        async with AsyncClient(
+            transport=transport, trust_env=False, headers={"Accept-Encoding": ACCEPTED}
+        ) as http:
+            response = await self._client(http).post(path, body={}, cast_to=Response)
+            return response.request
+
+
+def proxy_for(address: str) -> str | None:
+    """The environment's proxy for an address (HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+    parts, proxies = urlsplit(address), getproxies()
+    return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme) or proxies.get("all")
 
 
 def is_transient(error: BaseException) -> bool:
@@ -112,14 +199,6 @@ def is_transient(error: BaseException) -> bool:
         transient = error.status_code in (408, 409, 429) or error.status_code >= 500
         return transient and getattr(error, "code", "") != "insufficient_quota"
     return isinstance(error, NoAnswer) and error.is_transient
-
-
-def json_of(response: "httpx2.Response") -> Any:
-    """The body as JSON, or None when it is not valid."""
-    try:
-        return json.loads(response.content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def reason_of(error: "APIStatusError") -> Message | str:

@@ -13,6 +13,7 @@ from simulator.models.cache import ResponseCache
 from simulator.models.pricing import BudgetSpent, Ledger
 from simulator.models.reading import most_tokens, strict_schema
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
+from tests.servers.malformed import RawServer, ok
 from tests.servers.openai import OpenAIServer, Reply, error, script
 
 FILLED = {"reason": "資料と合う。", "grade": 4}
@@ -82,6 +83,21 @@ async def test_an_address_may_end_in_a_query() -> None:
     """`?api-version=...` goes with every request, and the path stays before it."""
     async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
         assert await verdict(model_at(f"{server.url}?api-version=7", made)) == FILLED
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_the_environments_proxy_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its login; not for a host that NO_PROXY excepts."""
+    answer = ok(b'{"choices": [{"message": {"content": "hello"}}]}')
+    async with RawServer(answer) as proxy, OpenAIServer(lambda _: GOOD) as server, connected() as made:
+        monkeypatch.setenv(name, proxy.url.replace("//", "//me:secret@").removesuffix("/v1"))
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        assert await verdict(model_at(server, made)) == FILLED
+        assert (await model_at("http://models.example/v1", made).say(ASKED))[0] == "hello"
+
+    (request,) = proxy.requests
+    assert request.startswith(b"POST http://models.example/v1/chat/completions HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in request
 
 
 @pytest.mark.parametrize("reply", [error(400, "No."), error(400, "Bad temperature.", param="temperature")])
