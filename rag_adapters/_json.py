@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator import BotFailure, InputError, Sentence, _
+from simulator import BotFailure, InputError, Sentence, _, read_by_hand
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
@@ -19,7 +19,7 @@ def setting(name: str, text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return Path(text[1:]).read_text(encoding="utf-8-sig").strip()
+        return read_by_hand(Path(text[1:])).strip()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or _("it is not UTF-8 text")
         msg = _("{name}={text}: the file cannot be read ({reason}).", name=name, text=text, reason=reason)
@@ -30,7 +30,7 @@ def parsed(name: str, text: str) -> Any:
     """The JSON of a setting, written out or in `@file.json`."""
     try:
         return json.loads(setting(name, text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = _(
             "{name} is not JSON: {error}. In a shell, use single quotes around it, or {name}=@file.json.",
             name=name,

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say
+from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, token_count
 
 Choosing = Literal["auto", "likelihood", "generation"]
 Messages = Sequence[Mapping[str, str]]
@@ -111,8 +111,9 @@ def usage_of(counted: Any, model: str) -> Usage | None:
     """The tokens of a reply; None when it does not count them."""
     if not isinstance(counted, dict):
         return None
-    tokens = [counted.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    tokens_in, tokens_out = (number if isinstance(number, int) else 0 for number in tokens)
+    tokens_in, tokens_out = (
+        token_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens")
+    )
     return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
 
 

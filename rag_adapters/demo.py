@@ -28,7 +28,18 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, passages_of, read_knowledge
+from simulator import (
+    Answer,
+    Bot,
+    Chat,
+    InputError,
+    Passage,
+    Query,
+    _,
+    passages_of,
+    read_by_hand,
+    read_knowledge,
+)
 
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can fix that.
@@ -111,12 +122,12 @@ def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
 def read_wording(path: Path) -> dict[str, Any]:
     """The texts of a prompt file, per language; raises InputError for one that does not hold together."""
     try:
-        wording = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        wording = tomllib.loads(read_by_hand(path))
         for language in ("ja", "en"):
             texts = {key: wording[language][key] for key in ("opening", "refusal", "system", "user")}
             Template(texts["system"]).substitute()
             Template(texts["user"]).substitute(passages="", question="")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         msg = _("{path}: not usable as the demo bot's prompts ({error}).", path=path, error=error)
         raise InputError(msg) from None
     return wording

@@ -21,7 +21,18 @@ from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
+from simulator import (
+    Answer,
+    BotFailure,
+    InputError,
+    Passage,
+    Query,
+    Traits,
+    _,
+    passages_of,
+    read_by_hand,
+    value_problem,
+)
 
 from ._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
 from ._wire import (
@@ -197,9 +208,9 @@ def read_template(name: str) -> dict[str, Any]:
         raise InputError(msg)
     path = Path(name) if own else TEMPLATES / f"{name}.toml"
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_by_hand(path)
         read = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         msg = _("template={name}: the file cannot be read ({reason}).", name=name, reason=reason)
         raise InputError(msg) from None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.core.messages import _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import describe_error, user_object
-    from simulator.core.templates import Texts
+    from simulator.core.templates import Texts, read_by_hand
     from simulator.core.types import (
         Answer,
         Bot,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Traits,
         Turn,
         Usage,
+        token_count,
         traits_of,
     )
     from simulator.data.knowledge import read_knowledge
@@ -73,9 +74,9 @@ _NAMES = {
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling",
     "core.shelves": "describe_error user_object",
-    "core.templates": "Texts",
+    "core.templates": "Texts read_by_hand",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
-    " Turn Usage traits_of",
+    " Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
     "models.exchange": "client_words http_client",
@@ -145,6 +146,7 @@ __all__ = [
     "passages_of",
     "private_file",
     "private_folder",
+    "read_by_hand",
     "read_knowledge",
     "rehearse",
     "returned",
@@ -153,6 +155,7 @@ __all__ = [
     "specifics_of",
     "straight",
     "straight_pattern",
+    "token_count",
     "traits_of",
     "unpacked",
     "user_object",

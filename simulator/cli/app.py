@@ -320,13 +320,12 @@ def _read_env_file() -> None:
     from dotenv import dotenv_values  # only where there is such a file
 
     try:
-        values = dotenv_values(path, encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        for name, value in dotenv_values(path, encoding="utf-8-sig").items():
+            if value is not None:
+                os.environ.setdefault(name, value)
+    except (OSError, ValueError) as error:
         msg = _(".env: cannot be read ({error}).", error=error)
         raise InputError(msg) from None
-    for name, value in values.items():
-        if value is not None:
-            os.environ.setdefault(name, value)
 
 
 @cache

@@ -4,7 +4,9 @@ A prompt file is checked when it is read: both languages have the same keys, use
 variable that the program does not fill. So no mistake shows only in the middle of a paid run.
 """
 
+import errno
 import hashlib
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -17,22 +19,34 @@ from simulator.core.errors import PromptError
 from simulator.core.messages import Language, _, encodable
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
+# Bytes of a file that somebody wrote by hand.
+MOST_BYTES = 1 << 24
 # What is counted in texts for people.
 _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
+
+
+def read_by_hand(path: Path) -> str:
+    """The text of a file that somebody wrote. Raises OSError, also for what is no file or far too long."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else _("it is no file"))
+    if path.exists() and path.stat().st_size > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return path.read_text(encoding="utf-8-sig")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file. Raises PromptError for one that cannot be read, with the line at fault."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
-        msg = _("{path}: not valid TOML ({error}). Text of several lines needs '''.", path=path, error=error)
-        raise PromptError(msg) from None
+        return tomllib.loads(read_by_hand(path))
     except UnicodeDecodeError as error:
         msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)
         raise PromptError(msg) from None
     except OSError as error:
         msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
+        raise PromptError(msg) from None
+    except (ValueError, RecursionError) as error:
+        why = _("nested too deeply") if isinstance(error, RecursionError) else error
+        msg = _("{path}: not valid TOML ({error}). Text of several lines needs '''.", path=path, error=why)
         raise PromptError(msg) from None
 
 

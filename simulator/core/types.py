@@ -62,6 +62,15 @@ class Passage(Value):
     score: float | None = None
 
 
+# More tokens than any call takes; sums of it fit into SQLite's integers.
+_MOST_TOKENS = 10**9
+
+
+def token_count(value: Any) -> int:
+    """The number of tokens that an endpoint told; 0 for what cannot be one."""
+    return int(value) if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS else 0
+
+
 class Usage(Value):
     """Tokens of one model call, as the provider counted them.
 

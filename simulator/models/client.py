@@ -18,7 +18,7 @@ from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, Ou
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
-from simulator.core.types import Usage
+from simulator.core.types import Usage, token_count
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import NoAnswer, Wire, is_transient, reason_of
@@ -252,7 +252,7 @@ class Model:
                 embedded = await self.connections.batches(self.endpoint, self._send_embeddings)(texts)
                 rows = [{"index": index, "embedding": row} for index, row in enumerate(embedded.rows)]
                 data = {"data": rows, "usage": {"prompt_tokens": embedded.tokens}}
-                self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
+                self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), sent=body)
         try:
             vectors = [_vector(row) for row in _rows(data, len(texts))]
         except (KeyError, TypeError, ValueError) as error:
@@ -367,7 +367,7 @@ class Model:
             return data, request, True
         async with self.ledger.room(self.endpoint.role, sent):
             data = await self._send(path, sent)
-            self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
+            self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), sent=sent)
         return data, request, False
 
     async def _send(self, path: str, body: Body) -> Any:
@@ -410,7 +410,7 @@ class Model:
                 data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
                 if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
-                    self.ledger.charge_unanswered(self.endpoint.role, body)
+                    self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
                 headers = getattr(response, "headers", None) or {}
@@ -533,16 +533,14 @@ def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
     if not isinstance(counted, dict):
         return Usage(model=model)
-    tokens_in, tokens_out = (_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    tokens_in, tokens_out = (
+        token_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens")
+    )
     details = counted.get("prompt_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
     return Usage(
         model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in)
     )
-
-
-def _count(value: Any) -> int:
-    return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
 
 
 def _vector(embedding: Any) -> list[float]:

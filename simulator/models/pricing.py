@@ -185,7 +185,7 @@ class Ledger:
         self.budget = budget
         self._allowance = None if budget is None else Allowance(budget)
         self._longest: dict[str, int] = {}
-        self._lost = 0.0  # the most that calls without a reply may have cost
+        self._lost = 0.0  # the most that calls without a reply, or a count, may have cost
         self.record: Callable[[Role, Usage, bool, float | None], None] = lambda *_: None
 
     @classmethod
@@ -197,8 +197,13 @@ class Ledger:
             spent[role] = total_spending([prices.completed(model, each) for model, each in models.items()])
         return cls(spent, settings.budget, prices)
 
-    def charge(self, role: Role, usage: Usage, *, cached: bool = False) -> None:
-        """Counts one call; a cached one costs nothing, one without a count of tokens nobody knows what."""
+    def charge(
+        self, role: Role, usage: Usage, *, cached: bool = False, sent: Mapping[str, Any] | None = None
+    ) -> None:
+        """Counts one call; a cached one costs nothing, one without a count of tokens nobody knows what.
+
+        A budget takes what nobody knows for the most that the request that was `sent` may cost.
+        """
         is_counted = usage.tokens_in or usage.tokens_out
         is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0, 0)
         cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
@@ -214,15 +219,11 @@ class Ledger:
             call = Spending(cached=1)
         self.roles[role] = total_spending([self.roles.get(role, Spending()), call])
         if self._allowance is not None:
+            if sent is not None and not is_counted:
+                self._lost += self._most(role, sent)
             self._allowance.spent = self._known_cost
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
         self.record(role, usage, cached, cost)
-
-    def charge_unanswered(self, role: Role, body: Mapping[str, Any]) -> None:
-        """Counts a call without a reply: it may be billed, and a budget takes it for the most it may cost."""
-        if self._allowance is not None:
-            self._lost += self._most(role, body)
-        self.charge(role, Usage(model=str(body.get("model", ""))))
 
     @property
     def spent(self) -> Spending:

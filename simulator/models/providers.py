@@ -117,8 +117,8 @@ def _status(error: BaseException) -> int | None:
 def _usage(message: "AIMessage") -> dict[str, Any]:
     counted: Any = message.usage_metadata or {}
     return {
-        "prompt_tokens": int(counted.get("input_tokens", 0)),
-        "completion_tokens": int(counted.get("output_tokens", 0)),
+        "prompt_tokens": counted.get("input_tokens"),
+        "completion_tokens": counted.get("output_tokens"),
         "prompt_tokens_details": {
             "cached_tokens": (counted.get("input_token_details") or {}).get("cache_read")
         },

@@ -220,9 +220,11 @@ def test_an_env_file_is_not_needed_for_help(run: Any, clean: None) -> None:
     """Nor for the version; a folder of that name, as virtual environments have, is passed over."""
     Path(".env").write_bytes(b"MY_OWN=\xff")
     assert run("--help").code == run("doctor", "--help").code == run("--version").code == 0
-    done = run("list")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("error: .env: cannot be read")
+    for broken in (b"MY_OWN=\xff", b"MY_OWN=a\0b"):
+        Path(".env").write_bytes(broken)
+        done = run("list")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert done.err.startswith("error: .env: cannot be read")
 
     Path(".env").unlink()
     Path(".env").mkdir()

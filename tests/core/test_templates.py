@@ -1,5 +1,6 @@
 """Prompts are data in two languages, checked when they are read and filled without surprises."""
 
+import os
 import re
 from collections.abc import Set
 from pathlib import Path
@@ -37,6 +38,8 @@ def checked(toml: str, **allowed: Set[str]) -> None:
         ("[ja]\nhello = '$1'\n[en]\nhello = 'a'", "[ja] hello has a lone dollar; write $$ for a plain one."),
         ("[ja]\nhello = 'a", "not valid TOML"),
         ("[ja]\n[ja]\n", "line 2"),
+        ("a = " + "[" * 9000 + "]" * 9000, "not valid TOML (nested too deeply)"),
+        ("a = " + "9" * 9000, "not valid TOML"),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_told_in_one_line(toml: str, told: str) -> None:
@@ -50,12 +53,13 @@ def test_a_broken_file_is_told_in_one_line(toml: str, told: str) -> None:
 
 
 def test_files_that_cannot_be_read_are_told() -> None:
-    """Another encoding, a missing file, a folder; a byte order mark does no harm."""
+    """Another encoding, a missing file, a folder, a pipe, what never ends; a byte order mark does no harm."""
+    os.mkfifo("pipe.toml")
     Path("sjis.toml").write_bytes("name = '怒り'".encode("shift_jis"))
     Path("bom.toml").write_bytes("\ufeffname = '怒り'".encode())
     with pytest.raises(PromptError, match=r"sjis\.toml: not UTF-8 \(byte 8\)\. Save it as UTF-8\."):
         read_toml(Path("sjis.toml"))
-    for name in ("none.toml", "."):
+    for name in ("none.toml", ".", "pipe.toml", "/dev/zero"):
         with pytest.raises(PromptError, match="cannot be read"):
             read_toml(Path(name))
 

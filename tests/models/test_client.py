@@ -159,7 +159,8 @@ async def test_every_answered_call_is_charged_once() -> None:
     ("details", "cached"),
     [
         ({"cached_tokens": 64}, 64),
-        ({"cached_tokens": 10**12}, 120),
+        ({"cached_tokens": 10**6}, 120),
+        ({"cached_tokens": 10**12}, 0),
         ({"cached_tokens": -1}, 0),
         ({"cached_tokens": "64"}, 0),
         ({"cached_tokens": None}, 0),
@@ -238,7 +239,8 @@ async def test_a_limit_takes_the_name_that_the_endpoint_knows(refusals: list[str
 
 
 @pytest.mark.parametrize(
-    "usage", [{}, {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}]
+    "usage",
+    [{}, {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}, {"prompt_tokens": 2**53}],
 )
 async def test_usage_that_is_not_told_counts_no_tokens(usage: dict[str, Any]) -> None:
     """A call without a usable count is still a call."""

@@ -105,11 +105,11 @@ def test_a_call_that_told_no_tokens_is_of_unknown_cost() -> None:
 
 
 async def test_a_call_without_a_reply_is_held_against_the_budget() -> None:
-    """It may have cost as much as it could, though nobody knows: the next one has no room."""
+    """As one whose reply tells no tokens: it may have cost as much as it could, the next one has no room."""
     body = {"model": PRICED, "messages": [{"role": "user", "content": "x" * 100}]}
     ledger = Ledger({}, budget=0.03)
     async with ledger.room("judge", body):
-        ledger.charge_unanswered("judge", body)
+        ledger.charge("judge", Usage(model=PRICED), sent=body)
 
     assert (ledger.spent.calls, ledger.spent.cost_usd) == (1, None)
     with pytest.raises(BudgetSpent):

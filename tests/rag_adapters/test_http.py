@@ -228,6 +228,7 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
         ({"url": "http://bot.example:99999"}, "url: Port out of range"),
         ({"request": '{"message": ""}'}, r"no \$question"),
         ({"request": "{message}"}, "request is not JSON"),
+        ({"request": "[" * 9000 + "]" * 9000}, "request is not JSON"),
         ({"request": '{"m": "$question $sesion"}'}, r"\$sesion is not set in the environment"),
         ({"headers": "Authorization: Bearer ${NO_SUCH_TOKEN}"}, r"\$NO_SUCH_TOKEN is not set"),
         ({"headers": "just words"}, "headers: write 'Name: value"),
