@@ -75,20 +75,6 @@ class Person:
         self.book[tab].delete_cols(place)
         self._names(tab, lambda c: None if c == place else c - 1 if c > place else c)
 
-    def move_last(self, tab: str, title: str) -> None:
-        """Cuts a column and pastes it behind the last one."""
-        sheet, place = self.book[tab], self.place(tab, title)
-        last = sheet.max_column
-        values = [sheet.cell(row, place).value for row in range(1, sheet.max_row + 1)]
-        sheet.delete_cols(place)
-        for row, value in enumerate(values, start=1):
-            sheet.cell(row, last).value = value
-        self._names(tab, lambda c: last if c == place else c - 1 if c > place else c)
-
-    def hide(self, tab: str, row: int) -> None:
-        """Hides a row, as a filter does."""
-        self.book[tab].row_dimensions[row].hidden = True
-
     def add_sheet(self, tab: str, title: str) -> None:
         """Adds a worksheet of one's own behind another."""
         self.book.create_sheet(title, self.book.sheetnames.index(tab) + 1)["A1"] = "自分の表"

@@ -2,16 +2,12 @@
 
 import json
 import random
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.core import shelves
-from simulator.core.templates import read_toml
-from simulator.core.types import Conversation, Results
+from simulator.core.types import Results
 from simulator.data.datasets import SkippedRows
 from simulator.storage.run_file import find_run, read_run
 from tests.commands import Command
@@ -180,26 +176,8 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
     assert [conversation.case.id for conversation in latest().conversations] == ids
 
 
-def cut_off(run: Path, *kept: Conversation) -> None:
-    """Makes a finished run one that was interrupted after these conversations."""
-    with closing(sqlite3.connect(run)) as file, file:
-        ids = [conversation.id for conversation in kept]
-        marks = ",".join("?" * len(ids))
-        for table in ("turns", "scores"):
-            file.execute(f"DELETE FROM {table} WHERE conversation NOT IN ({marks})", ids)  # noqa: S608
-        file.execute(f"UPDATE conversations SET ended = NULL WHERE id NOT IN ({marks})", ids)  # noqa: S608
-        file.execute(
-            """UPDATE about SET body = json_set(body, '$.status', 'interrupted') WHERE key = 'run'"""
-        )
-
-
 def test_a_data_set_is_needed(evaluate: Command) -> None:
     """Without one, one line says how it is named."""
     code, _, err = evaluate("evaluate")
 
     assert (code, "evaluate needs a data set" in err) == (2, True)
-
-
-def toml(name: str) -> dict[str, Any]:
-    """A file of words of the reports."""
-    return read_toml(next((shelves.ROOT / "simulator").rglob(name)))

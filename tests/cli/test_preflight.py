@@ -7,12 +7,6 @@ import pytest
 from simulator.cli.forecast import show_forecast
 from simulator.core.types import Spending
 from simulator.runner.estimate import Forecast
-from tests.run_helpers import a_case, a_talk
-from tests.servers.openai import OpenAIServer
-
-SERVER = OpenAIServer()  # never started: nothing is called
-PLAN = [a_talk(), a_talk(a_case("en"))]
-PRICED = {"user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "demo_model": "gpt-4.1-mini"}
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
 from simulator.core.settings import NOT_STORED, SETTINGS_FILE, Settings, flag, load_settings, stored_settings
@@ -194,9 +193,6 @@ def test_a_run_goes_on_with_its_own_settings() -> None:
         stored_settings(stored | {"later": 1})
     with pytest.raises(InputError, match="turns of the run: 0: "):
         stored_settings(stored | {"turns": 0})
-
-
-NAMES = st.sampled_from([*Settings.model_fields, "turn"])
 
 
 def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pypdf
 import pytest
-from hypothesis import HealthCheck, settings
 
 from simulator.core.errors import CaseFileError
 from simulator.data.office import pdf_document
 from tests.paths import FIXTURES
-from tests.properties import examples
 
 # Two kanji fonts, a picture, one page: made with reportlab's HeiseiMin-W3, which is not embedded.
 GUIDE = FIXTURES / "guide.pdf"
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 
 
 def drawn(path: Path, *pages: list[str]) -> Path:

@@ -10,15 +10,9 @@ from typing import Any
 import openpyxl
 import pytest
 import xlsxwriter
-from hypothesis import HealthCheck, settings
 
 from simulator.data.cases import read_cases
 from tests.case_files import as_workbook, refusal
-from tests.properties import examples
-
-SAME_FOLDER = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None
-)
 
 
 def grown(folder: Path, rows: Sequence[Sequence[Any]], *merged: str, name: str = "a.xlsx") -> Path:

@@ -6,8 +6,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
-from tenacity import RetryCallState
-from tenacity.wait import wait_base
 
 from simulator import Answer, Query
 from simulator.core import shelves
@@ -52,13 +50,6 @@ async def test_a_model_is_asked_again_after_it(name: str) -> None:
         assert await model_at(server.url, made, role="embed").embed(["a"]) == [[1.0, 2.0]]
 
     assert len(server.requests) == 4
-
-
-class Broken(wait_base):
-    """A part of ours with a mistake in it."""
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("way", WAYS)

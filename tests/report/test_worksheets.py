@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Language, RedRules, Results, Score, Turn
+from simulator.core.types import Answer, Language, RedRules, Results, Turn
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
@@ -123,20 +123,3 @@ def test_the_blind_worksheet_shows_no_score() -> None:
     for row in sheet.rows:
         assert not any(cell.mark or cell.note for cell in row.cells.values())
         assert "▲" not in row.cells["answer"].text
-
-
-def big(turns: int, red_every: int) -> Results:
-    """A run of many turns, some of them red."""
-    results = rehearsed()
-    first = results.conversations[0]
-    conversation = first.model_copy(
-        update={"turns": tuple(Turn(index=n + 1, user="?", answer=Answer(text="!")) for n in range(turns))}
-    )
-    scores = tuple(
-        Score(
-            judge="turn", conversation=conversation.id, turn=n + 1, state="scored",
-            raw=1 if n % red_every == 0 else 5, value=0.2 if n % red_every == 0 else 1,
-        )
-        for n in range(turns)
-    )  # fmt: skip
-    return results.model_copy(update={"conversations": (conversation,), "scores": scores})

@@ -13,18 +13,12 @@ from simulator.cli.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Score, Usage
-from simulator.runner.context import RunContext
 from simulator.users.persona import PersonaUser
 from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit
 from tests.servers.openai import OpenAIServer
 
 JUDGES = (*RUBRICS, "cosine")
 AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
-
-
-def kinds(made: RunContext) -> list[type]:
-    """What grades, in order."""
-    return [type(judging) for judging in made.panel.judge_calls]
 
 
 async def test_small_models_are_asked_one_judge_at_a_time_in_the_short_form() -> None:

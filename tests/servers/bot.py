@@ -82,11 +82,6 @@ def lacks_the_path(asked: ReceivedQuestion) -> dict[str, Any]:
     return {"result": {"text": asked.message}}
 
 
-def resets(_received: ReceivedQuestion) -> Reply:
-    """A reset connection."""
-    return Reply(close=True)
-
-
 def echoes_headers(asked: ReceivedQuestion) -> dict[str, Any]:
     """The request's headers, names in lower case, as JSON text."""
     return bot_reply(json.dumps(asked.headers, ensure_ascii=False))

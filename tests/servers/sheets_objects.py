@@ -1,13 +1,10 @@
 """Batch requests about what lies on a worksheet: protection, filters, charts, conditional formats, names."""
 
 import secrets
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.servers.sheets_edit import Edit
 from tests.servers.sheets_errors import Json, invalid
-
-Handler = Callable[[Edit, Json], Json]
 
 
 class Kind(NamedTuple):

@@ -37,12 +37,6 @@ def apply(book: Any, **request: Any) -> Any:
     return book.batch_update({"requests": [request]})["replies"][0]
 
 
-def post(book: Any, method: str, body: dict[str, Any]) -> Any:
-    """A call that gspread has no word for."""
-    address = f"https://sheets.googleapis.com/v4/spreadsheets/{book.id}{method}"
-    return book.client.request("post", address, json=body).json()
-
-
 def area(top: int, bottom: int, left: int, right: int) -> dict[str, int]:
     """A GridRange on the first worksheet."""
     rows = {"sheetId": 0, "startRowIndex": top, "endRowIndex": bottom}
@@ -90,22 +84,6 @@ def test_rows_and_columns_move_what_is_bound_to_them(server: SheetsServer, book:
     mari.delete_columns("おはなし", "A")
     assert "protectedRanges" not in book.fetch_sheet_metadata()["sheets"][0]
     assert "label" not in places(server)
-
-
-CELL = {"userEnteredValue": {"stringValue": "", "numberValue": 1}}
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "No request set"),
-    ({"updateCels": {}}, "requests[0].updateCels"),
-    ({"repeatCell": {"cell": {"note": 1}, "fields": "note"}}, "requests[0].repeatCell.cell.note"),
-    ({"insertDimension": {"range": {"dimension": "ROW"}}}, "insertDimension.range.dimension"),
-    ({"repeatCell": {"cell": CELL, "fields": "*"}}, "only one of"),
-    ({"repeatCell": {"range": area(0, 1, 0, 1), "cell": {}, "fields": "userEnteredFormat.colour"}},
-     "Invalid field: userEnteredFormat.colour"),
-    ({"repeatCell": {"range": area(0, 1001, 0, 1), "cell": {}, "fields": "*"}}, "exceeds grid limits"),
-    ({"addSheet": {"properties": {"title": "S"}}}, 'A sheet with the name "S" already exists.'),
-    ({"deleteSheet": {"sheetId": 0}}, "You can't remove all the"),
-    ({"deleteDimension": {"range": span("ROWS", 999, 1005)}}, "Cannot delete a row that doesn't exist."),
-]  # fmt: skip
 
 
 def test_every_method_and_request_is_in_googles_document() -> None:

@@ -102,13 +102,6 @@ class GoogleSheet:
     def sort(self, column: str) -> None:
         self.mari.sort(TITLE, "A2:I60", self._column(column), descending=True)
 
-    def hide(self, row: int) -> None:
-        others = [line[1] for n, line in enumerate(self.mari.rows(TITLE), 1) if n not in (1, row)]
-        self.mari.filter(TITLE, "質問", others)
-
-    def move_last(self, column: str) -> None:
-        self.mari.move_column(TITLE, column, letter(len(self.mari.rows(TITLE)[0])))
-
     def rename(self, column: str, title: str) -> None:
         self.mari.rename_header(TITLE, column, title)
 

@@ -13,8 +13,6 @@ from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, TITLE, Counting, at, column, letter, pushed, review, row_of
 
-QUESTIONS = "テスト質問"
-
 
 def pulled(*names: str) -> dict[str, dict[str, PulledRow]]:
     found = pull(target(KEY), names or ("review",), client=Counting()).rows

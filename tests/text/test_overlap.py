@@ -1,7 +1,6 @@
 """Common tokens and characters: ROUGE-N, token F1, ROUGE-L and chrF, held to laws and to other packages."""
 
 import random
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from simulator.text.normalise import ascii_words
 from simulator.text.overlap import (
-    Overlap,
     char_ngram_overlap,
     lcs_length,
     lcs_overlap,
@@ -19,7 +17,6 @@ from simulator.text.overlap import (
 from tests.metric_references import committed
 
 TOKENS = st.lists(st.sampled_from("abcdeあい"), max_size=90)
-Measure = Callable[[list[str], list[str]], Overlap]
 
 
 def lcs_by_table(one: list[str], other: list[str]) -> int:
