@@ -19,7 +19,7 @@ from tests.servers.sheets_errors import ApiError, Json, domain_policy, service_d
 from tests.servers.sheets_people import Person
 from tests.servers.sheets_schema import Mask, Method, checked_query, mask, methods, parsed, selected
 from tests.servers.sheets_state import Spreadsheet, Store
-from tests.servers.sheets_troubles import Access, Entry, Log, Quota, Trouble
+from tests.servers.sheets_troubles import Access, Entry, Log, Trouble
 from tests.servers.sheets_typing import raw
 
 Sheets = dict[str, dict[str, list[list[str]]]]
@@ -46,7 +46,7 @@ class LoggedRequest:
 
 
 class SheetsServer(LoopbackServer):
-    """Spreadsheets in `store`; `log`, `quota`, `troubles` and `accounts` are there to be used by tests.
+    """Spreadsheets in `store`; `log`, `troubles` and `accounts` are there to be used by tests.
 
     `sheets` maps a key to its worksheets of text. Without `auth` a request without a token is the owner's.
     `refusals` are statuses answered before anything else. `disabled` names APIs ("sheets", "drive") that
@@ -59,7 +59,7 @@ class SheetsServer(LoopbackServer):
         """Starts with these spreadsheets."""
         super().__init__(port=port)
         self.store, self.accounts = Store(), Accounts()
-        self.log, self.quota = Log(), Quota()
+        self.log = Log()
         self.troubles: list[Trouble] = []
         self.refusals: list[int] = []
         self.disabled: set[str] = set()
@@ -176,8 +176,6 @@ class SheetsServer(LoopbackServer):
             raise service_disabled(service, project)
         if self.domain_policy:
             raise domain_policy()
-        if service == "sheets":
-            self.quota.count(asked.account.email if asked.account else "", access, project)
 
     def _sheets(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         method, parts = _routed(asked)

@@ -88,22 +88,13 @@ def _sort_key(edit: Edit, sheet: Sheet, row: int, column: int) -> Any:
 
 
 def merge_cells(edit: Edit, told: Json) -> Json:
-    """mergeCells; what lies under the first cell is lost."""
+    """mergeCells, all into one; what lies under the first cell is lost."""
     sheet, box = edit.box(told.get("range") or {})
     edit.guard(sheet, box)
     if any(overlaps(grid_area(known), box) for known in sheet.lists["merges"]):
         raise invalid("You must select all cells in a merged range to merge or unmerge them.")
-    for part in _merged_boxes(box, told.get("mergeType", "MERGE_ALL")):
-        sheet.lists["merges"].append(grid_range(sheet, part))
-        for row, column in part.cells[1:]:
-            cell = {k: v for k, v in sheet.grid.get(row, column).items() if k != "userEnteredValue"}
-            edit.put(sheet, row, column, cell)
+    sheet.lists["merges"].append(grid_range(sheet, box))
+    for row, column in box.cells[1:]:
+        cell = {k: v for k, v in sheet.grid.get(row, column).items() if k != "userEnteredValue"}
+        edit.put(sheet, row, column, cell)
     return {}
-
-
-def _merged_boxes(box: Box, kind: str) -> list[Box]:
-    if kind == "MERGE_ROWS":
-        return [box._replace(top=row, bottom=row + 1) for row in range(box.top, box.bottom)]
-    if kind == "MERGE_COLUMNS":
-        return [box._replace(left=column, right=column + 1) for column in range(box.left, box.right)]
-    return [box]

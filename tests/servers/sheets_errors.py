@@ -137,33 +137,6 @@ def file_not_found(key: str) -> ApiError:
     return drive_error(404, "notFound", f"File not found: {key}.")
 
 
-def rate_limited(kind: str, project: str, limit: int, wait: float | None) -> ApiError:
-    """429 when the `Read` or `Write` requests of this minute are used up."""
-    service = "sheets.googleapis.com"
-    text = (
-        f"Quota exceeded for quota metric '{kind} requests' and limit '{kind} requests per minute per user'"
-        f" of service '{service}' for consumer 'project_number:{project}'."
-    )
-    told = _info(
-        "RATE_LIMIT_EXCEEDED",
-        service=service,
-        quota_location="global",
-        quota_limit=f"{kind}RequestsPerMinutePerUser",
-        quota_limit_value=str(limit),
-        quota_metric=f"{service}/{kind.lower()}_requests",
-        quota_unit="1/min/{project}/{user}",
-        consumer=f"projects/{project}",
-    )
-    link = {
-        "description": "Request a higher quota limit.",
-        "url": "https://cloud.google.com/docs/quotas/help",
-    }
-    error = ApiError(429, text, details=[told, {"@type": _RPC + "Help", "links": [link]}])
-    if wait is not None:
-        error.headers["Retry-After"] = f"{wait:g}"
-    return error
-
-
 def _info(reason: str, **metadata: str) -> Json:
     told = {"reason": reason, "domain": "googleapis.com", "metadata": metadata}
     return {"@type": _RPC + "ErrorInfo", **told}

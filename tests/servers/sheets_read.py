@@ -6,22 +6,6 @@ from tests.servers.sheets_grid import Axis, Cell
 from tests.servers.sheets_state import Sheet, Spreadsheet, metadata_sheet
 from tests.servers.sheets_typing import displayed, effective
 
-_DEFAULT_FORMAT: Json = {
-    "backgroundColor": {"red": 1, "green": 1, "blue": 1},
-    "padding": {"top": 2, "right": 3, "bottom": 2, "left": 3},
-    "verticalAlignment": "BOTTOM",
-    "wrapStrategy": "OVERFLOW_CELL",
-    "textFormat": {
-        "foregroundColor": {},
-        "fontFamily": "arial,sans,sans-serif",
-        "fontSize": 10,
-        "bold": False,
-        "italic": False,
-        "strikethrough": False,
-        "underline": False,
-    },
-    "backgroundColorStyle": {"rgbColor": {"red": 1, "green": 1, "blue": 1}},
-}
 _SIZES: dict[Axis, int] = {"ROWS": 21, "COLUMNS": 100}
 
 
@@ -43,20 +27,6 @@ def cell_data(cell: Cell) -> Json:
     if entered := cell.get("userEnteredValue"):
         made["effectiveValue"] = effective(entered)
         made["formattedValue"] = displayed(made["effectiveValue"], number_format(cell))
-    given = cell.get("userEnteredFormat")
-    if entered or given:
-        made["effectiveFormat"] = merged(_DEFAULT_FORMAT, given or {})
-    if uri := (given or {}).get("textFormat", {}).get("link", {}).get("uri"):
-        made["hyperlink"] = uri
-    return made
-
-
-def merged(base: Json, over: Json) -> Json:
-    """Two JSON objects, the second one on top."""
-    made = dict(base)
-    for name, value in over.items():
-        both = isinstance(value, dict) and isinstance(made.get(name), dict) and "olor" not in name
-        made[name] = merged(made[name], value) if both else value
     return made
 
 
@@ -108,9 +78,8 @@ def grid_data(book: Spreadsheet, sheet: Sheet, box: Box) -> Json:
         rows.pop()
     if rows:
         made["rowData"] = rows
-    hidden = filtered_rows(book, sheet)
-    made["rowMetadata"] = [_size(sheet, "ROWS", row, hidden) for row in range(box.top, box.bottom)]
-    made["columnMetadata"] = [_size(sheet, "COLUMNS", column, set()) for column in range(box.left, box.right)]
+    made["rowMetadata"] = [_size(sheet, "ROWS", row) for row in range(box.top, box.bottom)]
+    made["columnMetadata"] = [_size(sheet, "COLUMNS", column) for column in range(box.left, box.right)]
     return _with_dimension_metadata(book, sheet, box, made)
 
 
@@ -122,9 +91,8 @@ def _row(book: Spreadsheet, sheet: Sheet, row: int, box: Box) -> Json:
     return {"values": shown_cells} if shown_cells else {}
 
 
-def _size(sheet: Sheet, axis: Axis, index: int, hidden: set[int]) -> Json:
-    made: Json = {"pixelSize": _SIZES[axis]} | sheet.grid.properties(axis).get(index, {})
-    return made | {"hiddenByFilter": True} if index in hidden else made
+def _size(sheet: Sheet, axis: Axis, index: int) -> Json:
+    return {"pixelSize": _SIZES[axis]} | sheet.grid.properties(axis).get(index, {})
 
 
 def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Json) -> Json:
@@ -138,24 +106,6 @@ def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Js
         if 0 <= at < len(entries):
             entries[at].setdefault("developerMetadata", []).append(shown_metadata(told))
     return made
-
-
-def filtered_rows(book: Spreadsheet, sheet: Sheet) -> set[int]:
-    """The rows that the basic filter hides by its lists of hidden values."""
-    told = sheet.basic_filter
-    if not told:
-        return set()
-    criteria = {int(k): v for k, v in told.get("criteria", {}).items()}
-    specs = told.get("filterSpecs", [])
-    criteria |= {int(spec.get("columnIndex", 0)): spec.get("filterCriteria", {}) for spec in specs}
-    area = told["range"]
-    first, last = area.get("startRowIndex", 0) + 1, area.get("endRowIndex", sheet.grid.rows)
-    return {
-        row
-        for row in range(first, min(last, sheet.grid.rows))
-        for column, told in criteria.items()
-        if formatted(sheet.grid.get(row, column)) in told.get("hiddenValues", ())
-    }
 
 
 def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool, project: str | None) -> Json:

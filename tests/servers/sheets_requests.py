@@ -1,6 +1,5 @@
 """spreadsheets.batchUpdate: which request does what, all of them or none."""
 
-import copy
 from collections.abc import Callable
 
 from tests.servers import sheets_cells as cells
@@ -71,44 +70,6 @@ def _check_frozen(sheet: Sheet) -> None:
             raise invalid(f"You can't freeze all visible {word} on the sheet.")
 
 
-def _duplicate_sheet(edit: Edit, told: Json) -> Json:
-    source = _sheet(edit, told.get("sourceSheetId", 0))
-    title = told.get("newSheetName") or f"Copy of {source.title}"
-    index = int(told.get("insertSheetIndex", 0))
-    size = {"rowCount": source.grid.rows, "columnCount": source.grid.columns}
-    look = source.properties.get("gridProperties", {}) | size
-    given = source.properties | {"title": title, "sheetId": told.get("newSheetId"), "gridProperties": look}
-    made = edit.book.add_sheet(given, index)
-    made.grid = source.grid.copy()
-    made.lists = {name: _rebound(entries, made.id, name) for name, entries in source.lists.items()}
-    made.basic_filter = copy.deepcopy(source.basic_filter)
-    if made.basic_filter:
-        made.basic_filter["range"]["sheetId"] = made.id
-    return {"duplicateSheet": {"properties": sheet_properties(edit.book, made)}}
-
-
-def _rebound(entries: list[Json], sheet_id: int, name: str) -> list[Json]:
-    """Copies of the entries for another worksheet, with ids of their own."""
-    made = copy.deepcopy(entries)
-    for number, entry in enumerate(made):
-        _rebind(entry, sheet_id)
-        for kind in (objects.PROTECTED_RANGE, objects.CHART):
-            if kind.list == name:
-                entry[kind.id] = (entry[kind.id] + 1 + number + sheet_id) % 2**31
-    return made
-
-
-def _rebind(value: object, sheet_id: int) -> None:
-    if isinstance(value, list):
-        for inner in value:
-            _rebind(inner, sheet_id)
-    elif isinstance(value, dict):
-        if "sheetId" in value or "startRowIndex" in value:
-            value["sheetId"] = sheet_id
-        for inner in value.values():
-            _rebind(inner, sheet_id)
-
-
 def _named(name: str, handler: Handler) -> Handler:
     return lambda edit, told: {name: handler(edit, told)}
 
@@ -116,7 +77,6 @@ def _named(name: str, handler: Handler) -> Handler:
 HANDLERS: dict[str, Handler] = {
     "addSheet": _add_sheet,
     "deleteSheet": _delete_sheet,
-    "duplicateSheet": _duplicate_sheet,
     "updateCells": cells.update_cells,
     "repeatCell": cells.repeat_cell,
     "mergeCells": cells.merge_cells,

@@ -18,8 +18,6 @@ _ONE_OF: dict[str, frozenset[str]] = {
     "UpdateCellsRequest": frozenset({"start", "range"}),
     "DeveloperMetadataLocation": frozenset({"spreadsheet", "sheetId", "dimensionRange"}),
     "DataFilter": frozenset({"a1Range", "gridRange", "developerMetadataLookup"}),
-    "ConditionalFormatRule": frozenset({"booleanRule", "gradientRule"}),
-    "FindReplaceRequest": frozenset({"range", "sheetId", "allSheets"}),
 }
 
 

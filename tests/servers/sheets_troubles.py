@@ -1,14 +1,11 @@
-"""Faults on demand, quotas, and the log of requests."""
+"""Faults on demand, and the log of requests."""
 
-import time
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Self
 
 from aiohttp import web
 
-from tests.servers.sheets_errors import ApiError, rate_limited
+from tests.servers.sheets_errors import ApiError
 
 Access = Literal["read", "write", "token", "page"]
 LARGEST_PAYLOAD = 2_000_000
@@ -68,31 +65,6 @@ class Trouble:
             return web.Response(status=self.code, text=page, content_type="text/html", headers=self.headers)
         body = ApiError(self.code, _TEXTS.get(self.code, ("", f"status {self.code}"))[1]).body
         return web.json_response(body, status=self.code, headers=self.headers)
-
-
-class Quota:
-    """Requests a minute and account; None is no limit. Google gives 60 reads and 60 writes."""
-
-    def __init__(self) -> None:
-        self.reads: int | None = None
-        self.writes: int | None = None
-        self.window = 60.0
-        # Seconds for a Retry-After header; Google sends none.
-        self.retry_after: float | None = None
-        self.clock: Callable[[], float] = time.monotonic
-        self._seen: dict[tuple[str, Access], deque[float]] = {}
-
-    def count(self, email: str, access: Access, project: str) -> None:
-        """Count a request; the first one too many is refused with 429."""
-        limit = self.reads if access == "read" else self.writes
-        if limit is None:
-            return
-        seen, moment = self._seen.setdefault((email, access), deque()), self.clock()
-        while seen and seen[0] <= moment - self.window:
-            seen.popleft()
-        if len(seen) >= limit:
-            raise rate_limited(access.title(), project, limit, self.retry_after)
-        seen.append(moment)
 
 
 class Entry(NamedTuple):
