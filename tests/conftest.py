@@ -40,14 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection() -> None:
-    """Thousands of tests and all that they import: nothing of it is ever garbage."""
+    """Thousands of tests and all that they import: nothing of it is ever garbage, and it is compiled once."""
     gc.disable()
+    sys.dont_write_bytecode = False
 
 
 def pytest_collection_finish() -> None:
     """To look through it for cycles, again and again, would take seconds."""
     gc.freeze()
     gc.enable()
+    sys.dont_write_bytecode = True  # a test writes a bot twice in a second: what is compiled would be stale
 
 
 @pytest.fixture
