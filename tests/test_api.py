@@ -138,6 +138,7 @@ def test_a_failed_test_shows_the_reddest_turns(
 ) -> None:
     """At most three with their reasons; a test that passes shows nothing; offline is the option's word."""
     monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     example = (root / "demo" / "python" / "test_bot.py").read_text(encoding="utf-8")
     bot = (root / "demo" / "python" / "rehearse_bot.py").read_text(encoding="utf-8")
     pytester.makepyfile(test_good=example, rehearse_bot=bot.partition("result =")[0])
