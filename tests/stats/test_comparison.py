@@ -236,7 +236,10 @@ def test_the_same_question_with_the_same_answers_counts_once() -> None:
 
     assert (same.reds.turned_red, len(same.turned_red)) == (1, 1)
     assert (same.turned_red[0].persona, same.turned_red[0].others) == ("calm", ("angry",))
-    assert [(group.name, group.turned_red) for group in same.personas] == [("calm", 1), ("angry", 1)]
+    assert [(group.name, group.pairs, group.turned_red) for group in same.personas] == [
+        ("calm", 1, 1),
+        ("angry", 1, 1),
+    ]
     assert (other.reds.turned_red, later.reds.turned_red) == (2, 4)
 
 

@@ -131,6 +131,12 @@ def test_what_would_settle_it_does() -> None:
     assert found.more.questions == found.more.conversations
     assert p_below(values, 0.8, (41 + found.more.questions) / 40) <= 0.05
     assert p_below(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
+    missing = checked("turn >= 0.8", shares(29, 40)).more  # until it is missed for certain
+    assert missing is not None
+    assert 40 < missing.questions < 60
+    assert [checked("turn >= 0.8", shares(*at)).decision for at in ((58, 80), (72, 100))] == [
+        "undecided", "missed",
+    ]  # fmt: skip
 
 
 def test_a_question_that_is_asked_thrice_costs_three_conversations() -> None:

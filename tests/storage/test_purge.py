@@ -129,7 +129,7 @@ def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.Cap
 
     assert main(["purge", first.parent.name, "--yes"]) == 0
     errors = capfd.readouterr().err
-    assert "spreadsheets/d/KEY123" in errors
+    assert "spreadsheets/d/KEY123 (worksheets ending in v1)" in errors
     assert "side-by-side.html" in errors
 
 
