@@ -10,10 +10,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Language
-from simulator.report.worksheets import summary_sheet
 from tests.diff_runs import Key, a_result, grades_of, stored
-from tests.report.test_html import painted
-from tests.report.views import context_of
 
 TWELVE = [0.6, 0.8] * 6
 
@@ -162,16 +159,6 @@ def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[s
         assert said in err
         assert "error" not in err
     assert Path("fixes.md").is_file()
-
-
-def test_workbooks_say_that_a_run_is_a_replay() -> None:
-    """A row of the summary worksheet."""
-    one = painted(a_result(grades_of([0.8] * 3), "2-replay", replay="runs/1-before/run.sqlite"))
-    sheet = summary_sheet(context_of(*one, "ja"))
-    row = next(row for row in sheet.rows if row.key.endswith("replay_of"))
-
-    assert row.cells["value"].text == "1-before"
-    assert "再演" in row.cells["explanation"].text
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

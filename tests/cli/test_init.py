@@ -1,7 +1,6 @@
 """A folder of one's own: three files that work as they are, and never over files that are there."""
 
 import contextlib
-import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -73,14 +72,3 @@ def test_nothing_is_overwritten(run: Any, name: str) -> None:
     assert err == f"error: {name} is already there; nothing was written. Name another folder, or rename it.\n"
     assert here() == {name}
     assert Path(name).read_text("utf-8") == "mine"
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(run: Any, tmp_path: Path) -> None:
-    """Where nothing can be written, it says so."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    os.chdir(gone)
-    gone.rmdir()
-    code, out, err = run("init")
-
-    assert (code, out, err) == (2, "", "error: bot.py: cannot be written (No such file or directory).\n")

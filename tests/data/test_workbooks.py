@@ -135,23 +135,6 @@ def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
     assert f"{path}#FAQ, row 5: column '回答可否'" in refusal(Path(f"{path}#FAQ"))
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([["題名"], ["担当", "メモ"], ["a", "b"]], "row 3: no question column. Found: '担当', 'メモ'."),
-        ([["質問", "正解"], [None, "b"]], "row 2: column '質問' is empty; every row needs a question"),
-        ([["id", "question"], ["1", "a"], [1, "b"]], "row 3: the id '1' is already on row 2"),
-        ([["質問", "質問"], ["a", "b"]], "row 1: the column '質問' occurs twice"),
-        ([["質問", "正解"], ["a", "#N/A"]], "row 2: column '正解': it shows '#N/A'; fix the formula"),
-        ([["質問"]], "no rows in it"),
-        ([], "no rows in it"),
-    ],
-)
-def test_mistakes(tmp_path: Path, rows: list[list[Any]], message: str) -> None:
-    """Mistakes of worksheets are those of other tables, with rows instead of lines."""
-    assert message in refusal(grown(tmp_path, rows))
-
-
 def zipped(**parts: bytes) -> bytes:
     """A zip archive."""
     data = io.BytesIO()

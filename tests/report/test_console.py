@@ -14,7 +14,7 @@ from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.report.views import paint
-from tests.sample_runs import JUDGES, hostile, rehearsed
+from tests.sample_runs import JUDGES, rehearsed
 from tests.texts import said
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
@@ -58,21 +58,6 @@ def test_there_is_more_and_there_is_less() -> None:
         assert only in whole
         assert only not in brief
     assert "tokenizer" not in whole  # settings are on the page alone
-
-
-def test_what_a_bot_says_cannot_touch_the_terminal() -> None:
-    """No control code, no markup, no emoji code of an answer is carried out."""
-    results = hostile(EVIL)
-    summary = summarise(results, rules=RedRules(), judges=(EVIL, "turn"), seed=1)
-    out = io.StringIO()
-    console = Console(width=200, file=out, force_terminal=True, color_system=None)
-    paint(summary, decide(summary, 0.9, 0.05), results, "en", console)
-    shown = out.getvalue()
-
-    assert "\x1b]" not in shown
-    assert "\x1b[2J" not in shown
-    assert not any(c in shown for c in "\x07\x9b\u202e")
-    assert "[bold red]markup[/] :smile:" in shown
 
 
 def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:

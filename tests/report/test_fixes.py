@@ -1,7 +1,6 @@
 """What to fix, as people see it: terminal, page, worksheet, Markdown."""
 
 import io
-import re
 
 from rich.console import Console
 
@@ -16,9 +15,7 @@ from simulator.report.worksheets import worksheets
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
-from tests.sample_runs import JUDGES, hostile, rehearsed
-
-EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
+from tests.sample_runs import JUDGES, rehearsed
 
 
 def report_context(
@@ -81,15 +78,3 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     assert "お客様役の問題（ボットの直すところには数えません）" in printed(known)
     assert "ターンは、ボットではなくお客様役の問題です" in page(known)
     assert (last["found_cause"], last.get("rank", ""), last.get("gain", "")) == ("お客様役", "", "")
-
-
-def test_hostile_texts_stay_texts() -> None:
-    """No tag, no control code, no markup, whoever said it."""
-    known = report_context(hostile(EVIL))
-    shown = printed(known)
-    listed = written(known)
-
-    assert "\x1b" not in shown + listed + page(known)
-    assert not re.search(r"(?<!\\)<img", page(known) + listed)
-    assert "](http" not in listed
-    assert "\x1b" not in "".join(row(known).values())

@@ -19,12 +19,10 @@ from simulator.report.painters.console import paint
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
-from simulator.stats.gate import decide
 from simulator.stats.judge_trust import Calibration, Drift, StoredBias
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
-from tests.report.views import render
 from tests.sample_runs import JUDGES, rehearsed
 from tests.texts import said
 
@@ -168,22 +166,6 @@ def test_a_steady_judge_is_said_to_be_steady() -> None:
         assert known.judges["relevance"].warnings == ()
     foreign = rehearsed("ja", models={}).model_copy(update={"notes": {"drift": [{"of": "tomorrow"}]}})
     assert known_of(foreign)[1].notes == ()
-
-
-def test_the_page_has_it_below_the_table_of_means() -> None:
-    """As text only, whatever a data set is called."""
-    results = everything("ja")
-    judge_trust.save_calibration(a_calibration("similarity", dataset="<b>set</b>"))
-    summary, known = known_of(results)
-    page = render(results, summary, decide(summary, 0.9, 0.1), "ja", known)
-    heat, _, rest = page.partition('<h2 id="trust">')
-
-    assert 'class="heat"' in heat
-    assert "採点の確かさ" in rest
-    assert "人の判断とよく合う。人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）" in rest
-    assert "<strong>! 要注意: お礼を足すと +0.4、" in rest
-    assert "&lt;b&gt;set&lt;/b&gt;" in rest
-    assert '<li class="alarm">採点が較正時からずれています。' in heat
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

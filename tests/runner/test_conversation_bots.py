@@ -167,30 +167,6 @@ async def test_an_answer_with_nothing_to_read_is_empty(result: Any) -> None:
     assert await failure(lambda query: result) == ("empty", "empty answer")
 
 
-async def test_none_is_an_empty_answer() -> None:
-    """A bot that forgot to return anything is told so."""
-    assert await failure(lambda query: None) == ("empty", "the bot returned None")
-
-
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        (42, "answered with int; return a text"),
-        (b"bytes", "answered with bytes"),
-        (["text"], "answered with list"),
-        (object(), "answered with object"),
-        ((3, []), "answered with int"),
-        (("a", 3), "passages must be texts, mappings or documents, not int"),
-        ({"reply": "x"}, "needs the key 'answer', but it has the keys reply"),
-    ],
-)
-async def test_what_is_no_answer_is_malformed(result: Any, message: str) -> None:
-    """What came instead is named, and what is wanted."""
-    kind, said = await failure(lambda query: result)
-
-    assert (kind, message in said) == ("malformed", True)
-
-
 PASSAGES = [
     "一",
     {"id": 0, "text": "二", "source": "s.md", "score": np.float32(0.5)},

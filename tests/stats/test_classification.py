@@ -195,21 +195,6 @@ def test_rows_with_texts_of_their_own_are_no_classes() -> None:
     assert classifications(a_run([(f"text {at}", None) for at in range(101)])) == ()
 
 
-def test_what_reports_tell() -> None:
-    """A report per class, and the matrix with what was not extracted, in the reader's language."""
-    told = classes_section(GOOD)
-
-    assert told is not None
-    assert said(told.line, "ja") == "正解率 0.6000 ± 0.2449、F1（1）0.8000 ± 0.2757、5 件。抽出不可 1 件。"
-    classes, matrix = told.tables
-    assert tuple(said(c, "ja") for c in classes.columns) == ("ラベル", "適合率", "再現率", "F1", "件数")
-    assert [cell.text for cell in classes.rows[1]] == ["1", "0.6667", "1.0000", "0.8000", "2"]
-    assert tuple(said(c, "ja") for c in matrix.columns[1:]) == ("0", "1", "抽出不可", "件数")
-    assert [cell.text for cell in matrix.rows[0]] == ["0", "1", "1", "1", "3"]
-    assert matrix.rows[1][2].shade == 1
-    assert classes_section(a_run([])) is None
-
-
 def test_many_labels_are_told_by_what_is_confused() -> None:
     """A matrix nobody could read is left out."""
     names = [f"L{at:02}" for at in range(15)]

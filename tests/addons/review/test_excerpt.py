@@ -25,7 +25,6 @@ from tests.reviewed_runs import (
     summary_of,
     vote,
 )
-from tests.sample_runs import hostile
 
 SAID = (
     vote(FEE, "right", "knowledge", status="open", assignee="佐藤", correct_answer="4,800円です。"),
@@ -71,27 +70,6 @@ def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
 
 
 READ = ReadCounts("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12, review=6, blind=2)
-
-
-def test_nothing_that_people_wrote_is_markup() -> None:
-    """Nor moves the terminal; every text of a run may be hostile."""
-    evil = "\x1b[2J[bold red]x[/]|<b>@all ![a](http://e.example)\n# 見出し\u202e"
-    results = hostile(evil)
-    at = (results.conversations[0].id, 1)
-    told = vote(at, "right", "invented", comment=evil, assignee=evil, correct_answer=evil, status=evil)
-    wrong = vote((at[0], 2), "wrong", evil, comment=evil, assignee=evil)
-    what = report_of(results.model_copy(update={"verdicts": (told, wrong)}))
-    terminal, page = painted(what), markdown(review_report(what))
-
-    for text in (terminal, page):
-        assert not {"\x1b", "\u202e"} & set(text)
-    assert "[bold red]x[/]" in terminal
-    assert "<b>" not in page
-    assert "](http" not in page
-    assert [line for line in page.splitlines() if line.startswith("#")] == [
-        line for line in page.splitlines() if line.startswith(("## ", "### "))
-    ]
-    assert "\n# 見出し" not in page
 
 
 def test_a_review_that_has_only_begun() -> None:

@@ -219,22 +219,3 @@ def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
         ("目視採点 row 4", "grade_1 '良い' is not between 1 and 5")
     ]
     assert "no column assignee" in str(taken.notes[0][1])
-
-
-def test_damaged_keys_are_named(tmp_path: Path) -> None:
-    """A row typed over, a row copied, a column of keys deleted: what is there is read, the rest is said."""
-    path = workbook(tmp_path)
-    with Person(path) as person:
-        for row in (2, 3, 4):
-            person.type("確認", row, "コメント", f"{row}")
-        sheet = person.book["確認"]
-        sheet.cell(2, 1).value, sheet.cell(4, 1).value = "???", sheet.cell(3, 1).value
-    taken = taken_of(path)
-    assert [v.comment for v in taken.verdicts] == ["3"]
-    assert [str(place) for place, _why in taken.faults] == ["確認 row 2", "確認 row 4"]
-
-    with Person(path) as person:
-        person.delete_column("確認", "キー")
-    taken = taken_of(path)
-    assert taken.verdicts == []
-    assert any("column of keys is gone" in str(why) for _place, why in taken.faults)
