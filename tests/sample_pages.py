@@ -55,10 +55,7 @@ def everywhere(text: str, language: Language = "ja") -> Results:
     """`hostile`, with the text also in claims, facts, names of models and what else judges write."""
     base = hostile(text, language)
     told = [(text, text, "contradicted"), (text[::-1] or "x", text, "not_found"), (text, text, text)]
-    found = {
-        "facts": [{"text": text, "found": False, "where": text}],
-        text: {text: text},
-    }
+    found = {"facts": [{"text": text, "found": False, "where": text}], text: {text: text}}
     more = [
         _claims(text, 1, told),
         _facts(text, 1, language).model_copy(update={"detail": found, "reason": text}),

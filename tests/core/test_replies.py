@@ -24,8 +24,7 @@ TURN = replies.create_form(
 )
 COMBINED = replies.create_form("combined", {"turn": TURN, "fluency": VERDICT})
 CLAIM = replies.create_form(
-    "claim",
-    {"claim": TEXT, "passage": TEXT, "verdict": Literal["supported", "contradicted", "not_found"]},
+    "claim", {"claim": TEXT, "passage": TEXT, "verdict": Literal["supported", "contradicted", "not_found"]}
 )
 CLAIMS = replies.create_form("claims", {"claims": list[CLAIM], "reason": TEXT})  # type: ignore[valid-type]
 LISTED = replies.create_form("listed", {"reason": TEXT, "claims": list[CLAIM]})  # type: ignore[valid-type]

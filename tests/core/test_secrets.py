@@ -130,10 +130,7 @@ def elsewhere(url: str) -> Callable[[Any], Reply]:
 
 @pytest.mark.parametrize("answer", ["refused", "elsewhere", "nobody"])
 def test_endpoints_that_fail_tell_no_secret(
-    answer: str,
-    planted: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    answer: str, planted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A refused key that is echoed, a redirect, and nobody there: in the run, its reports and the doctor."""
     with serve(play) as other, serve(refused if answer == "refused" else elsewhere(other.url)) as server:

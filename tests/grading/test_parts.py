@@ -21,7 +21,7 @@ from tests.servers.openai import OpenAIServer
 CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
 WHOLE: dict[str, Any] = {
     "turn": {"steps": ["一つ"], "conflicts": [], "against": "正解例", "conclusion": "結論"}
-    | dict.fromkeys(CATEGORIES, 4),
+    | dict.fromkeys(CATEGORIES, 4)
 } | {name: {"reason": f"{name} の理由", "grade": 4} for name in RUBRICS[1:]}
 OTHERS = {name: 4.0 for name in RUBRICS if name != "fluency"}
 GOOD_PART = json.dumps({"reason": "読みやすい", "grade": 5}, ensure_ascii=False)

@@ -68,10 +68,7 @@ FAILED = Score(judge="turn", conversation="calm/a#1", turn=1, state="failed", re
         ),
         # A judge that was not asked again says the same as before.
         ([twice(scored("turn", 2), scored("turn", 5)), scored("facts", 1)], ["facts major"]),
-        (
-            [twice(scored("turn", 4, correctness=1), scored("turn", 4, correctness=5))],
-            [],
-        ),
+        ([twice(scored("turn", 4, correctness=1), scored("turn", 4, correctness=5))], []),
     ],
 )
 def test_a_turn_graded_twice_is_red_only_if_it_is_both_times(scores: list[Score], kinds: list[str]) -> None:

@@ -332,11 +332,7 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ),
         ('value = "grade"', "", "value = '' must name one of its fields that can be a grade"),
         ('needs = ["reference"]', 'needs = ["references"]', "needs: 0: Input should be 'reference', "),
-        (
-            'needs = ["reference"]',
-            'need = ["reference"]',
-            "need: Extra inputs are not permitted",
-        ),
+        ('needs = ["reference"]', 'need = ["reference"]', "need: Extra inputs are not permitted"),
         (
             'reason = "text"',
             'reason = "txt"',

@@ -10,10 +10,7 @@ from tests.properties import examples
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}
 
 
-@given(
-    most=st.integers(1, 40),
-    calls=st.lists(st.tuples(st.floats(0, 30), st.integers(1, 60)), max_size=60),
-)
+@given(most=st.integers(1, 40), calls=st.lists(st.tuples(st.floats(0, 30), st.integers(1, 60)), max_size=60))
 @settings(max_examples=examples(60), deadline=None)
 def test_no_minute_takes_more_than_is_given(most: int, calls: list[tuple[float, int]]) -> None:
     """However calls arrive: calls that wait for the delay stay within the limit in every minute."""

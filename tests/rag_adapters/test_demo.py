@@ -109,8 +109,7 @@ async def test_with_a_model_the_material_is_in_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
-    [({"top": 0}, "top=0"), ({"knowledge": "no/such/folder"}, "no/such/folder")],
+    ("settings", "said"), [({"top": 0}, "top=0"), ({"knowledge": "no/such/folder"}, "no/such/folder")]
 )
 def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
     """Whatever the user can mend is said by `connect`."""

@@ -165,11 +165,7 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
         ),
         (lambda _: Reply(body=b""), "malformed", "the reply is not JSON but an empty body"),
         (lambda _: Reply(body=b"[" * 100_000), "malformed", "the reply is not JSON but application/json: ["),
-        (
-            bots.lacks_the_path,
-            "malformed",
-            "no 'data' in the reply, which has the keys result",
-        ),
+        (bots.lacks_the_path, "malformed", "no 'data' in the reply, which has the keys result"),
         (
             lambda _: bots.bot_reply({"text": "a"}),
             "malformed",

@@ -81,11 +81,7 @@ def test_labels_that_begin_alike_are_read_on(
 
 @pytest.mark.parametrize(
     "places",
-    [
-        [{"問題": -0.1, "普": -2.0}],
-        [{"わ": -0.1, "問題": -1.0, "普": -3.0}],
-        [{"Sorry": -0.1, "I": -1.0}],
-    ],
+    [[{"問題": -0.1, "普": -2.0}], [{"わ": -0.1, "問題": -1.0, "普": -3.0}], [{"Sorry": -0.1, "I": -1.0}]],
 )
 def test_labels_that_cannot_be_told_apart_have_no_scores(places: list[Mapping[str, float]]) -> None:
     """A truncated answer, or likely tokens of several labels beside what was said: nobody guesses."""

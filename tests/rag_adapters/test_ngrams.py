@@ -14,12 +14,7 @@ def shared(one: str, other: str) -> float:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("ＡＢＣ１２３", "abc123"),
-        ("ﾙｰﾀｰ", "ルーター"),
-        ("E-205", "e-205"),
-        ("plans", "plan"),
-    ],
+    [("ＡＢＣ１２３", "abc123"), ("ﾙｰﾀｰ", "ルーター"), ("E-205", "e-205"), ("plans", "plan")],
 )
 def test_spellings_of_the_same_word_are_the_same(one: str, other: str) -> None:
     """Width, case and English endings make no difference to whole words."""

@@ -71,17 +71,9 @@ async def made(python: str) -> AsyncIterator[Bots]:
             "990円",
             FOUND,
         ),
-        (
-            "def answer(question): return {'answer': '990円', 'contexts': ['料金表']}",
-            "990円",
-            TABLE,
-        ),
+        ("def answer(question): return {'answer': '990円', 'contexts': ['料金表']}", "990円", TABLE),
         ("class M:\n    content = [{'text': '990'}, '円']\ndef answer(question): return M()", "990円", ()),
-        (
-            "def answer(question):\n    yield '990'\n    yield '円'\n    yield ['料金表']",
-            "990円",
-            TABLE,
-        ),
+        ("def answer(question):\n    yield '990'\n    yield '円'\n    yield ['料金表']", "990円", TABLE),
         ("async def answer(question):\n    yield '990'\n    yield '円'", "990円", ()),
         ("class R:\n    def invoke(self, x): return {'answer': x['question']}\nanswer = R()", "料金は？", ()),
         (

@@ -18,10 +18,7 @@ from tests.sample_runs import large, rehearsed
 from tests.xss import PAYLOADS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
 # The contrast of text and background as WCAG 2 defines it; colours as the browser computed them.
 CONTRAST = """selector => {
@@ -203,8 +200,7 @@ def test_everything_can_be_reached_by_keyboard(tab: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("page_of", "language", "scheme"),
-    [(trusted, "ja", "light"), (compared, "en", "dark")],
+    ("page_of", "language", "scheme"), [(trusted, "ja", "light"), (compared, "en", "dark")]
 )
 def test_axe_finds_nothing_serious(
     tab: Any, tmp_path: Path, page_of: Any, language: Language, scheme: str

@@ -74,11 +74,7 @@ def start(*arguments: str, limit: int | None = None) -> subprocess.Popen[str]:
     if limit is not None:
         command[1:1] = [str(ROOT / "tests" / "crash" / "armed.py"), json.dumps({"limit": limit})]
     return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )
 
 

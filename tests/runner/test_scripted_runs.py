@@ -74,10 +74,7 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["--replay", "nothing"], "no run 'nothing'"),
-        (["--script", "none.txt"], "none.txt"),
-    ],
+    [(["--replay", "nothing"], "no run 'nothing'"), (["--script", "none.txt"], "none.txt")],
 )
 def test_a_wrong_script_is_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]

@@ -26,10 +26,7 @@ def test_another_judge_has_a_veto_only_where_more_turned_red(
     other = a_result(grades_of([0.6] * 12), "after", judges=("relevance",)).scores
     sides = [
         side_of(run.model_copy(update={"scores": (*run.scores, *more)}))
-        for run, more in (
-            (a_result(grades_of(before)), one),
-            (a_result(grades_of(after), "after"), other),
-        )
+        for run, more in ((a_result(grades_of(before)), one), (a_result(grades_of(after), "after"), other))
     ]
     found = compare_runs(*sides, seed=1)
 

@@ -18,15 +18,7 @@ from simulator.stats.customers import (
 from simulator.stats.figures import CustomerFigure
 from simulator.users.faults import fault_patterns
 from simulator.users.leaving import ScoresByTurn
-from tests.customer_conversations import (
-    QUESTION,
-    REFERENCE,
-    REFUSAL,
-    UNRELATED,
-    a_case,
-    a_run,
-    a_talk,
-)
+from tests.customer_conversations import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_run, a_talk
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
 

@@ -96,11 +96,7 @@ def test_a_reference_stands_in_the_answer_as_a_whole(answer: str, reference: str
 
 @pytest.mark.parametrize(
     ("tokenizer", "rouge", "forth", "back"),
-    [
-        ("blank", 0.857, 0.824, 0.655),
-        ("cjk-char", 0.923, 0.965, 0.853),
-        ("ascii-words", 0.923, 0.965, 0.853),
-    ],
+    [("blank", 0.857, 0.824, 0.655), ("cjk-char", 0.923, 0.965, 0.853), ("ascii-words", 0.923, 0.965, 0.853)],
 )
 def test_the_lines_of_the_article(tokenizer: str, rouge: float, forth: float, back: float) -> None:
     """ROUGE-L is 0.857 by what stands between blanks and 0.923 by words; METEOR depends on the direction."""

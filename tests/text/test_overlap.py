@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.text.normalise import ascii_words
-from simulator.text.overlap import (
-    char_ngram_overlap,
-    lcs_length,
-    lcs_overlap,
-    ngram_overlap,
-)
+from simulator.text.overlap import char_ngram_overlap, lcs_length, lcs_overlap, ngram_overlap
 from tests.metric_references import committed
 
 TOKENS = st.lists(st.sampled_from("abcdeあい"), max_size=90)

@@ -41,11 +41,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
         ),
         ("voice = ", "voise = ", "ja.voise: Extra inputs are not permitted. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: Input should be less than or equal to 1."),
-        (
-            "feeling = -1",
-            'discloses = "now"',
-            "discloses: Input should be 'at_once', 'when_asked'",
-        ),
+        ("feeling = -1", 'discloses = "now"', "discloses: Input should be 'at_once', 'when_asked'"),
         ("feeling = -1", "pushback = 1", "pushback: Input should be greater than or equal to 2."),
     ],
 )

@@ -77,10 +77,7 @@ def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> No
     turned: dict[Verdict, Verdict] = {"a": "b", "b": "a", "tie": "tie"}
     there = figures(of(*verdicts))
     back = compared(
-        ("run-b", "run-a"),
-        of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"),
-        NOTHING,
-        42,
+        ("run-b", "run-a"), of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"), NOTHING, 42
     )
     one, other = there.duel, back.duel
 

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.load.figures import (
-    Load,
-    as_json,
-    load_of,
-    load_sessions,
-    times,
-)
+from simulator.addons.load.figures import Load, as_json, load_of, load_sessions, times
 from simulator.addons.load.pace import Pace
 from simulator.addons.load.report import cautions, headline, section
 from simulator.cli.app import main
@@ -82,8 +76,7 @@ def arrivals(**given: Any) -> list[float | None]:
 
 
 @pytest.mark.parametrize(
-    ("given", "due"),
-    [({}, [0, 0, 0, 0, None, None]), ({"arrival": "ramp 60s"}, [0, 15, 30, 45, None, None])],
+    ("given", "due"), [({}, [0, 0, 0, 0, None, None]), ({"arrival": "ramp 60s"}, [0, 15, 30, 45, None, None])]
 )
 def test_when_customers_come(given: dict[str, str], due: list[float | None]) -> None:
     """All at second 0 unless told, or evenly within the ramp; each later one when another one leaves."""

@@ -17,16 +17,7 @@ from simulator.addons.testset.checks import (
 )
 from simulator.addons.testset.files import content_of
 from simulator.addons.testset.logs import FROM_LOGS
-from simulator.addons.testset.plan import (
-    KINDS,
-    WORDINGS,
-    Article,
-    Index,
-    Kind,
-    Plan,
-    quotas,
-    read_articles,
-)
+from simulator.addons.testset.plan import KINDS, WORDINGS, Article, Index, Kind, Plan, quotas, read_articles
 from simulator.addons.testset.prompts import (
     Check,
     FollowUpCheck,
