@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from simulator import Answer, Bot, InputError, Query, Traits, _, returned
+from simulator import Answer, Bot, BotFailure, InputError, Query, Traits, _, returned
 
 from ._json import setting
 from ._load import failure_of, load
@@ -22,6 +22,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompt", "system_prompt", "system"),
 }
 _MEANING = {name: meaning for meaning, names in _NAMES.items() for name in names}
+# Characters of all pieces together: a generator may never end.
+_LONGEST = 8 << 20
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 Value = Callable[[Query], Any]
@@ -126,15 +128,19 @@ class Pieces:
         """`began` is when the question was asked, by `time.perf_counter`."""
         self._began = began
         self._words: list[str] = []
+        self._size = 0
         self._first: float | None = None
         self._rest: Any = None
 
     def add(self, piece: Any) -> None:
         """One piece, as it comes."""
         if isinstance(piece, str) or hasattr(piece, "content"):
-            self._words.append(returned.text_of(piece))
-            if self._first is None and self._words[-1]:
-                self._first = time.perf_counter() - self._began
+            if words := returned.text_of(piece):
+                self._words.append(words)
+                self._size += len(words)
+                self._first = self._first or time.perf_counter() - self._began
+            if self._size > _LONGEST:
+                raise BotFailure("malformed", _("the answer is longer than {size} MB", size=_LONGEST >> 20))
         elif piece is not None:
             self._rest = piece
 

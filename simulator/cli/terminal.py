@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
@@ -39,9 +39,19 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - columns)
 
 
-def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
-    """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object."""
-    return contextlib.redirect_stdout(sys.stderr)
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object.
+
+    Afterwards both are what they were, whatever that code did to them.
+    """
+    out, err = sys.stdout, sys.stderr
+    setattr(err, "close", err.flush)  # noqa: B010 - who closes what it takes for stdout closes this one
+    try:
+        with contextlib.redirect_stdout(err):
+            yield
+    finally:
+        sys.stdout, sys.stderr = out, err
 
 
 @contextlib.contextmanager
