@@ -124,7 +124,7 @@ class ResponseCache:
 
     def put(self, key: str, body: dict[str, Any], endpoint: str = "") -> None:
         """Stores a reply; `endpoint` is the address and the model."""
-        if self.mode == "read":
+        if self.mode == "read" or self.is_off:
             return
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -172,6 +172,13 @@ class Connections:
         self.cache.close()
 
 
+class Received(NamedTuple):
+    """The JSON of a reply, and its tokens."""
+
+    data: Any
+    usage: Usage
+
+
 class Completion(NamedTuple):
     """The text of a chat completion, its tokens, and the key of its request in the cache.
 
@@ -245,9 +252,10 @@ class Model:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""
         body = self._embedding_body(texts)
         request = self._key("/embeddings", body)
-        data = self._from_cache(request)
-        cached = data is not None
-        if data is None:
+        kept = self._from_cache(request)
+        if kept is not None:
+            data = kept.data
+        else:
             async with self.ledger.room(self.endpoint.role, body):
                 embedded = await self.connections.batches(self.endpoint, self._send_embeddings)(texts)
                 rows = [{"index": index, "embedding": row} for index, row in enumerate(embedded.rows)]
@@ -257,19 +265,19 @@ class Model:
             vectors = [_vector(row) for row in _rows(data, len(texts))]
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("no embeddings in the reply")) from error
-        if not cached:
+        if kept is None:
             self.cache.put(request, data, self._cache_label)
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
-        data = await self._adapting(
+        data, usage = await self._adapting(
             "/embeddings", lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
         )
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
-        return Embeddings(rows, _usage(data, self.endpoint.model).tokens_in)
+        return Embeddings(rows, usage.tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
         return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
@@ -287,7 +295,7 @@ class Model:
         A form limits its tokens; `longer`: the first one was cut off, and this one may be longer.
         """
         most = self._most_tokens(reply_form, longer=longer)
-        data, request, cached = await self._adapting(
+        (data, usage), request, cached = await self._adapting(
             "/chat/completions", lambda: self._body(messages, seed, reply_form, most), self._send_cached
         )
         try:
@@ -302,7 +310,7 @@ class Model:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         if text and not cached:
             self.cache.put(request, data, self._cache_label)
-        usage, cut_off = _usage(data, self.endpoint.model), None
+        cut_off = None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0
             msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
@@ -352,32 +360,42 @@ class Model:
         """The cache key of the whole body: even if seeds are refused, repeats are different requests."""
         return "" if self.cache.is_off else request_key(self.endpoint.url + path, body)
 
-    def _from_cache(self, request: str) -> dict[str, Any] | None:
+    def _from_cache(self, request: str) -> Received | None:
         """The reply in the cache, counted in the ledger, or None."""
         data = self.cache.get(request) if request else None
-        if data is not None:
-            self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
-        return data
+        if data is None:
+            return None
+        usage = _usage(data, self.endpoint.model)
+        self.ledger.charge(self.endpoint.role, usage, cached=True)
+        return Received(data, usage)
 
-    async def _send_cached(self, path: str, body: Body, sent: Body) -> tuple[Any, str, bool]:
-        """The JSON of a reply, the key of its request in the cache, and whether it came from there."""
+    async def _send_cached(self, path: str, body: Body, sent: Body) -> tuple[Received, str, bool]:
+        """A reply, the key of its request in the cache, and whether it came from there."""
         request = self._key(path, body)
-        data = self._from_cache(request)
-        if data is not None:
-            return data, request, True
+        if (kept := self._from_cache(request)) is not None:
+            return kept, request, True
         async with self.ledger.room(self.endpoint.role, sent):
-            data = await self._send(path, sent)
-            self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), sent=sent)
-        return data, request, False
+            received = await self._send(path, sent)
+            self.ledger.charge(self.endpoint.role, received.usage, sent=sent)
+        return received, request, False
 
-    async def _send(self, path: str, body: Body) -> Any:
-        """The JSON of a reply, requested again while the error is transient and patience is left.
+    async def _send(self, path: str, body: Body) -> Received:
+        """A reply, requested again while the error is transient and patience is left.
 
         A refusal without an end of patience stays an APIStatusError, from which `_adapting` may learn.
         """
         from openai import APIStatusError
 
         connections, patience = self.connections, Patience(self.connections.patience)
+        try:
+            return await self._post(path, body, patience)
+        except Exception as error:  # only now it takes more than an attempt
+            failed = [error]
+
+        async def attempt() -> Received:
+            if failed:  # tenacity counts the first one, too
+                raise failed.pop()
+            return await self._post(path, body, patience)
 
         def notice(state: RetryCallState) -> None:
             error: Any = state.outcome and state.outcome.exception()
@@ -393,13 +411,13 @@ class Model:
             reraise=True,
         )
         try:
-            return await attempts(self._post, path, body, patience)
+            return await attempts(attempt)
         except (APIStatusError, NoAnswer) as error:
             if isinstance(error, APIStatusError) and not patience.gave_up:
                 raise
             raise self._as_failure(error, patience.gave_up) from error
 
-    async def _post(self, path: str, body: Body, patience: Patience) -> Any:
+    async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
         tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
         slot = self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
@@ -425,7 +443,7 @@ class Model:
             self._limiter.succeeded()
             usage = _usage(data, self.endpoint.model)
             self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
-            return data
+            return Received(data, usage)
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
