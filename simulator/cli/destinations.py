@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.cli.terminal import print_json, say
 from simulator.core import shelves
@@ -19,9 +19,11 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import user_object
 from simulator.core.types import Language
 from simulator.data.files import REPORT_AGAIN, replaced
-from simulator.report.context import ReportContext
 from simulator.report.painters.console import print_report
 from simulator.storage.run_file import RUN_FILE, add_note
+
+if TYPE_CHECKING:
+    from simulator.report.context import ReportContext
 
 # What only some reports need: imported when one is asked for.
 FORMATS = {
@@ -100,7 +102,7 @@ def show_report(
         print_json(figures)
 
 
-def _worksheets(context: ReportContext) -> Sequence[Any]:
+def _worksheets(context: "ReportContext") -> Sequence[Any]:
     return _format("worksheets").worksheets(context)  # type: ignore[no-any-return]
 
 

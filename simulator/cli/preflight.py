@@ -17,10 +17,9 @@ from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, Role
 from simulator.data.knowledge import unread_files
 from simulator.runner.context import RunContext
-from simulator.stats.gate import check_evidence
 
-# Imported where --scoring asks for it.
-CONTEST = "simulator.stats.contest"
+# Imported where --scoring asks for it, and where there is a target.
+CONTEST, GATE = "simulator.stats.contest", "simulator.stats.gate"
 # Unread files that are named at most.
 LISTED = 8
 
@@ -81,7 +80,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     if settings.adapter == "demo":
         roles.append("demo")
     check_players(settings, context.endpoints, [role for role in roles if context.is_played(role)])
-    check_evidence(settings, (conversation.case for conversation in plan))
+    import_module(GATE).check_evidence(settings, (conversation.case for conversation in plan))
 
 
 def check_retest(context: RunContext) -> None:

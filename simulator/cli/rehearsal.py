@@ -17,7 +17,6 @@ from pydantic import JsonValue
 from simulator.cli.destinations import check_destinations
 from simulator.cli.preflight import announce, check_engine, check_folder, check_retest, check_target
 from simulator.cli.progress import progress_on_stderr
-from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
@@ -38,7 +37,6 @@ from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run, no_preparation
-from simulator.stats.gate import certain_decision, check_gate
 from simulator.storage.run_file import RunFile, find_run, read_run
 from simulator.storage.runs import HARNESS_NOTE, SKIPPED_NOTE
 
@@ -53,7 +51,10 @@ FEATURES = {
     "outputs": "simulator.grading.metric_file",
     "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
+    "target": "simulator.stats.gate",
 }
+# Imported when there is something to report: the first question does not wait for it.
+PUBLISH = "simulator.cli.publish"
 
 
 def feature(setting: str) -> Any:
@@ -84,7 +85,7 @@ class FinishedRun(NamedTuple):
             say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
             settings = settings.model_copy(update={"target": None, "confidence": None})
         try:
-            return publish(self.path, settings, self.stopped)
+            return int(import_module(PUBLISH).publish(self.path, settings, self.stopped))
         except Exception as error:
             if isinstance(error, RehearsalError) or is_closed_output(error):
                 raise
@@ -106,7 +107,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     if settings.target is not None or settings.certainty is not None:
         path = settings.outputs
         file = feature("outputs").read_metric_file(path) if path else None
-        check_gate(settings, file.files if file else lambda _name: False)
+        feature("target").check_gate(settings, file.files if file else lambda _name: False)
     for line in planned.messages():
         say(line)
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None
@@ -236,7 +237,12 @@ def _perform(
 
     perform = run.perform if settings.engine == "local" else feature("engine").perform
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
-    stopping = StoppingRule(feature("sequential").batches, certain_decision) if settings.sequential else None
+    sequential = settings.sequential
+    stopping = (
+        StoppingRule(feature("sequential").batches, feature("target").certain_decision)
+        if sequential
+        else None
+    )
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(context, plan, opening, progress, preparation, load_runner, stopping)
@@ -244,7 +250,7 @@ def _perform(
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
-        say_stopped(opened[0].path, _("interrupted"))
+        import_module(PUBLISH).say_stopped(opened[0].path, _("interrupted"))
         return INCOMPLETE
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):

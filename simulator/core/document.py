@@ -325,6 +325,12 @@ def local_time(moment: datetime) -> datetime:
     return moment.astimezone()
 
 
+def excerpt(text: str, length: int = 160) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 

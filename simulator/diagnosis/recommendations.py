@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, Literal, NamedTuple
 
-from simulator.core.document import Text
+from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
@@ -22,7 +22,7 @@ from simulator.diagnosis.root_cause import (
 )
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.summary import excerpt, heading_of
+from simulator.stats.summary import heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 # Conversation and turn.

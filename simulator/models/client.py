@@ -344,14 +344,16 @@ class Model:
         self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
     ) -> T:
         """Sends the body, and again without what the endpoint refuses."""
-        from openai import APIStatusError  # half a second, only where a model is asked
-
         for _unused in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
             sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
             try:
                 return await send(path, body, sent)
-            except APIStatusError as error:
+            except Exception as error:
+                from openai import APIStatusError  # half a second: there is none without it
+
+                if not isinstance(error, APIStatusError):
+                    raise
                 if not self._learn_from(error, sent):
                     raise self._as_failure(error) from error
         raise self._failure("error", _("the endpoint refuses every form of the request"))
@@ -384,13 +386,13 @@ class Model:
 
         A refusal without an end of patience stays an APIStatusError, from which `_adapting` may learn.
         """
-        from openai import APIStatusError
-
         connections, patience = self.connections, Patience(self.connections.patience)
         try:
             return await self._post(path, body, patience)
         except Exception as error:  # only now it takes more than an attempt
             failed = [error]
+
+        from openai import APIStatusError
 
         async def attempt() -> Received:
             if failed:  # tenacity counts the first one, too

@@ -7,6 +7,7 @@ TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidde
 import asyncio
 import json
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -144,6 +145,7 @@ class Wire:
 
         if path in self._arguments:
             return
+        await asyncio.to_thread(import_module, "openai")  # half a second, in which others may be answered
         request = await self._answered(path, 200)
         headers = {name: value for name, value in request.headers.items() if name != "content-length"}
         address = str(request.url)

@@ -27,6 +27,7 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
+    excerpt,
     local_time,
     page_section,
     points,
@@ -53,7 +54,6 @@ from simulator.stats.comparison import (
 )
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
-from simulator.stats.summary import excerpt
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from simulator.core.document import Line, Section, Text, points, target_points
+from simulator.core.document import Line, Section, Text, excerpt, points, target_points
 from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
@@ -20,7 +20,6 @@ from simulator.report.sections import answerable_sections, feature, sections
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.gate import Gate
 from simulator.stats.red import RISK
-from simulator.stats.summary import excerpt
 
 if TYPE_CHECKING:
     from simulator.diagnosis.evidence import RootCause

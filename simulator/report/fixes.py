@@ -15,6 +15,7 @@ from simulator.core.document import (
     Report,
     Section,
     Text,
+    excerpt,
     points,
 )
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
@@ -26,7 +27,6 @@ from simulator.report.context import STAND_INS, ReportContext
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import red_questions
-from simulator.stats.summary import excerpt
 
 # In the summary of a run.
 SHOWN = 3

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.document import Chart, Report, Series, Text, local_time, points
+from simulator.core.document import Chart, Report, Series, Text, excerpt, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import RETEST, Conversation, Passage, Reaction, Results, Score, Turn, TurnScores
@@ -29,7 +29,7 @@ from simulator.report.sections import SPOILT_SHOWN, feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, red_questions, worst_severity
-from simulator.stats.summary import excerpt, heading_of, weakest_mean
+from simulator.stats.summary import heading_of, weakest_mean
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 

@@ -5,14 +5,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from simulator.core.document import Cell, Table, Text, points
+from simulator.core.document import Cell, Table, Text, excerpt, points
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
 from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Retest, Summary
 from simulator.stats.red import KINDS
-from simulator.stats.summary import excerpt
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
+from simulator.core.document import JST, Notes, Section, Table, Text, Tone, excerpt, points, target_points
 from simulator.core.document import Facts as FactList
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
@@ -43,7 +43,7 @@ from simulator.sheets.model import (
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import red_questions, worst_severity
 from simulator.stats.review import blind_sample, review_keys
-from simulator.stats.summary import MAX_QUOTED, excerpt
+from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections.
 CLOSING = 10.0
+# Seconds in which the first questions go out, before a thread loads what models are asked with. That takes
+# half a second, while the bot answers: it delays neither the first question nor, within 10 ms, an answer.
+HEAD_START = 0.1
 
 
 class RunContext:
@@ -191,7 +194,8 @@ class RunContext:
             )
             raise InputError(msg)
         if not self.offline:
-            import_module("openai")  # takes half a second, which must not fall into a bot's answer
+            loop = asyncio.get_running_loop()
+            loop.call_later(HEAD_START, lambda: loop.run_in_executor(None, import_module, "openai"))
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         if endpoint := self._endpoint_of_bot():  # --calls is for both together
             traits = traits_of(bot)

@@ -16,11 +16,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from simulator.core.document import excerpt
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
 from simulator.stats.agreement import average_ranks
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.intervals import LEVEL, interval_of_mean
-from simulator.stats.summary import counted_turns, excerpt
+from simulator.stats.summary import counted_turns
 from simulator.storage.results import without_superseded
 from simulator.storage.runs import replay_of
 

@@ -17,6 +17,7 @@ from math import fsum, sqrt
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
+from simulator.core.document import excerpt
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import (
@@ -96,7 +97,6 @@ Outcome = Literal["", "same", "flipped", "failed"]
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
-EXCERPT = 160
 # Where the red rule for whole conversations is switched off, this is still what counts as unresolved.
 _UNRESOLVED = 0.5
 CUSTOMERS_UNCHECKED = CustomerSummary()
@@ -484,12 +484,6 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
             failure=s.failure,
             marks=marks,
         )
-
-
-def excerpt(text: str, length: int = EXCERPT) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")

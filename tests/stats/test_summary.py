@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from simulator.core.document import excerpt
 from simulator.core.settings import Settings
 from simulator.core.types import CONVERSATION, Ended, RedRules, Results, Score, Spending
 from simulator.stats.figures import Summary
 from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
-from simulator.stats.summary import excerpt, figures_of, summarise
+from simulator.stats.summary import figures_of, summarise
 from tests.golden_files import compare
 from tests.sample_runs import JUDGES, rehearsed
 

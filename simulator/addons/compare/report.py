@@ -19,10 +19,10 @@ from simulator.core.document import (
     Series,
     Table,
     Text,
+    excerpt,
 )
 from simulator.core.messages import _
 from simulator.core.types import LEXICAL
-from simulator.stats.summary import excerpt
 
 # Wins shown of each run.
 EXAMPLES = 3

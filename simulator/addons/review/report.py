@@ -21,6 +21,7 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
+    excerpt,
     points,
 )
 from simulator.core.messages import Message, _, ngettext
@@ -40,7 +41,6 @@ from simulator.stats.review import (
     ReviewedTurn,
     ReviewFindings,
 )
-from simulator.stats.summary import excerpt
 
 # What people pick in a dropdown, by id.
 Titles = Mapping[str, Text]
