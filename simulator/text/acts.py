@@ -49,9 +49,9 @@ class _ActPatterns:
 
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
-        self.turn, self.aside, self.apology, self.telling, self.condition, self.substance = (
+        self.turn, self.aside, self.apology, self.telling, self.condition, self.substance, self.offer = (
             re.compile(straight_pattern(table[name]))
-            for name in ("break", "aside", "apology", "telling", "condition", "substance")
+            for name in ("break", "aside", "apology", "telling", "condition", "substance", "offer")
         )
         self.acts: dict[Act, re.Pattern[str]] = {}
         for act in ("no_handover", "handover", "refusal", "courtesy", "contact", "lead", "referral"):
@@ -63,6 +63,8 @@ class _ActPatterns:
         plain = normalise(text)
         if len(plain) > LONGEST:
             return "claim"
+        if _QUESTION.search(plain) and self.offer.search(plain):
+            return "courtesy"
         if _QUESTION.search(plain) and not self.telling.search(plain):
             return "contact" if self.acts["contact"].search(plain) else "question"
         main = self.aside.sub("", plain).lstrip(" ,、")

@@ -7,7 +7,17 @@ import pytest
 
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
-from simulator.text.acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts, passes_on
+from simulator.text.acts import (
+    FILE,
+    LONGEST,
+    apologises,
+    claims,
+    ends_with_question,
+    is_handover,
+    is_refusal,
+    parts,
+    passes_on,
+)
 from simulator.text.evidence import refuses
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
@@ -86,6 +96,20 @@ def test_a_question_back_and_an_announcement_claim_nothing() -> None:
     assert claims("恐れ入ります。機種名をお教えいただけますか？", "ja") == ()
     assert claims("手順は以下の通りです。", "ja") == ()
     assert claims("Which model do you have?", "en") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "asks"),
+    [
+        ("The fee is 5,500 yen. Is there anything else I can help you with?", "en", False),
+        ("Is there anything else on the bill that looks wrong?", "en", True),
+        ("手数料は5,500円です。ほかにご不明な点はございますか？", "ja", False),
+        ("ほかに契約しているものはございますか？", "ja", True),
+    ],
+)
+def test_a_closing_offer_asks_nothing_about_the_matter(text: str, language: Language, asks: bool) -> None:
+    """It is a courtesy; a question that only begins like one is not."""
+    assert ends_with_question(text, language) is asks
 
 
 def test_who_says_what_is_right_does_not_refuse() -> None:
