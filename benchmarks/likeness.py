@@ -4,7 +4,8 @@
     python -m benchmarks.likeness --user-model MODEL    with a model as the customer
     python -m benchmarks.likeness --write               makes simulator/stats/likeness.json again
 
-What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part, answers, or declines.
+What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part,
+answers (and asks whether there is anything else), or declines.
 With the public sets beside the checkout all of them are the reference, without them what is shipped.
 """
 
@@ -51,9 +52,22 @@ from simulator.text.evidence import all_references
 MIX = {"calm": 5, "regular": 5, "beginner": 4, "hurried": 2, "verbose": 1, "sceptical": 1, "elderly": 2}
 TURNS, REPEATS, SHIPPED = 6, 6, 600
 ASKED = {
-    "ja": ("恐れ入りますが、ご契約のプランはお分かりになりますか？", "いつ頃のご利用でしょうか？"),
-    "en": ("Could you tell me which plan you are on?", "When did this start, please?"),
+    "ja": (
+        "恐れ入りますが、ご契約のプランはお分かりになりますか？",
+        "もう少し詳しくお聞かせいただけますか？",
+        "ご本人さまのことでよろしいでしょうか？",
+        "今すぐお調べしてもよろしいですか？",
+        "詳しい内容をメールでお送りしましょうか？",
+    ),
+    "en": (
+        "Could you tell me which plan you are on?",
+        "Could you tell me a little more about it?",
+        "Is this for yourself or for somebody else?",
+        "Would you like me to look that up for you now?",
+        "Shall I send you the details by e-mail?",
+    ),
 }
+MORE = {"ja": "ほかにご不明な点はございますか？", "en": " Is there anything else I can help you with?"}
 DECLINED = {
     "ja": "申し訳ございませんが、こちらでは分かりかねます。",
     "en": "I am sorry, I do not have any information about that.",
@@ -142,9 +156,11 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
     if kind == 9 or not known:
         return DECLINED[language]
     if kind in (0, 3, 6) and at < 3:
-        return ASKED[language][at % 2]
+        return ASKED[language][(crc32(case.encode()) + at) % len(ASKED[language])]
     text = known[0]
-    return text if kind in (1, 4, 7, 8) else text[: max(12, len(text) // 2)].rsplit(" ", 1)[0]
+    if kind in (4, 8):
+        return text + MORE[language]
+    return text if kind in (1, 7) else text[: max(12, len(text) // 2)].rsplit(" ", 1)[0]
 
 
 def played(settings: Settings, language: Language, conversations: int | None) -> Path:

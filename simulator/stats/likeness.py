@@ -132,17 +132,24 @@ def _within(line: set[str], other: set[str]) -> float:
     return len(line & other) / len(line) if line else 0.0
 
 
+def _size(line: str, language: Language) -> int:
+    """Characters (ja) or words (en)."""
+    return len(line.strip()) if language == "ja" else len(line.split())
+
+
 def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[float, ...]:
     """The `FEATURES` of line `at` of what one customer said: 0 or 1 but for length, counts and overlaps.
 
-    `own_words` is how much of it the first line has, `repeats` how much any one line before it has.
+    `own_words` is how much of it the first line has that is more than a greeting, `repeats` how much any one
+    line before it has.
     """
     line = normalise(lines[at]).strip()[:2000]
-    size = len(line) if language == "ja" else len(line.split())
+    size = _size(line, language)
     found = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
     pairs = _pairs(line)
     earlier = [_pairs(normalise(each)[:2000]) for each in lines[max(0, at - 20) : at]]
-    first = _pairs(normalise(lines[0])[:2000])
+    asked = next((each for each in lines[:at] if _size(each, language) > _SHORT[language]), lines[0])
+    first = _pairs(normalise(asked)[:2000])
     return (
         float(np.log1p(size)),
         float(size <= _SHORT[language]),
