@@ -1,6 +1,6 @@
 """How any persona is played: the texts of personas/_user.toml, with the guard of each language."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ from simulator.core.templates import (
 from simulator.core.types import Case, Language, Persona
 from simulator.text.typography import straight
 from simulator.users.guard import RULES, Guard, compiled
-from simulator.users.rules import CUES, SHARES
+from simulator.users.rules import ALWAYS_DONE, CUES, SHARES
 
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
     "silence": set(),
     "mood": {"feeling"},
+    "settled": set(),
     "system": {"name", "voice", "case", "cues", "form"},
     "retry": {"problem"},
     "again": {"problem"},
@@ -48,6 +49,7 @@ class UserPrompts:
                 ("fields", NextLine.model_fields),
                 ("matter", _MATTER),
                 ("cues", CUES),
+                ("feelings", ("-2", "-1", "1", "2")),
                 ("patterns", ("goodbye",)),
                 ("usual", SHARES),
             ):
@@ -84,11 +86,14 @@ class UserPrompts:
         lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
         return quote("case", "\n".join(lines))
 
-    def cues(self, language: Language, cues: Iterable[str], feeling: int) -> str:
+    def cues(self, language: Language, cues: Sequence[str], feeling: int) -> str:
         """What matters in the next line, as the model reads it."""
         table = self._tables[language]
         lines = [table["cues"][cue] for cue in cues]
-        lines += [self.text(language, "mood", feeling=f"{feeling:+d}")] if feeling else []
+        if not ALWAYS_DONE.intersection(cues):
+            lines.append(self.text(language, "settled"))
+        if feeling:
+            lines.append(self.text(language, "mood", feeling=table["feelings"][str(feeling)]))
         return "\n".join(f"- {line}" for line in lines)
 
     def usual(self, language: Language) -> dict[str, float]:

@@ -124,6 +124,7 @@ class PersonaUser:
             self.seed,
             self.prompts.usual(case.language),
             asked_back=ends_with_question(turns[-1].answer.text, case.language),
+            refused=is_refusal(turns[-1].answer.text, case.language),
             complains=expected_response(case) == "comfort",
         )
         system = self.prompts.text(

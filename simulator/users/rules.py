@@ -22,6 +22,8 @@ CUES = (
     "short", "ask", "tell", "long", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
     "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
 )  # fmt: skip
+# What is done even where the matter is settled.
+ALWAYS_DONE = frozenset({"pushback", "change_of_mind", "person"})
 # A persona's shares (0..1) of its lines.
 SHARES = ("brevity", "questions", "politeness")
 # How far an answer that gave this can move the feeling, from the one before: at least, at most.
@@ -99,21 +101,22 @@ def cues_of(
     usual: Mapping[str, float],
     *,
     asked_back: bool = False,
+    refused: bool = False,
     complains: bool = False,
 ) -> tuple[str, ...]:
     """What matters in the customer's next line, drawn by the conversation's `seed`.
 
-    `earlier` are the reactions to all answers but the last one, which `asked_back` or did not. What has to be
-    done in the line stands alone, else the line's form and perhaps its length or thanks. The
-    persona's `SHARES` are multiplied with what is `usual` in the language; who `complains` tells more and
-    asks half as often.
+    `earlier` are the reactions to all answers but the last one, which `asked_back`, `refused` or did neither.
+    What has to be done in the line stands alone, else the line's form and perhaps its length or thanks: to a
+    refusal nobody says but a word, and nobody thanks for one or when annoyed. The persona's `SHARES` are
+    multiplied with what is `usual` in the language; who `complains` tells more and asks half as often.
     """
     turn = len(earlier) + 2
     had_all = any(each.got == "all" for each in earlier)
     duties = {
         "asked_refuses": asked_back and persona.discloses == "never",
         f"asked_{persona.counter_question}": asked_back,
-        "pushback": turn == persona.pushback,
+        "pushback": turn == persona.pushback and not refused,
         "change_of_mind": turn == persona.change_of_mind,
         "last_chance": useless_in_a_row(earlier) + 1 >= persona.patience,
         "person": persona.asks_for_person and not had_all,
@@ -123,6 +126,9 @@ def cues_of(
         if is_due:
             return (cue,)
     brevity, questions, politeness = (getattr(persona, share) * usual[share] for share in SHARES)
+    feeling = earlier[-1].feeling if earlier else persona.feeling
+    brevity = 0 if refused else brevity
+    thanks = 0 if refused or feeling < 0 else politeness / (1 - brevity)
     draw = _draw("form", seed, turn)
     asks = draw < brevity + questions / (1 + complains)
     cues = ["short" if draw < brevity else "ask" if asks else "tell"]
@@ -130,7 +136,7 @@ def cues_of(
         cues.append("no_reproach")
     elif draw >= brevity and _draw("length", seed, turn) < persona.detail:
         cues.append("long")
-    elif draw >= brevity and _draw("courtesy", seed, turn) < politeness / (1 - brevity):
+    elif draw >= brevity and _draw("courtesy", seed, turn) < thanks:
         cues.append("thank")  # a line of a word has no room for it: the others thank the more often
     return tuple(cues)
 

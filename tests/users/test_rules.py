@@ -128,6 +128,17 @@ def test_shares_come_true_over_a_run() -> None:
     assert "person" not in cues_of(PERSON, course("all"), 1, AS_SET)
 
 
+def test_nobody_answers_a_refusal_with_a_word_or_thanks_when_annoyed() -> None:
+    """A useless answer is asked about again, and thanks are for who is not annoyed."""
+    usual = {"brevity": 2.0, "questions": 0.5, "politeness": 1.0}
+    to_a_refusal = {cue for seed in range(200) for cue in cues_of(CALM, [], seed, usual, refused=True)}
+    annoyed = [Reaction(got="nothing", feeling=-1)]
+
+    assert to_a_refusal == {"ask", "tell"}
+    assert "thank" not in {cue for seed in range(200) for cue in cues_of(CALM, annoyed, seed, usual)}
+    assert "pushback" not in cues_of(DOUBTS, [], 1, usual, refused=True)
+
+
 def test_a_line_that_nobody_decided_on_says_nothing() -> None:
     """Those of scripts, and the first one."""
     turns = [Turn(index=n, user="?", answer=Answer(text="!")) for n in (1, 2)]

@@ -65,7 +65,7 @@ async def test_the_prompt_tells_who_and_what() -> None:
         assert part in told
     assert all(says[key] in told for key in ("question", "goal", "knows", "unknown"))
     assert prompts().cues("ja", ["no_reproach"], -1).splitlines()[0] in told
-    assert "気分は -1" in told
+    assert "気分：いら立ち" in told
 
 
 @pytest.mark.parametrize(("discloses", "is_told"), [("when_asked", True), ("never", False)])
