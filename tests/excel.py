@@ -79,13 +79,6 @@ class Person:
         """Adds a worksheet of one's own behind another."""
         self.book.create_sheet(title, self.book.sheetnames.index(tab) + 1)["A1"] = "自分の表"
 
-    def rename_tab(self, tab: str, new: str) -> None:
-        """Gives a worksheet another title."""
-        self.book[tab].title = new
-        if self._moves_names:
-            for name in self.book.defined_names.values():
-                name.attr_text = name.attr_text.replace(f"{tab}!", f"'{new}'!")
-
     def _fill(self, sheet: Any, rows: Sequence[Sequence[Any]]) -> None:
         for number, values in enumerate(rows, start=2):
             for place, value in enumerate(values, start=1):

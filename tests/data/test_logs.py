@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import InputError
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
 from simulator.data.logs import FORMATS, format_of, row_of, unwrapped
@@ -323,12 +323,3 @@ def test_what_stands_in_texts() -> None:
         "assistant", "user", "user", "agent", "", "",
     ]  # fmt: skip
     assert asked_in({"messages": [{"role": "assistant", "content": "hello"}]}) == ([], "")
-
-
-def test_a_log_cut_off_is_an_error(tmp_path: Path) -> None:
-    """One line with the file, as for every broken file."""
-    cut = tmp_path / "cut.json"
-    cut.write_text((LOGS / "sharegpt.json").read_text(encoding="utf-8")[:60], encoding="utf-8")
-
-    with pytest.raises(CaseFileError, match=r"cut\.json, line 1"):
-        read_cases(cut)

@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.console import Console
 
-from simulator.core.types import Language, Spending
+from simulator.core.types import Language
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import paint
-from simulator.runner.estimate import ByModel, Forecast, forecast
+from simulator.runner.estimate import Forecast, forecast
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -46,15 +46,3 @@ def test_money_comes_first() -> None:
     assert meaning.startswith("At least, if every customer leaves after the first answer")
     assert "run it with --limit 3 first" in advice
     assert rest[-1] == "Nothing was started."
-
-
-def test_an_earlier_run_is_named() -> None:
-    """Its figures stand in the table, and beside them what everything could come to at most."""
-    spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
-    most: ByModel = {("judge", "m"): Spending(calls=12, cost_usd=2.0)}
-    lines = shown(Forecast(spent, most, spent, "20261121-a-run", cases=9))
-
-    assert lines[0].startswith("Cost: about 1.00 USD (150 JPY), at most 2.00 USD (300 JPY).")
-    assert "Going by run 20261121-a-run." in lines[0]
-    assert lines[3].split() == ["Judge", "m", "9", "0", "0", "1.00"]
-    assert "--limit" not in "".join(lines)

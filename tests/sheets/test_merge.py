@@ -116,9 +116,6 @@ class GoogleSheet:
     def delete_row(self, row: int, tab: str) -> None:
         self.mari.delete_rows(tab, row)
 
-    def rename_tab(self, title: str) -> None:
-        self.mari.rename_sheet(TITLE, title)
-
     def add_sheet(self, title: str) -> None:
         self.server.robot().open_by_key(KEY).add_worksheet(title, 5, 5)
 

@@ -46,21 +46,6 @@ def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
     assert len(server.requests) <= 5
 
 
-@pytest.mark.parametrize(
-    ("address", "what"),
-    [
-        ("sheet:KEY-1_a#なし", "no worksheet なし"),
-        ("sheet:other", "no such sheet"),
-        ("sheet:", "write sheet:KEY#worksheet"),
-        ("sheet:KEY-1_a#メモ", "no rows in it"),
-    ],
-)
-def test_a_wrong_address_is_one_line(server: SheetsServer, address: str, what: str) -> None:
-    """It says what to look for in the browser."""
-    with pytest.raises(InputError, match=what):
-        read_plan(Settings(cases=address))
-
-
 def test_only_this_machine_stands_in_for_google(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another host would be given the team's questions."""
     monkeypatch.setenv("REHEARSAL_SHEETS_URL", "http://example.com")

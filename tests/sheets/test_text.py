@@ -2,11 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
-from simulator.core.types import Language
-from simulator.sheets.google_sheets import LONGEST
-from simulator.sheets.merge import units
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import cell, one_cell, pushed
@@ -34,19 +29,3 @@ def below_each_other(texts: Sequence[str]) -> Worksheet:
     """A worksheet with one of these texts in each row."""
     rows = (Row(key=f"k{n}", cells={"value": SheetCell(text=text)}) for n, text in enumerate(texts))
     return one_cell("").model_copy(update={"rows": tuple(rows)})
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-@pytest.mark.parametrize("piece", ["あ", "😀"])
-def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: Language) -> None:
-    """At Google's limit, between whole characters, and the mark says how much is missing."""
-    text = piece * 60_000
-    pushed(one_cell(text), language=language)
-    shown = cell(server, "B2", TECHNICAL)["userEnteredValue"]["stringValue"]
-    kept, mark = shown.rsplit("…", 1)
-
-    assert LONGEST - 20 <= units(shown) <= LONGEST
-    assert mark.endswith("文字省略）" if language == "ja" else "more characters)")
-    assert f"{len(text) - len(kept.rstrip()):,}" in mark
-    assert kept.rstrip().endswith(piece)
-    assert pushed(one_cell(text), language=language).writes == 0

@@ -106,6 +106,11 @@ def test_what_was_not_extracted_is_wrong() -> None:
     found = classify(rows, BINARY)
 
     assert found.confusion == ((1, 0, 1), (0, 1, 1))
+    assert found.as_json()["confusion"] == {
+        "labels": ["0", "1"],
+        "counts": [[1, 0], [0, 1]],
+        "not_extracted": [1, 1],
+    }
     assert (found.not_extracted, found.accuracy) == (2, 0.5)
     assert (found.per_class[1].precision, found.per_class[1].recall) == (1.0, 0.5)
     assert (found.micro.precision, found.micro.recall) == (1.0, 0.5)

@@ -1,17 +1,14 @@
 """What the team wrote in a sheet or a workbook, as verdicts."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, take_rows, taken_from
+from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, take_rows
 from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
-from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
-from simulator.stats.review import blind_sample, review_findings, review_keys
-from tests.excel import Person
+from simulator.stats.review import blind_sample, review_findings
 from tests.report.test_worksheets import report_context
 from tests.reviewed_runs import FEE, summary_of
 from tests.sample_runs import rehearsed
@@ -177,45 +174,3 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     assert [str(place) for place, _why in taken.faults] == ["確認 row 4", "確認 row 5", "確認 row 6"]
     assert "names no turn of this run" in str(taken.faults[0][1])
     assert "no key of its own" in str(taken.faults[2][1])
-
-
-def workbook(folder: Path, language: Language = "ja") -> Path:
-    """The workbook of the rehearsed run."""
-    return excel.write(worksheets(report_context(language)), folder / "report.xlsx")
-
-
-def taken_of(path: Path, language: Language = "ja") -> Taken:
-    """What the workbook gives for the rehearsed run."""
-    return taken_from(str(path), wanted(language=language))
-
-
-def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
-    """Sorted, with columns inserted, renamed and deleted, and under another name."""
-    path = workbook(tmp_path).rename(tmp_path / "佐藤さんへ.xlsx")
-    with Person(path) as person:
-        person.type("確認", 3, "判定", "Judge is wrong")
-        person.type("確認", 3, "コメント", "資料どおり")
-        key = person.book["確認"].cell(3, 1).value
-        person.sort("確認", lambda row: row[4])
-        person.insert_column("確認", "判定", "優先度")
-        person.rename("確認", "コメント", "気づいたこと")
-        person.delete_column("確認", "担当者")
-        person.rename_tab("確認", "11月の確認")
-        person.type("目視採点", 2, "人の評価（1人目）", 4)
-        person.type("目視採点", 3, "人の評価（2人目）", "４点")
-        person.type("目視採点", 4, "人の評価（1人目）", "良い")
-    taken = taken_of(path)
-    [review] = [v for v in taken.verdicts if v.source == "review"]
-    conversations = {conversation.id: conversation for conversation in rehearsed().conversations}
-    conversation = conversations[review.conversation]
-
-    assert (
-        review_keys(rehearsed(), summary_of(rehearsed()))(conversation, conversation.turns[review.turn - 1])
-        == key
-    )
-    assert (review.judge_is, review.comment) == ("wrong", "資料どおり")
-    assert [(v.reviewer, v.grade) for v in taken.verdicts if v.source == "blind"] == [("1", 4), ("2", 4)]
-    assert [(str(place), str(why)) for place, why in taken.faults] == [
-        ("目視採点 row 4", "grade_1 '良い' is not between 1 and 5")
-    ]
-    assert "no column assignee" in str(taken.notes[0][1])

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.context import corrected_line, notes, verdict
+from simulator.report.context import corrected_line, notes
 from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -56,38 +56,15 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
     assert "<title>82 ·" in page
 
 
-@pytest.mark.parametrize(
-    ("target", "phrase"),
-    [
-        (0.75, "Target 75 reached"),
-        (0.8, "Target 80: not settled yet"),
-        (0.9, "Target 90 missed by 8"),
-        (None, "No target was set"),
-    ],
-)
-def test_the_verdict_is_that_of_the_corrected_score(target: float | None, phrase: str) -> None:
-    """Also where the automatic score alone would have been enough, and how far it is off."""
-    figures = corrected()
-
-    assert said(verdict(decide(figures, target, 1.0, 1.0), figures.score)) == phrase
-
-
 def test_notes_say_in_which_way_the_judge_was_off() -> None:
-    """By stratum, and what the gate found as an alarm before it."""
+    """By stratum."""
     en = [said(note.text) for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), title)]
     ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), title)]
 
-    assert en[0] == (
-        "Corrected by human grades, the score is 82; even the upper end of its 95 % interval, 86, is below"
-        " the target 90."
-    )
     assert (
         "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
         " 9 points more lenient than people on the others; the corrected score leaves that out."
     ) in en
-    assert ja[0].startswith(
-        "人の採点で補正したスコアは 82、95% 信頼区間は 78〜86 で、目標 80 をまたいでいます。"
-    )
     assert any(
         "要確認のターンで人より 4 点辛め、そのほかのターンで人より 9 点甘めです" in note for note in ja
     )

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.review.labels import as_lines
 from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
-from simulator.core.types import HumanVerdict, Results
-from tests.blind_grades import JUDGE, graded
+from simulator.core.types import Results
 from tests.reviewed_runs import summary_of
 from tests.sample_runs import large
 
@@ -92,27 +90,3 @@ def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
     [(place, fault)] = found.faults
     assert str(place) == "line 2"
     assert str(fault).startswith(why)
-
-
-def test_what_is_exported_is_read_back_as_it_was() -> None:
-    """Every grade, name, comment and sampling rate."""
-    run = graded(
-        lambda conversation, turn: JUDGE[turn] - 0.5 if conversation < 3 else None,
-        sampled=0.25,
-        stratum="red",
-    )
-    second = [
-        v.model_copy(update={"reviewer": "B", "grade": 1.0, "comment": "誤り\n二行"})
-        for v in run.verdicts[:2]
-    ]
-    run = run.model_copy(update={"verdicts": (*run.verdicts, *second)})
-    back = taken("labels.jsonl", as_lines(run), run).verdicts
-
-    def key(v: HumanVerdict) -> tuple[str, int, str]:
-        return v.conversation, v.turn, v.reviewer
-
-    assert len(back) == 11
-    assert all(
-        before.same_as(after)
-        for before, after in zip(sorted(run.verdicts, key=key), sorted(back, key=key), strict=True)
-    )
