@@ -13,8 +13,8 @@ OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, 
 
 
 def grade(judge: str, raw: float, **more: Any) -> Score:
-    """A grade of 1..5 (a share for claims and facts)."""
-    value = raw if judge in ("claims", "facts") else raw / 5
+    """A grade of 1..5 (a share for claims, facts, rules and whole conversations)."""
+    value = raw if judge in ("claims", "facts", "risk", "conversation") else raw / 5
     known: dict[str, Any] = {"conversation": TALK, "turn": 1, "state": "scored", "value": value, "raw": raw}
     return Score(judge=judge, **known | more)
 
@@ -24,53 +24,47 @@ def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> l
     return [mark.kind for mark in red_marks(TALK, scores, rules or RedRules(), primary)]
 
 
-@pytest.mark.parametrize(("raw", "red"), [(1, True), (3, True), (4, False), (5, False)])
-def test_overall_below_the_limit_is_red(raw: int, red: bool) -> None:
-    """Three of five is 0.6 and red at the limit of 0.7; four is not."""
-    assert kinds(grade("turn", raw)) == (["overall"] if red else [])
-
-
 @pytest.mark.parametrize(
-    ("score", "mark"),
+    ("score", "severity"),
     [
-        (grade("groundedness", 3), "groundedness"),
-        (grade("claims", 0.75), "claims"),
-        (grade("facts", 0.5), "facts"),
-        (grade("turn", 5, detail={"correctness": 2}), "correctness"),
+        (grade("turn", 4), None),
+        (grade("turn", 3), "moderate"),
+        (grade("turn", 2), "major"),
+        (grade("turn", 3, severity="minor"), "minor"),
+        (grade("groundedness", 4), None),
+        (grade("groundedness", 3), "moderate"),
+        (grade("groundedness", 2), "major"),
+        *((grade(judge, 1), None) for judge in ("claims", "facts", "risk")),
+        *(
+            (grade(judge, share), "moderate")
+            for judge in ("claims", "facts", "risk")
+            for share in (0.99, 0.5)
+        ),
+        *((grade(judge, 0.49), "major") for judge in ("claims", "facts", "risk")),
+        (grade("conversation", 0.5), None),
+        (grade("conversation", 0.49), "moderate"),
+        (grade("conversation", 0.25), "major"),
+        (grade("relevance", 1), None),
     ],
 )
-def test_a_second_mark_needs_no_low_overall(score: Score, mark: str) -> None:
-    """An invention is red although Overall is high."""
-    assert kinds(grade("turn", 5), score) == [mark]
+def test_a_grade_below_its_limit_is_a_mark(score: Score, severity: Severity | None) -> None:
+    """Although all others are high; far below it a major one, unless the judge says how grave it is."""
+    kind = "overall" if score.judge == "turn" else score.judge
+    marks = red_marks(TALK, (grade("turn", 5), score), RedRules(), "turn")
+
+    assert [(mark.kind, mark.severity) for mark in marks] == ([(kind, severity)] if severity else [])
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        grade("groundedness", 4),
-        grade("claims", 1),
-        grade("facts", 1),
-        grade("turn", 4, detail={"correctness": 3}),
-        grade("relevance", 1),
-    ],
-)
-def test_what_no_rule_names_is_not_red(score: Score) -> None:
-    """Grades above the limits, and metrics without a rule, leave the turn as it is."""
-    assert kinds(grade("turn", 5), score) == []
+@pytest.mark.parametrize(("correctness", "severity"), [(3, None), (2, "moderate"), (1, "major")])
+def test_a_wrong_statement_is_a_mark_of_its_own(correctness: int, severity: Severity | None) -> None:
+    """Whatever the overall grade."""
+    marks = red_marks(TALK, (grade("turn", 5, detail={"correctness": correctness}),), RedRules())
 
-
-@pytest.mark.parametrize("judge", ["claims", "facts"])
-@pytest.mark.parametrize(("share", "severity"), [(0.49, "major"), (0.5, "moderate"), (0.99, "moderate")])
-def test_half_of_it_right_is_not_grave(judge: str, share: float, severity: str) -> None:
-    """A turn is gravely wrong where less than half of its claims or facts hold."""
-    (mark,) = red_marks(TALK, (grade("turn", 5), grade(judge, share)), RedRules())
-
-    assert (mark.kind, mark.severity) == (judge, severity)
+    assert [(mark.kind, mark.severity) for mark in marks] == ([("correctness", severity)] if severity else [])
 
 
 def test_every_rule_can_be_switched_off() -> None:
     """None and False switch a rule off."""
-    off = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
     low = (
         grade("turn", 1, detail={"correctness": 1}),
         grade("groundedness", 1),
@@ -78,7 +72,7 @@ def test_every_rule_can_be_switched_off() -> None:
         grade("facts", 0),
     )
 
-    assert kinds(*low, rules=off) == []
+    assert kinds(*low, rules=OFF) == []
     assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
 
 
@@ -86,9 +80,8 @@ def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
     """The bot's own failure is major, and not five marks for five lowest grades."""
     reason = "回答がありません：timeout"
     failed = [grade(judge, 1, by_rule=True, reason=reason) for judge in ("turn", "groundedness")]
-    off = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
 
-    (mark,) = red_marks(TALK, failed, off)
+    (mark,) = red_marks(TALK, failed, OFF)
 
     assert (mark.kind, mark.severity, mark.reason) == ("no_answer", "major", reason)
 
@@ -100,21 +93,6 @@ def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
     foreign = grade("turn", 1).model_copy(update={"conversation": "another"})
 
     assert kinds(skipped) == kinds(failed) == kinds(foreign) == []
-
-
-@pytest.mark.parametrize(
-    ("score", "severity"),
-    [
-        (grade("turn", 2), "major"),
-        (grade("turn", 3), "moderate"),
-        (grade("turn", 3, severity="minor"), "minor"),
-        (grade("claims", 0.2), "major"),
-        (grade("groundedness", 2), "major"),
-    ],
-)
-def test_severity_is_the_judges_or_follows_the_grade(score: Score, severity: str) -> None:
-    """A judge's own severity wins; otherwise the lower grades are major."""
-    assert worst_severity(red_marks(TALK, [score], RedRules(), "turn")) == severity
 
 
 def test_the_gravest_mark_counts() -> None:
