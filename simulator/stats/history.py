@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
-from math import factorial, sqrt
+from math import sqrt
 from pathlib import Path
 from statistics import NormalDist, median
 from typing import Any, Literal
+
+import numpy as np
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
@@ -177,11 +179,11 @@ def mann_kendall(values: Sequence[float]) -> float:
     apart = abs(sum(signs))
     if 0 not in signs and len(values) <= _EXACT_UP_TO:
         # How many orders of so many things have 0, 1, 2, ... pairs the wrong way round.
-        ways = [1]
+        ways = np.ones(1)
         for size in range(2, len(values) + 1):
-            ways = [sum(ways[max(0, k - size + 1) : k + 1]) for k in range(len(ways) + size - 1)]
+            ways = np.convolve(ways, np.ones(size))
         inversions = (len(signs) - apart) // 2
-        return min(1.0, 2 * sum(ways[: inversions + 1]) / factorial(len(values)))
+        return min(1.0, 2 * float(ways[: inversions + 1].sum() / ways.sum()))
     deviation = _deviation(values)
     return min(1.0, 2 * NormalDist().cdf(-apart / deviation)) if deviation else 1.0
 
