@@ -136,11 +136,10 @@ def problem(request: Any, place: str, text: str, rubrics: Sequence[Rubric]) -> s
 async def test_an_attack_is_a_quotation(language: Language, place: str, alone: bool) -> None:
     """It stands verbatim between its own tags; all else is as for a harmless text; no grade moves.
 
-    Judges that are asked alone quote in the same way: in each place they meet a third of the attacks.
+    All places are quoted in the same way: in each, judges meet a third of the attacks.
     """
     believes, wrong = Gullible(), {}
-    attacks = list(ATTACKS[language].items())
-    attacks = attacks[PLACES.index(place) % 3 :: 3] if alone else attacks
+    attacks = list(ATTACKS[language].items())[PLACES.index(place) % 3 :: 3]
     async with OpenAIServer(believes) as server, at(server) as model:
         ours = judges(model, alone)
         for judging in ours:

@@ -273,7 +273,7 @@ def test_days_stay_with_their_hours() -> None:
 
 
 @given(TEXTS, TEXTS, TEXTS)
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_what_the_passages_say_verbatim_is_found(before: str, answer: str, after: str) -> None:
     """Whatever stands around it, on lines of its own."""
     passage = f"{before}\n{answer}\n{after}"
@@ -282,7 +282,7 @@ def test_what_the_passages_say_verbatim_is_found(before: str, answer: str, after
 
 
 @given(TEXTS)
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_canonical_forms_are_idempotent(text: str) -> None:
     """The canonical spelling of a detail is read as that very detail, codes with letters apart.
 
