@@ -434,9 +434,9 @@ def seconds_for(text: str) -> float:
 def test_twice_the_text_takes_about_twice_the_time(text: str) -> None:
     """Whatever a bot repeats: no judge takes time that grows with the square of an answer."""
     size = 20_000 // len(text)
-    half, whole = seconds_for(text * (size // 2)), seconds_for(text * size)
+    whole = seconds_for(text * size)
 
-    assert whole < max(1.0, 3 * half)
+    assert whole < 1 or whole < 3 * seconds_for(text * (size // 2))
 
 
 @given(
