@@ -81,12 +81,13 @@ def test_slope_and_interval_are_scipys(row: dict[str, Any]) -> None:
 
 def test_four_runs_are_no_trend() -> None:
     """Five in one order are."""
-    falling = trend([5, 4, 3, 2, 1])
+    falling, rising = trend([5, 4, 3, 2, 1]), trend([1, 2, 3, 4, 5])
 
     assert trend([4, 3, 2, 1]) is None
     assert falling is not None
-    assert falling.falling
-    assert not falling.rising
+    assert rising is not None
+    assert (falling.falling, falling.rising) == (True, False)
+    assert (rising.falling, rising.rising) == (False, True)
 
 
 def test_of_five_runs_the_interval_holds_every_slope() -> None:
