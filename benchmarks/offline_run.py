@@ -1,22 +1,62 @@
-"""An offline rehearsal of 40 questions x 3 personas, from the shell prompt to the written report."""
+"""Offline rehearsals of 40 questions x 3 personas: over the bundled articles, and over 1,152 public passages.
+
+Turns a second of CPU, for a machine that is shared: while the conversations are held and graded, and of the
+whole process, from the shell prompt to the written report. The passages are mtrag_un of `../shared/data`, or
+REHEARSAL_BENCH_DATA.
+"""
 
 import json
+import sys
+import tempfile
+from pathlib import Path
 
-from benchmarks.measured import ROOT, measure
+from benchmarks.customers_data import rows_of
+from benchmarks.lexical_validity import DATA
+from benchmarks.measured import ROOT, measure, middle
+from benchmarks.phases import HELD
+
+QUESTIONS, RUNS = 40, 3
+CONVERSATIONS = DATA / "mtrag_un" / "rag_conversations_mtrag_un_dev.jsonl.gz"
+PASSAGES = DATA / "mtrag_un" / "rag_corpus_mtrag_un.jsonl.gz"
 
 
 def main() -> None:
-    """One run: 120 conversations of up to three turns, all judges, report included."""
-    personas = "angry,calm,beginner"
-    arguments = [str(ROOT / "run.py"), "--offline", "--persona", personas, "--limit", "40", "--json"]
-    bare = measure(["-c", "pass"])
-    done = measure(arguments)
-    result = json.loads(done.stdout)
-    turns = result["turns"]
+    """A row for each knowledge base: 120 conversations of up to three turns, report included."""
+    with tempfile.TemporaryDirectory() as folder:
+        rehearse("demo")
+        if not PASSAGES.exists():
+            print(f"1,152 passages: not there; put {PASSAGES.name} into {PASSAGES.parent}")
+            return
+        cases = Path(folder, "cases.jsonl")
+        cases.write_text("\n".join(map(json.dumps, questions())), encoding="utf-8")
+        rehearse("1,152 passages", "--cases", str(cases), "--set", f"knowledge={PASSAGES}")
+
+
+def questions() -> list[dict[str, object]]:
+    """The last questions of recorded conversations, with what was to be answered."""
+    kept = ("id", "question", "language", "reference")
+    return [{key: row[key] for key in kept} for row in rows_of(CONVERSATIONS)[:QUESTIONS]]
+
+
+def rehearse(name: str, *more: str) -> None:
+    """One row; the median of some runs."""
+    arguments = [
+        str(ROOT / "benchmarks" / "phases.py"), "--offline", "--adapter", "demo", "--json",
+        "--persona", "angry,calm,beginner", "--limit", str(QUESTIONS), *more,
+    ]  # fmt: skip
+    held, whole, memory, turns = [], [], [], 0
+    for _ in range(RUNS):
+        done = measure(arguments, environment={"PYTHONPATH": str(ROOT)})
+        if not done.stdout:
+            sys.exit(done.stderr)
+        turns = json.loads(done.stdout)["turns"]
+        phases = {phase: cpu for phase, _, cpu in json.loads(done.stderr.splitlines()[-1])}
+        held.append(phases[HELD])
+        whole.append(done.cpu)
+        memory.append(done.memory)
     print(
-        f"offline, 40 x 3     {done.wall:.1f} s   {done.cpu:.1f} s CPU, {done.memory:.0f} MB,"
-        f" {result['conversations']['finished']} conversations, {turns} turns,"
-        f" {1000 * (done.cpu - bare.cpu) / turns:.1f} ms CPU a turn"
+        f"offline, {name:15} {turns} turns: {turns / middle(held):.0f} a second of CPU while they are held,"
+        f" {turns / middle(whole):.0f} of the whole; {middle(whole):.1f} s CPU, {middle(memory):.0f} MB"
     )
 
 

@@ -15,12 +15,14 @@ from typing import Any
 from benchmarks.http_run import CONVERSATIONS, USUAL, WAYS, WIDE, endpoint, options, rehearse, write_cases
 from benchmarks.measured import ROOT, measure
 
+HELD = "conversations and grades, the client's import included"
 # Where a phase begins: the module, the function that begins it, and what the time up to there went into.
 BEGINNINGS = (
     ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
     ("simulator.cli.preflight", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
-    ("simulator.cli.publish", "publish", "conversations and grades, the client's import included"),
+    ("simulator.runner.run", "rehearse", "the bot's start"),
+    ("simulator.cli.publish", "publish", HELD),
 )
 LAST = "figures, report.html, summary"
 

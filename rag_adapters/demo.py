@@ -13,7 +13,7 @@ import tomllib
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -226,9 +226,9 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     total = float(asked.weights.sum())
     best = max((passage.score or 0.0 for passage in passages), default=0.0)
     candidates = [
-        _Sentence(text, follows, np.isin(asked.codes, codes), (passage.score or 0.0) / best if best else 0.0)
+        _Sentence(text, follows, says, (passage.score or 0.0) / best if best else 0.0)
         for passage in passages
-        for text, follows, codes in _counted(passage.text)
+        for text, follows, says in _said(_counted(passage.text), asked.codes)
     ]
     if not candidates or not total:
         return Extract((), 0.0)
@@ -249,14 +249,45 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     return Extract(tuple(candidates[at].text for at in sorted(set(chosen))), float(shares[said].sum()))
 
 
+class _Counted(NamedTuple):
+    """The sentences of a passage, whether each follows the one before it, and their n-grams' codes.
+
+    `where` has the place of the sentence that each code is from.
+    """
+
+    texts: tuple[str, ...]
+    follows: tuple[bool, ...]
+    codes: NDArray[np.uint64]
+    where: NDArray[np.intp]
+
+
 @lru_cache(1_024)
-def _counted(text: str) -> tuple[tuple[str, bool, NDArray[np.uint64]], ...]:
-    """The sentences of a passage with their n-grams; the same few passages are asked for all the time."""
-    return tuple(
-        (sentence, position > 0, grams(sentence).codes)
-        for line in sentences(text)
-        for position, sentence in enumerate(line)
+def _counted(text: str) -> _Counted:
+    """The sentences of a passage, counted in one go; the same few passages are asked for all the time."""
+    found = [(each, position > 0) for line in sentences(text) for position, each in enumerate(line)]
+    texts = tuple(each for each, _ in found)
+    shown = _shown("\n".join(texts))
+    words = [(code, at) for at, each in enumerate(shown.split("\n")) for code in _words(each)]
+    runs, _, starts = _runs(shown)
+    ends = np.cumsum([len(each) + 1 for each in shown.split("\n")])
+    return _Counted(
+        texts,
+        tuple(follows for _, follows in found),
+        np.concatenate([np.array([code for code, _ in words], dtype=np.uint64), runs]),
+        np.concatenate(
+            [np.array([at for _, at in words], dtype=np.intp), np.searchsorted(ends, starts, side="right")]
+        ),
     )
+
+
+def _said(counted: _Counted, asked: NDArray[np.uint64]) -> Iterator[tuple[str, bool, NDArray[np.bool_]]]:
+    """Each sentence, whether it follows, and which of the codes it has; they are sorted."""
+    says = np.zeros((len(counted.texts), len(asked)), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(asked, counted.codes), max(len(asked) - 1, 0))
+    if len(asked):
+        had = asked[places] == counted.codes
+        says[counted.where[had], places[had]] = True
+    return zip(counted.texts, counted.follows, says, strict=True)
 
 
 # --- The index ---
@@ -339,17 +370,25 @@ class Grams(NamedTuple):
     weights: NDArray[np.float32]
 
 
+@lru_cache(32)
 def grams(text: str) -> Grams:
     """The n-grams of a text; a repeated one counts by the logarithm of its number."""
-    shown = unicodedata.normalize("NFKC", text).lower()
-    words = [code for word in _WORD.findall(shown) for code in _word_codes(word)]
-    found = [(np.array(words, dtype=np.uint64), np.ones(len(words), dtype=np.float32))]
-    found += [_runs(shown, length) for length in (1, 2, 3)]
-    codes = np.concatenate([codes for codes, _ in found])
-    weights = np.concatenate([weights for _, weights in found])
+    shown = _shown(text)
+    words = np.array(_words(shown), dtype=np.uint64)
+    runs, weighed, _ = _runs(shown)
+    codes = np.concatenate([words, runs])
+    weights = np.concatenate([np.ones(len(words), dtype=np.float32), weighed])
     unique, where = np.unique(codes, return_inverse=True)
     summed = np.bincount(where, weights=weights, minlength=len(unique))
     return Grams(unique, np.log1p(summed).astype(np.float32))
+
+
+def _shown(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).lower()
+
+
+def _words(text: str) -> list[int]:
+    return [code for word in _WORD.findall(text) for code in _word_codes(word)]
 
 
 def places(codes: NDArray[np.uint64], dimensions: int) -> NDArray[np.int64]:
@@ -366,17 +405,27 @@ def _word_codes(word: str) -> tuple[int, ...]:
     return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) * _SPREAD % 2**64 for part in sorted(kept))
 
 
-def _runs(text: str, length: int) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
-    """Runs of `length` characters that do not cross from Japanese into another script or a mark."""
+def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.intp]]:
+    """Runs of one to three characters that do not cross from Japanese into another script or a mark.
+
+    Their codes, how much each counts, and where it starts.
+    """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    scripts = _scripts(text, points)
-    size = max(len(points) - length + 1, 0)
-    codes = np.zeros(size, dtype=np.uint64)
-    for offset in range(length):
-        codes += points[offset : offset + size].astype(np.uint64) * _MULTIPLIERS[offset]
-    codes = (codes ^ (codes >> np.uint64(29))) * _MULTIPLIERS[length - 1] | np.uint64(1)
-    weights = _weights(scripts, length, size)
-    return codes[weights > 0], weights[weights > 0]
+    lowest = highest = scripts = _scripts(text, points)
+    points = points.astype(np.uint64)
+    mixed = np.zeros(len(points), dtype=np.uint64)
+    found = []
+    for length, multiplier in enumerate(_MULTIPLIERS, 1):
+        size = max(len(points) - length + 1, 0)
+        mixed = mixed[:size] + points[length - 1 :] * multiplier
+        lowest = np.minimum(lowest[:size], scripts[length - 1 :])
+        highest = np.maximum(highest[:size], scripts[length - 1 :])
+        weights = _weights(lowest, highest, length)
+        (starts,) = weights.nonzero()
+        kept = mixed[starts]
+        found.append(((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1), weights[starts], starts))
+    codes, weighed, starts = zip(*found, strict=True)
+    return np.concatenate(codes), np.concatenate(weighed), np.concatenate(starts)
 
 
 def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -389,10 +438,9 @@ def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return scripts
 
 
-def _weights(scripts: NDArray[np.uint8], length: int, size: int) -> NDArray[np.float32]:
-    windows = np.stack([scripts[offset : offset + size] for offset in range(length)])
-    lowest, highest = np.min(windows, axis=0), np.max(windows, axis=0)
-    weights = np.zeros(size, dtype=np.float32)
+def _weights(lowest: NDArray[np.uint8], highest: NDArray[np.uint8], length: int) -> NDArray[np.float32]:
+    """How much each run counts, by the lowest and the highest script in it."""
+    weights = np.zeros(len(lowest), dtype=np.float32)
     if length == 1:
         weights[lowest == _KANJI] = _GRAMMAR
         return weights
