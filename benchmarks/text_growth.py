@@ -181,6 +181,7 @@ def functions() -> dict[str, Use]:
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
         "entities.bare_numbers": entities.bare_numbers,
         "entities.implied": entities.implied,
+        "entities.index_of": lambda text: entities.index_of([text]),
         "entities.specifics_of": entities.specifics_of,
         "entities.details_of": entities.details_of,
         "entities.lacking": lambda text: entities.lacking(text, [_HELD, text]),

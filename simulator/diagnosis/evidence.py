@@ -19,8 +19,17 @@ from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
 from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
 from simulator.text.courtesies import declines, statements
-from simulator.text.entities import Specific, details_of, follows, is_alike, lacking, located, required
-from simulator.text.entity_meaning import Measure
+from simulator.text.entities import (
+    Specific,
+    details_of,
+    follows,
+    index_of,
+    is_alike,
+    lacking,
+    located,
+    required,
+)
+from simulator.text.entity_meaning import DetailIndex, Hours, Measure
 from simulator.text.evidence import Agreement, agreement, content_units, share, topic_units, total_weight
 from simulator.text.segments import sentences, tokens
 from simulator.users.faults import CustomerFault
@@ -138,6 +147,20 @@ class Corpus:
     @cached_property
     def _lengths(self) -> list[int]:
         return [content_units(passage.text).total() for passage in self.passages]
+
+    @cached_property
+    def _details(self) -> DetailIndex:
+        """The details of all passages together."""
+        return index_of(passage.text for passage in self.passages)
+
+    def has(self, detail: Specific) -> bool:
+        """Whether any passage has this detail."""
+        if not detail.meaning.is_in(self._details):
+            return False
+        # Several values, or the ends of opening hours, may stand in several passages.
+        meaning = detail.meaning
+        several = isinstance(meaning, Hours) or (isinstance(meaning, Measure) and len(meaning.values) > 1)
+        return not several or located(detail, [passage.text for passage in self.passages]) is not None
 
     def knows(self, articles: Iterable[str]) -> bool:
         """Whether all of these articles are there."""
@@ -573,8 +596,7 @@ class RedTurnEvidence:
 
     def corpus_has(self, detail: Specific) -> bool:
         """Whether any article has this detail."""
-        texts = [passage.text for passage in self.corpus.passages] if self.corpus else []
-        return located(detail, texts) is not None
+        return self.corpus is not None and self.corpus.has(detail)
 
     @property
     def is_unwritten(self) -> bool:
@@ -582,7 +604,7 @@ class RedTurnEvidence:
         telling = [e for text in self.references for e in details_of(text) if e.kind not in CONTACTS]
         asked = [self.asked, *self.said_before]
         telling = [each for each in telling if located(each, asked) is None]
-        return bool(telling) and not any(self.corpus_has(each) or self.follows(each) for each in telling)
+        return bool(telling) and not any(self.follows(each) or self.corpus_has(each) for each in telling)
 
     def nearest(self, most: int) -> list[Passage]:
         """The articles nearest to the right answer and the question that were not retrieved whole."""

@@ -315,7 +315,7 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
                 missing = _(
                     "{article} does not say what the right answer says ({need}).", article=article, need=need
                 )
-        finding = _because(look, "knowledge", missing, sure=look.is_unwritten and not look.agreement.instead)
+        finding = _because(look, "knowledge", missing, sure=not look.agreement.instead and look.is_unwritten)
     elif place == "outside" or corpus is None:
         unknown = _(
             "{article} was not retrieved. Whether it is missing from the knowledge or just not"

@@ -91,6 +91,7 @@ def parts(text: str, language: Language) -> tuple[Part, ...]:
     return tuple(Part(piece.strip(), _act(piece.strip(), language)) for piece in pieces if piece.strip())
 
 
+@lru_cache(maxsize=1024)
 def is_refusal(text: str, language: Language) -> bool:
     """Whether the answer says that it cannot answer, or hands over, and claims hardly anything beside.
 
@@ -102,6 +103,7 @@ def is_refusal(text: str, language: Language) -> bool:
     return bool(acts - {"question", "courtesy"}) and is_likely("refusal", text, _language(text, language))
 
 
+@lru_cache(maxsize=1024)
 def is_plain_refusal(text: str, language: Language) -> bool:
     """Whether it is a refusal in the words that the patterns know, as in right answers that a team writes."""
     acts = {part.act for part in parts(text, language)}
@@ -128,6 +130,7 @@ def is_handover(text: str, language: Language) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def passes_on(text: str, language: Language) -> bool:
     """Whether the bot itself passes the customer on to a person; naming a contact does not count."""
     acts = {part.act for part in parts(text, language)}

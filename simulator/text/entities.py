@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations, pairwise, product, zip_longest
+from itertools import chain, combinations, pairwise, product, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,10 +92,11 @@ def phones(text: str) -> Iterator[DetailMatch]:
 def codes(text: str) -> Iterator[DetailMatch]:
     """Order numbers and other codes: at least five digits, with or without letters and hyphens."""
     for match in _CODE.finditer(text):
-        plain = re.sub(rf"[{_DASH}_]", "", match[0])
         # Letters at the end are rather a unit that nobody listed.
-        is_code = sum(map(str.isdigit, plain)) >= _FEWEST and plain[-1].isdigit()
-        if not is_code or len(plain) > _LONGEST:
+        if not match[0][-1].isdigit() or sum(map(str.isdigit, match[0])) < _FEWEST:
+            continue
+        plain = re.sub(rf"[{_DASH}_]", "", match[0])
+        if len(plain) > _LONGEST:
             continue
         is_phone = plain.isdigit() and plain[0] == "0" and len(plain) in (10, 11)
         kind: Kind = "phone" if is_phone else "number"
@@ -676,9 +677,14 @@ def located(specific: Specific, texts: Sequence[str]) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _detail_index(text: str) -> DetailIndex:
-    """What a text says line by line, and what it says where its lines are only wrapped."""
+    return index_of([text])
+
+
+def index_of(texts: Iterable[str]) -> DetailIndex:
+    """What texts say line by line, and what they say where their lines are only wrapped."""
     index = DetailIndex()
-    for version in dict.fromkeys((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text)))):
+    versions = ((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text))) for text in texts)
+    for version in dict.fromkeys(chain.from_iterable(versions)):
         plain = MaskedText(version)
         for detail in _scan(plain):
             detail.meaning.add_to(index)

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import chain
 
 from simulator.text.typography import cut, nfkc, straight
 
@@ -64,8 +63,12 @@ def clauses(sentence: str) -> list[str]:
 
 # A mark that no pattern matches stands where something was taken out; it keeps what is around it apart.
 TAKEN = "\ue000"
-# A sign with the marks that belong to it: half-width kana have theirs apart.
-_CLUSTER = re.compile(r"(?s).[\uff9e\uff9f\u3099\u309a\u0300-\u036f]*")
+_MARKS = r"\uff9e\uff9f\u3099\u309a\u0300-\u036f"
+# Signs that are themselves under NFKC, many at once; or one sign with the marks that belong to it: half-width
+# kana have theirs apart.
+_CLUSTER = re.compile(
+    rf"(?s)(?P<same>(?:[\x00-\x08\x0a-\x7f、。「」・ーぁ-ゖァ-ヺ一-鿿](?![{_MARKS}]))+)|.[{_MARKS}]*"
+)
 _SUPERSCRIPT = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹")
 
 
@@ -75,11 +78,20 @@ class MaskedText:
     def __init__(self, original: str) -> None:
         self.original = original
         marked = straight(original)
-        spans = (match.span() for match in _CLUSTER.finditer(marked))
-        pieces = [(start, end, _plain(marked, start, end)) for start, end in spans]
-        self.text = "".join(piece for *_, piece in pieces)
-        self._starts = list(chain.from_iterable([start] * len(piece) for start, _, piece in pieces))
-        self._ends = list(chain.from_iterable([end] * len(piece) for _, end, piece in pieces))
+        pieces: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for match in _CLUSTER.finditer(marked):
+            start, end = match.span()
+            if match.lastgroup:
+                pieces.append(match[0])
+                self._starts += range(start, end)
+                self._ends += range(start + 1, end + 1)
+            else:
+                pieces.append(piece := _plain(marked, start, end))
+                self._starts += [start] * len(piece)
+                self._ends += [end] * len(piece)
+        self.text = "".join(pieces)
         lower = self.text.lower()
         # A few capitals become two letters in lower case: then the places would no longer be the same.
         same = len(lower) == len(self.text)

@@ -23,7 +23,7 @@ from simulator.text.evidence import coverage, topic_units, total_weight
 from simulator.text.numerals import Quantity, quantities
 from simulator.text.segments import sentences
 from simulator.text.typography import straight, straight_pattern
-from simulator.users.guard import Guard
+from simulator.users.guard import guard_of
 from simulator.users.leaving import (
     TOLERATED,
     ScoresByTurn,
@@ -166,7 +166,7 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
         conversation.case.question,
         *(each.meant for each in conversation.turns if each.index < turn.index),
     ]
-    rule = Guard(conversation.case.language).broken_rule(turn.meant, own_lines)
+    rule = guard_of(conversation.case.language).broken_rule(turn.meant, own_lines)
     if rule == "repeat":
         yield _fault(conversation, turn.index, "repeated")
     elif rule in ROLE_RULES:

@@ -59,12 +59,20 @@ _SCRIPT = (
 Patterns = tuple[re.Pattern[str], ...]
 
 
-class Draft(NamedTuple):
-    """A line in four views, and what it is compared with.
+class Views(NamedTuple):
+    """A line in three views.
 
     `written` lacks only invisible characters, `plain` also has plain signs for full-width and curly ones,
     `own` also lacks quoted words of others.
     """
+
+    written: str
+    plain: str
+    own: str
+
+
+class Draft(NamedTuple):
+    """A line as it is and in its views, and what it is compared with."""
 
     text: str
     written: str
@@ -108,6 +116,8 @@ class Guard:
                 language=language,
             )
             raise PromptError(msg) from None
+        # Without a model, the same phrases are looked at turn after turn.
+        self._looked_at = lru_cache(maxsize=2048)(self._look_at)
 
     def broken_rule(
         self,
@@ -123,17 +133,23 @@ class Guard:
         `references` are right answers, of which the customer knows only what is `known` to them: what the
         desk said, the facts, the aim. `norm` is the usual length of a line (see `norm`), None if unknown.
         """
-        written, plain = _seen(text[:MOST])
+        views, matched = self._looked_at(text[:MOST])
+        draft = Draft(text.strip(), *views, said, references, known, norm)
+        for rule in RULES:
+            if rule == matched or (rule in _CHECKS and _CHECKS[rule](self, draft)):
+                return rule
+        return None
+
+    def _look_at(self, text: str) -> tuple[Views, str | None]:
+        """The views of a line, and the first rule whose patterns it matches."""
+        written, plain = _seen(text)
         own = plain
         for pattern in compiled(self._others):
             left = pattern.sub(" ", own)
             # A line that is nothing but a quotation is the customer's own words in disguise.
             own = left if _LETTER.search(left) else own
-        draft = Draft(text.strip(), written, plain, own, said, references, known, norm)
-        for rule in RULES:
-            if self._matches(rule, draft) or (rule in _CHECKS and _CHECKS[rule](self, draft)):
-                return rule
-        return None
+        views = Views(written, plain, own)
+        return views, next((rule for rule in RULES if self._matches(rule, views)), None)
 
     def norm(self, voice: PersonaText) -> float:
         """The usual length of a line of this persona: characters in Japanese, words in English.
@@ -149,13 +165,13 @@ class Guard:
         text = text.strip()
         return max(len(text.split()), len(text) / 10) if self.by_words else len(text)
 
-    def _matches(self, rule: str, draft: Draft) -> bool:
+    def _matches(self, rule: str, views: Views) -> bool:
         patterns = compiled(self._patterns[rule])
         if rule == "list":
-            lines = straight(draft.written).splitlines()
+            lines = straight(views.written).splitlines()
             items = (line for line in lines if any(pattern.match(line) for pattern in patterns))
             return len(list(islice(items, 2))) > 1
-        text = getattr(draft, _VIEWS.get(rule, "plain"))
+        text = getattr(views, _VIEWS.get(rule, "plain"))
         return any(pattern.search(text) for pattern in patterns)
 
     def is_too_long(self, draft: Draft) -> bool:
@@ -238,6 +254,12 @@ _CHECKS: dict[str, Callable[[Guard, Draft], bool]] = {
 }
 # What the patterns of a rule see, where that is not the plain text.
 _VIEWS = {"emoji": "written", "language": "own", "desk": "own", "flip": "own"}
+
+
+@cache
+def guard_of(language: Language) -> Guard:
+    """The rules of the file, without a team's own."""
+    return Guard(language)
 
 
 @cache

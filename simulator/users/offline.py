@@ -22,7 +22,7 @@ from simulator.text.evidence import (
     refuses,
 )
 from simulator.text.wording import wording
-from simulator.users.guard import Guard
+from simulator.users.guard import guard_of
 from simulator.users.rules import ruled, useless_in_a_row
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
@@ -163,7 +163,7 @@ class PhraseUser:
         """A phrase for the first situation that has an unused one; None if all are used up."""
         if not fact and (plain := self._plain(case, turns, situations[0])):
             return plain
-        guard, said = Guard(case.language), [case.question, *(turn.meant for turn in turns)]
+        guard, said = guard_of(case.language), [case.question, *(turn.meant for turn in turns)]
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
             phrases = phrases or (_PLAINLY if situation == Situation.ASKED and fact else ())
