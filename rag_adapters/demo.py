@@ -424,8 +424,8 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
         (starts,) = weights.nonzero()
         kept = mixed[starts]
         found.append(((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1), weights[starts], starts))
-    codes, weighed, starts = zip(*found, strict=True)
-    return np.concatenate(codes), np.concatenate(weighed), np.concatenate(starts)
+    codes, weighed, places_in_text = map(np.concatenate, zip(*found, strict=True))
+    return codes, weighed, places_in_text
 
 
 def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
