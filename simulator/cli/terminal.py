@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import io
 import json
+import logging
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +17,7 @@ from unicodedata import east_asian_width
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, message_of, sentences
 from simulator.core.messages import say as say
+from simulator.core.shelves import describe_error
 
 DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
 SAVED = _("What is done so far is saved: run the same command again to continue.")
@@ -43,15 +46,32 @@ def padded(text: str, width: int) -> str:
 def stdout_to_stderr() -> Iterator[None]:
     """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object.
 
-    Afterwards both are what they were, whatever that code did to them.
+    Afterwards both are what they were, whatever that code did to them. What fails there beside an answer (a
+    thread, a task nobody waits for, a log) is one line instead of a traceback.
     """
-    out, err = sys.stdout, sys.stderr
+    out, err, of_tasks = sys.stdout, sys.stderr, logging.getLogger("asyncio")
+    before = threading.excepthook, sys.unraisablehook, logging.raiseExceptions
     setattr(err, "close", err.flush)  # noqa: B010 - who closes what it takes for stdout closes this one
+    threading.excepthook = sys.unraisablehook = _failed_aside
+    logging.raiseExceptions = False
+    of_tasks.addFilter(_without_traceback)
     try:
         with contextlib.redirect_stdout(err):
             yield
     finally:
         sys.stdout, sys.stderr = out, err
+        threading.excepthook, sys.unraisablehook, logging.raiseExceptions = before
+        of_tasks.removeFilter(_without_traceback)
+
+
+def _failed_aside(failed: Any) -> None:
+    if failed.exc_value is not None:
+        say(_("beside the answers: {error}", error=describe_error(failed.exc_value)))
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    return True
 
 
 @contextlib.contextmanager

@@ -395,9 +395,9 @@ def user_object(name: str) -> Any:
             if _is_path(module_name)
             else importlib.import_module(module_name)
         )
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         msg = _("{name}: cannot be imported: {error}", name=name, error=describe_error(error))
         raise InputError(msg) from None
     found: Any = module

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -457,11 +458,17 @@ class Persona(Conduct):
         return self.ja if language == "ja" else self.en
 
 
+def _of_every_zone(moment: datetime) -> datetime:
+    if not 1 < moment.year < 9999:
+        raise ValueError(moment.isoformat())  # some time zone has no such day
+    return moment
+
+
 class Run(Value):
     """One rehearsal: the settings it was started with and what it ran on."""
 
     id: str
-    created: datetime
+    created: Annotated[datetime, AfterValidator(_of_every_zone)]
     settings: dict[str, JsonValue]
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}

@@ -14,7 +14,7 @@ import contextlib
 import inspect
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from simulator.core.answers import answer_of
@@ -34,6 +34,7 @@ from simulator.core.types import (
     Failure,
     GradingContext,
     Message,
+    Passage,
     Query,
     Reaction,
     Turn,
@@ -47,6 +48,8 @@ from simulator.models.pricing import BudgetSpent
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000
 CUT_MARK = " […]"
+# Passages of an answer, and the characters of all of them: judges look at each.
+MOST_PASSAGES, MOST_IN_PASSAGES = 1000, 400_000
 LONGEST_MESSAGE = 300
 # After this many failures in a row the conversation ends.
 FAILURES_IN_A_ROW = 2
@@ -255,7 +258,9 @@ def as_answer(result: Any) -> Answer:
     if result is None:
         return _failed("empty", _("the bot returned None"))
     try:
-        answer = revalidated(Answer, answer_of(result))
+        given = answer_of(result)
+        _check_passages(given.passages)
+        answer = revalidated(Answer, given)
     except BotFailure as error:
         return _failure_of(error)
     # Blanks, control characters and zero-width characters are no answer.
@@ -265,6 +270,15 @@ def as_answer(result: Any) -> Answer:
     if len(answer.text) > LONGEST_ANSWER:
         return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})
     return answer
+
+
+def _check_passages(passages: Sequence[Passage]) -> None:
+    """Raises BotFailure where there are more than judges can look at."""
+    if (n := len(passages)) > MOST_PASSAGES:
+        raise BotFailure("malformed", _("{n:,} passages, more than {most:,}", n=n, most=MOST_PASSAGES))
+    if (n := sum(len(passage.text) for passage in passages)) > MOST_IN_PASSAGES:
+        msg = _("passages of {n:,} characters, more than {most:,}", n=n, most=MOST_IN_PASSAGES)
+        raise BotFailure("malformed", msg)
 
 
 def _failed(kind: str, message: Sentence | str) -> Answer:

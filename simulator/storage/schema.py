@@ -123,7 +123,7 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         file.execute("BEGIN")
         yield file
-    except (sqlite3.Error, ValueError) as error:
+    except (sqlite3.Error, ValueError, RecursionError) as error:
         file.close()
         msg = _(
             "{path}: the run file is damaged ({why}). Use a backup, or start a new run.",

@@ -52,15 +52,24 @@ def test_offline_it_works_at_once(command: Any, tmp_path: Path) -> None:
     assert {c.persona for c in done.run.conversations} == {"angry"}
 
 
-@pytest.mark.parametrize("deed", ["sys.stdout.close(); sys.stderr.close()", "sys.stdout = sys.stderr = None"])
-def test_a_bot_that_closes_what_it_prints_to_costs_nothing(command: Any, tmp_path: Path, deed: str) -> None:
-    """The verdict is still printed, and what went on is said."""
-    source = f"import sys\ndef answer(question):\n    {deed}\n    return 'はい。'\n"
-    (tmp_path / "closing.py").write_text(source, encoding="utf-8")
-    done = command("--offline", "--adapter", "closing.py:answer", "--limit", "1", "--turns", "1", "--json")
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "sys.stdout.close(); sys.stderr.close()",
+        "sys.stdout = sys.stderr = None",
+        "thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()",
+    ],
+)
+def test_what_a_bot_does_beside_its_answers_costs_nothing(command: Any, tmp_path: Path, deed: str) -> None:
+    """The verdict is still printed, and what went on is said without a traceback."""
+    source = f"import sys, threading\ndef answer(question):\n    {deed}\n    return 'はい。'\n"
+    (tmp_path / "aside.py").write_text(source, encoding="utf-8")
+    done = command("--offline", "--adapter", "aside.py:answer", "--limit", "1", "--turns", "1", "--json")
 
     assert (done.code, done.json["conversations"]["finished"]) == (0, 1)
     assert "report.html" in done.err
+    assert "Traceback" not in done.err
+    assert ("thread" in deed) == ("ZeroDivisionError: division by zero (aside.py, line 3)" in done.err)
 
 
 def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:

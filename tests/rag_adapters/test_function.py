@@ -184,6 +184,7 @@ async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -
             "bot.py:f: cannot be imported: ModuleNotFoundError: No module named 'no_such_module' (",
         ),
         ("import no_such_module", "bot:f", "bot.py, line 1)."),
+        ("raise BaseException('x')", "bot.py:f", "bot.py:f: cannot be imported: BaseException: x"),
         ("\n\nx = 1 / 0", "bot.py:f", "bot.py:f: cannot be imported: ZeroDivisionError: division by zero ("),
         ("\n\nx = 1 / 0", "bot.py:f", "bot.py, line 3)."),
         ("def f(:\n  pass", "bot.py:f", "SyntaxError: invalid syntax (bot.py, line 1)."),

@@ -222,6 +222,14 @@ async def test_an_answer_of_just_the_limit_is_whole(length: int, mark: str) -> N
     assert answer.text == "あ" * 20_000 + mark
 
 
+@pytest.mark.parametrize(
+    ("passages", "said"), [(["x"] * 1001, "1,001 passages"), (["x" * 1000] * 401, "401,000 characters")]
+)
+async def test_more_passages_than_anybody_reads_are_no_answer(passages: list[str], said: str) -> None:
+    """Every judge would look at all of them."""
+    assert said in (await failure(lambda query: ("!", passages)))[1]
+
+
 @pytest.mark.parametrize("own", [None, 0.0, -1.0, float("nan"), float("inf")])
 async def test_seconds_are_measured(own: float | None) -> None:
     """A bot's own sensible figure is taken, as of a recorded answer; any other is measured here."""
