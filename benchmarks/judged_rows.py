@@ -1,10 +1,12 @@
 """`make bench-judges`: what the judges say of answers whose fault was planted, and of sound ones.
 
-    python -m benchmarks.judged_rows [--record NAME [--small]] [--judge-model MODEL]
+    python -m benchmarks.judged_rows [--record NAME [--small | --answers]] [--judge-model MODEL]
 
 Twenty rows in each language of the desks in cause_rows/held, half of them sound. Every judge is held against
 what the planted cause means for it: an invention has no support in the passages, a rude answer can still be
-relevant, and a cause that says nothing about a judge is left out. judged_rows.json has the verdicts of
+relevant, and a cause that says nothing about a judge is left out. With --answers it is twenty answers of
+detector_rows/held instead, without question or passages: whether they hand over and whether they evade, which
+handover and answer_relevancy ask. judged_rows.json has the verdicts of
 readers who saw the requests alone; with --record the usual endpoint is asked, and NAME's verdicts are kept.
 """
 
@@ -18,11 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.causes import ROWS, SOUND, Row, context_of, rows
+from benchmarks.detectors import labelled_lines
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import fingerprint
-from simulator.core.types import Language
+from simulator.core.types import Answer, Case, Conversation, Language, Turn
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.stats.agreement import quadratic_kappa
@@ -61,7 +64,12 @@ EXPECTED = {
         _MISSING | {"outdated"}, frozenset({"ignored", "invented", "tone", "should_answer"})
     ),
     "context_precision": Expected(_MISSING, frozenset({"ignored", "invented", "tone", "should_answer"})),
+    # The kinds of answers in detector_rows; handing over is forbidden there.
+    "handover": Expected(frozenset({"H", "B"}), frozenset({"D", "A", "Q"})),
+    "answer_relevancy": Expected(frozenset({"D"}), frozenset({"A", "B"})),
 }
+# How many of each kind of answer are asked about with --answers.
+KINDS = {"H": 6, "B": 2, "D": 6, "A": 6}
 # `tone` is that of the customer, of which the plants say nothing; it is asked with the others.
 JUDGES = (
     "turn", "relevance", "groundedness", "claims", "similarity", "llm_similarity", "llm_correctness",
@@ -69,6 +77,8 @@ JUDGES = (
 )  # fmt: skip
 # Those of `--judging small`.
 SMALL = ("turn", "groundedness", "similarity")
+ANSWERS = ("handover", "answer_relevancy")
+PLAYS = {"usual": JUDGES, "small": SMALL, "answers": ANSWERS}
 Verdicts = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -88,10 +98,30 @@ def sampled(language: Language) -> list[Row]:
     return lot.sample(chosen, len(chosen))
 
 
-def settings_of(*, small: bool, **more: Any) -> Settings:
+def answered(language: Language) -> list[Row]:
+    """Answers that hand over, decline or answer; nothing else is known of their conversations."""
+    lot, found = random.Random(language), list[Row]()
+    lines = labelled_lines("held", language)
+    for kind, count in KINDS.items():
+        for line in lot.sample([each for each in lines if each[0] == kind], count):
+            name = f"{language}/{fingerprint(line)[:8]}"
+            case = Case(id=name, question="-", language=language, handover="forbidden")
+            turn = Turn(index=1, user="-", answer=Answer(text=line[2:]))
+            talk = Conversation(id=name, case=case, persona="-", turns=(turn,))
+            found.append(Row("answers", kind, talk, (), "", ""))
+    return lot.sample(found, len(found))
+
+
+def rows_of(play: str, languages: Sequence[Language]) -> list[Row]:
+    """The rows that this play is about."""
+    own = answered if play == "answers" else sampled
+    return [row for language in languages for row in own(language)]
+
+
+def settings_of(play: str, **more: Any) -> Settings:
     """One call for all judges of a row, as most runs ask, or a short one for each judge of small models."""
-    chosen = {"judges": list(SMALL), "judging": "small"} if small else {"judges": list(JUDGES)}
-    return load_settings({**chosen, "judge_temperature": 0.0, **more})
+    judging = {"judging": "small"} if play == "small" else {}
+    return load_settings({"judges": list(PLAYS[play]), **judging, "judge_temperature": 0.0, **more})
 
 
 async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any]:
@@ -117,23 +147,25 @@ async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any
         await context.close(None)
 
 
-def prompt_hash(*, small: bool) -> str:
+def prompt_hash(play: str) -> str:
     """Stands for all requests."""
-    settings = settings_of(small=small)
+    settings, is_small = settings_of(play), play == "small"
     grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
-    groups = [[rubric] for rubric in grading.rubrics] if small else [grading.rubrics]
+    groups = [[rubric] for rubric in grading.rubrics] if is_small else [grading.rubrics]
     prompts = (
-        grading.frame.prompt(context_of(row.conversation), group, alone=small)
-        for language in LANGUAGES
-        for row in sampled(language)
+        grading.frame.prompt(context_of(row.conversation), group, alone=is_small)
+        for row in rows_of(play, LANGUAGES)
         for group in groups
     )
     return fingerprint(*(json.dumps(prompt, ensure_ascii=False) for prompt in prompts))
 
 
-def passes(verdict: Mapping[str, Any]) -> bool | None:
+def passes(verdict: Mapping[str, Any], judge: str = "") -> bool | None:
     """Whether a judge lets the answer pass; None where it skipped or failed."""
-    return None if verdict["state"] != "scored" else verdict["value"] * 5 >= PASSES
+    if verdict["state"] != "scored":
+        return None
+    # Whom an answer would answer is a matter of embeddings: here it counts whether it evades.
+    return bool(verdict["value"] > 0) if judge == "answer_relevancy" else verdict["value"] * 5 >= PASSES
 
 
 def lines(asked: Sequence[Row], verdicts: Verdicts) -> Iterator[str]:
@@ -144,7 +176,7 @@ def lines(asked: Sequence[Row], verdicts: Verdicts) -> Iterator[str]:
             verdict = verdicts.get(row.conversation.id, {}).get(judge)
             if verdict is None or row.cause not in expected.low | expected.high:
                 continue
-            passed, right = passes(verdict), row.cause in expected.high
+            passed, right = passes(verdict, judge), row.cause in expected.high
             if passed is None:
                 open_rows += 1
                 continue
@@ -184,29 +216,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="NAME", help="ask the endpoint, and keep its verdicts")
     parser.add_argument("--language", choices=LANGUAGES, help="only the rows of one language")
-    parser.add_argument("--small", action="store_true", help="what --judging small asks")
+    parser.add_argument("--small", dest="play", action="store_const", const="small", default="usual",
+                        help="what --judging small asks")  # fmt: skip
+    parser.add_argument("--answers", dest="play", action="store_const", const="answers",
+                        help="what handover and answer_relevancy ask")  # fmt: skip
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     arguments = parser.parse_args()
     languages = [arguments.language] if arguments.language else LANGUAGES
-    asked = [row for language in languages for row in sampled(language)]
     kept = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
     if arguments.record:
-        settings = settings_of(
-            small=arguments.small, judge_model=arguments.judge_model, timeout=arguments.timeout
-        )
-        digits, before = prompt_hash(small=arguments.small), kept.get(arguments.record, {})
+        settings = settings_of(arguments.play, judge_model=arguments.judge_model, timeout=arguments.timeout)
+        digits, before = prompt_hash(arguments.play), kept.get(arguments.record, {})
         verdicts = before.get("verdicts", {}) if before.get("prompt") == digits else {}
-        verdicts |= asyncio.run(verdicts_of(settings, asked))
-        kept[arguments.record] = {"prompt": digits, "small": arguments.small, "verdicts": verdicts}
+        verdicts |= asyncio.run(verdicts_of(settings, rows_of(arguments.play, languages)))
+        kept[arguments.record] = {"prompt": digits, "play": arguments.play, "verdicts": verdicts}
         RECORDED.write_text(json.dumps(kept, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     for reader, reading in kept.items():
-        is_small = reading.get("small", False)
-        edited = "" if reading["prompt"] == prompt_hash(small=is_small) else ", of an EARLIER prompt"
+        play = reading["play"]
+        edited = "" if reading["prompt"] == prompt_hash(play) else ", of an EARLIER prompt"
         for language in languages:
-            own = [row for row in asked if row.conversation.case.language == language]
+            own = rows_of(play, [language])
             if any(row.conversation.id in reading["verdicts"] for row in own):
-                print(f"{reader}, {language}{', --judging small' if is_small else ''}{edited}")
+                print(f"{reader}, {language}{'' if play == 'usual' else f', {play}'}{edited}")
                 print("\n".join(lines(own, reading["verdicts"])))
     readers = list(kept)
     for at, one in enumerate(readers):

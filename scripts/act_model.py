@@ -1,10 +1,11 @@
 """`python -m scripts.act_model`: learns the wordings that refuse and hand over.
 
 From the rows of benchmarks/detector_rows/build, from the examples and hard lines that the patterns were made
-with, and from sentences that do neither: those of the articles of benchmarks/cause_rows and of the bundled
-bot.
+with, from the right answers of the bundled questions, and from sentences that do neither: those of the
+articles of benchmarks/cause_rows and of the bundled bot.
 """
 
+import csv
 import json
 import tomllib
 from collections import Counter
@@ -56,6 +57,7 @@ def main() -> None:
                 *((row[2:], bool(ACTS[row[0]][at])) for row in labelled_lines("build", language)),
                 *((text, labels[at]) for text, *labels in promised(language)),
                 *((text, labels[at]) for text, *labels in hard(language)),
+                *((text, labels[at]) for text, *labels in bundled(language)),
                 *other,
             ],
             language,
@@ -86,6 +88,13 @@ def hard(language: Language) -> Iterator[tuple[str, bool, bool]]:
     for row in map(json.loads, lines):
         if row["part"] == "tune":
             yield from [(row["text"], row["refusal"], row["kind"] == "handover")] * TIMES
+
+
+def bundled(language: Language) -> Iterator[tuple[str, bool, bool]]:
+    """The right answers of the bundled questions."""
+    with (ROOT / f"demo/cases/{language}.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield row["references"], row["answerable"] != "yes", row["handover"] == "required"
 
 
 def ordinary(language: Language) -> Iterator[str]:

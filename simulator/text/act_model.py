@@ -23,10 +23,10 @@ LONGEST = {"ja": 120, "en": 200}
 FEW = 20
 # What the constant piece counts.
 CONSTANT = 0.15
-# The log odds from which on an answer is taken for one: those at which, of four writers, each measured with
-# what was learned from the others, 95 % (ja) and 92 % (en) of the refusals and 95 % of the handovers are
-# found, patterns included.
-LIKELY = {"refusal.ja": -0.8, "refusal.en": -0.8, "handover.ja": -0.7, "handover.en": -0.7}
+# The log odds from which on an answer is taken for one: those at which, of five writers, each measured with
+# what was learned from the others, 94 % of the refusals (85 of 100 so taken are some) and 93 % (ja) and 94 %
+# (en) of the handovers (95 of 100) are found, patterns included; of the worst writer 86, 90, 85 and 86 %.
+LIKELY = {"refusal.ja": -1.0, "refusal.en": -1.0, "handover.ja": -1.0, "handover.en": -1.0}
 _WORD = re.compile(r"[a-z0']+|[.,?!]")
 
 Kind = Literal["refusal", "handover"]

@@ -114,7 +114,8 @@ def test_a_closing_offer_asks_nothing_about_the_matter(text: str, language: Lang
 
 def test_who_says_what_is_right_does_not_refuse() -> None:
     """An answer only worded like a refusal is none where it says the right answer; a plain refusal is one."""
-    answer, plain = "It has left. The answer is tomorrow.", "I am sorry, I cannot say whether it is tomorrow."
+    answer = "That is all I have on this. The answer is tomorrow."
+    plain = "I am sorry, I cannot say whether it is tomorrow."
 
     assert is_refusal(answer, "en")
     assert refuses(answer, ("next week",), "en")
