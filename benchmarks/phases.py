@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ BEGINNINGS = (
     ("simulator.cli.preflight", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
     ("simulator.runner.run", "rehearse", "the bot's start"),
-    ("simulator.cli.publish", "publish", HELD),
+    ("simulator.cli.rehearsal", "FinishedRun.publish", HELD),
 )
 LAST = "figures, report.html, summary"
 
@@ -62,13 +63,15 @@ def measured(arguments: list[str]) -> int:
 
 
 def _marked(module: Any, function: str, mark: Callable[[], None]) -> None:
-    original = getattr(module, function)
+    *owners, name = function.split(".")
+    owner = reduce(getattr, owners, module)
+    original = getattr(owner, name)
 
     def marked(*arguments: Any, **named: Any) -> Any:
         mark()
         return original(*arguments, **named)
 
-    setattr(module, function, marked)
+    setattr(owner, name, marked)
 
 
 if __name__ == "__main__":

@@ -194,6 +194,7 @@ class RunContext:
             )
             raise InputError(msg)
         if not self.offline:
+            import_module("aiohttp")  # takes a tenth of a second, which must not fall into a bot's answer
             loop = asyncio.get_running_loop()
             loop.call_later(HEAD_START, lambda: loop.run_in_executor(None, import_module, "openai"))
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
