@@ -121,6 +121,8 @@ def masked(value: V, environment: Environment) -> V:
     Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
     conversations had to stay as they are.
     """
+    if not environment.secrets:
+        return value
     return type(value).model_validate(filtered(value.model_dump(), environment.masked))
 
 
@@ -307,6 +309,8 @@ class RequestTemplate:
 
     def address(self, query: Query, conversation: str = "") -> str:
         """The address for this query; values of the dialogue are percent-encoded."""
+        if "$" not in self.url:
+            return self.url
         told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
         return self.environment.filled(self.url, **told)
 

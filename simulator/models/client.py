@@ -573,4 +573,4 @@ def _vector(embedding: Any) -> list[float]:
         vector = np.asarray(embedding, dtype=float)
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
         raise ValueError(_("not a vector of numbers"))
-    return [float(x) for x in vector]
+    return vector.tolist()  # type: ignore[no-any-return]

@@ -70,7 +70,7 @@ _DECISIVE_SETTINGS = (
 _EARLIER_DEFAULTS = {"protocol": "dialogue", "retest": 0.0}
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
 
 RoleModel = tuple[Role, str]
 ByModel = Mapping[RoleModel, Spending]
@@ -81,7 +81,7 @@ _NOTHING: Totals = (0.0, 0.0, 0.0)
 
 def tokens(text: str) -> int:
     """A rough count without a tokenizer: 1.1 characters a token in Japanese, 4 in English."""
-    cjk = 0 if text.isascii() else len(_CJK.findall(text))
+    cjk = 0 if text.isascii() else sum(map(len, _CJK.findall(text)))
     return math.ceil(cjk / 1.1 + (len(text) - cjk) / 4)
 
 
