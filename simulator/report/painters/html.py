@@ -5,12 +5,17 @@ and the page's policy allows no script and no style but the page's own.
 """
 
 from base64 import b64encode
+from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
 from hashlib import sha256
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
+from zlib import crc32
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template
+from jinja2 import __version__ as jinja_version
 from markupsafe import Markup
 
 from simulator.core.document import Report, Section, points, target_points
@@ -53,7 +58,7 @@ def _template(name: str, language: Language, wording: str = "") -> Template:
         return safe_text(shown(value, language, wording))
 
     env = Environment(
-        loader=FileSystemLoader(_FOLDER, encoding="utf-8"),
+        loader=_Templates(),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=text,
@@ -63,6 +68,38 @@ def _template(name: str, language: Language, wording: str = "") -> Template:
     env.filters |= {"points": points, "goal": target_points, "shade": shade, "kind": _kind}
     env.globals |= {"charts": charts, "text": text, "_": _, "ngettext": ngettext, "pgettext": pgettext}
     return env.get_template(name)
+
+
+class _Templates(BaseLoader):
+    """The templates of this folder, compiled once: for every start to do so takes as long as the page."""
+
+    def load(
+        self,
+        environment: Environment,
+        name: str,
+        globals: MutableMapping[str, Any] | None = None,  # noqa: A002
+    ) -> Template:
+        """Its code, from the cache or compiled."""
+        code = _TemplateFile(name, environment).get_code(name)
+        return environment.template_class.from_code(environment, code, globals or {})  # type: ignore[arg-type]
+
+
+class _TemplateFile(SourceFileLoader):
+    """A template as Python treats a module: what it compiles to is kept in __pycache__ until it changes."""
+
+    def __init__(self, name: str, environment: Environment) -> None:
+        super().__init__(name, str(_FOLDER / name))
+        self.environment = environment
+
+    def source_to_code(self, data: Any, path: Any, **_unused: Any) -> CodeType:  # type: ignore[override]
+        """The code that Jinja makes of a template."""
+        return self.environment.compile(bytes(data).decode(), self.name, str(path))
+
+    def path_stats(self, path: Any) -> Mapping[str, Any]:
+        """Another version of Jinja, or of this module, compiles it anew."""
+        made_by = crc32(f"{jinja_version} {Path(__file__).stat().st_mtime_ns}".encode())
+        stats = super().path_stats(path)
+        return {**stats, "mtime": int(stats["mtime"]) + made_by}
 
 
 @lru_cache(maxsize=2)
