@@ -61,6 +61,9 @@ def test_a_slow_decline_is_flagged() -> None:
     assert found.trend is not None
     assert found.trend.interval[1] < 0
     assert "90 █▇▅▅▃▁ 82" in shown(found)
+    to_nothing = history(series([0.4, 0.3, 0.2, 0.1, 0.0])).trend
+    assert to_nothing is not None
+    assert to_nothing.interval == pytest.approx((-0.1, -0.1))
 
 
 def test_erosion_shows_before_a_trend_can() -> None:

@@ -26,8 +26,10 @@ from simulator.stats.intervals import (
     upper_bound,
 )
 from simulator.stats.red import is_flipped, red_marks
+from simulator.stats.summary import summarise
 from tests.commands import Command
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, echo
+from tests.sample_runs import rehearsed
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
 ChatRequest = dict[str, Any]
@@ -104,6 +106,20 @@ def test_of_yes_and_no_the_variance_is_half_the_share_of_flips(pairs: list[tuple
 
     assert isclose(retest_variance([(float(one), float(other)) for one, other in pairs]), share / 2)
     assert retest_variance([]) == 0
+
+
+def test_what_failed_the_second_time_was_graded_once() -> None:
+    """Of thirteen turns four, which count as nothing; another grade is a flip."""
+    results = rehearsed()
+    first = [score for score in results.scores if score.judge == "turn"]
+    lost = {"state": "failed", "value": None, "raw": None}
+    seconds: list[dict[str, Any]] = [{}] * (len(first) - 5) + [{"raw": 5, "value": 1.0}] + [lost] * 4
+    scores = [twice(score, score.model_copy(update=told)) for score, told in zip(first, seconds, strict=True)]
+    again = results.model_copy(update={"scores": tuple(scores)})
+    found = summarise(again, rules=RedRules(), judges=("turn",), seed=1).judges["turn"].retest
+
+    assert found
+    assert (found.n, found.flips, found.failed) == (len(first) - 4, 1, 4)
 
 
 CASES = [f"q{n}" for n in range(12)]

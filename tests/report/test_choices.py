@@ -96,7 +96,8 @@ def test_what_was_not_graded_is_not_counted() -> None:
     silent = Score(
         judge="choice", conversation=second.conversation, turn=1, state="scored", value=0, raw=0, scale=(0, 1)
     )
-    found = choices(results.model_copy(update={"scores": (failed, silent, third)}))
+    of_another = failed.model_copy(update={"judge": "fluency"})
+    found = choices(results.model_copy(update={"scores": (failed, of_another, silent, third)}))
     assert found is not None
 
     assert (found.accuracy.right, found.accuracy.n, found.failed) == (1, 2, 1)

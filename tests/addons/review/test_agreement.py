@@ -65,6 +65,19 @@ def test_sampling_rates_weigh_the_turns() -> None:
     assert plain.within_one == pytest.approx(3 / 4)
 
 
+def test_reviewers_agree_within_a_grade() -> None:
+    """Of two turns that both graded, one; what only one of them graded compares nothing."""
+    base = graded(lambda *_: None)
+    conversation = base.conversations[0].id
+    both = (verdict(conversation, 1, 4), verdict(conversation, 2, 5), verdict(conversation, 3, 1))
+    other = (verdict(conversation, 1, 3, reviewer="B"), verdict(conversation, 2, 2, reviewer="B"))
+    result = review(with_verdicts(base, *both, *other))
+
+    assert result
+    assert result.between
+    assert (result.between.turns, result.between.within_one) == (2, 0.5)
+
+
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     """Only blind grades of turns that the judge has graded."""
     base = graded(lambda *_: None)
