@@ -10,6 +10,7 @@ reads signatures here. Only the runner is ours, because cosmic-ray's runs the sa
 """
 
 import argparse
+import linecache
 import multiprocessing
 import os
 import random
@@ -38,7 +39,7 @@ TESTS = ("core", "grading", "stats", "storage", "models", "judges", "runner", "r
          "rag_adapters", "addons/review", "addons/bias_probes", "addons/load")  # fmt: skip
 ENOUGH = 0.9
 # Unions in annotations fall when the module is read; `is` and `==` are the same for members, small numbers.
-# Without its decorator everything fails, or, where that was `cache`, nothing.
+# Without its decorator everything fails, or, where that was `cache`, nothing; `frozen` is for us.
 _NEEDLESS = re.compile(
     r"BinaryOperator_BitOr|RemoveDecorator|_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_Is_Eq$|_IsNot_NotEq$"
 )
@@ -91,11 +92,16 @@ def sample(folders: list[Path], number: int, seed: int) -> list[MutationSpec]:
     places: dict[tuple[Path, tuple[int, int]], list[MutationSpec]] = {}
     for item in _all_work_items(sorted(find_modules(folders)), {}):
         (mutant,) = item.mutations
-        if not _NEEDLESS.search(mutant.operator_name):
+        if not _NEEDLESS.search(mutant.operator_name) and "frozen=" not in _line(mutant):
             places.setdefault((mutant.module_path, mutant.start_pos), []).append(mutant)
     lot = random.Random(seed)
     drawn = lot.sample(sorted(places), min(number, len(places)))
     return [lot.choice(places[place]) for place in drawn]
+
+
+def _line(mutant: MutationSpec) -> str:
+    """The line of the source in which it begins."""
+    return linecache.getline(str(mutant.module_path), mutant.start_pos[0])
 
 
 class Touching:
