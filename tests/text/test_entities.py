@@ -18,50 +18,11 @@ DATA = FIXTURES
 LANGUAGES = ("ja", "en")
 # Pieces that details are made of, so that drawn texts hold many of them and near misses.
 PIECES = (
-    "1万円",
-    "10,000",
-    "円",
-    "¥",
-    "$5",
-    "令和6年",
-    "4月",
-    "1日",
-    "3日間",
-    "午後6時",
-    "18:00",
-    "～",
-    "から",
-    "平日",
-    "土日祝",
-    "03-1234-5678",
-    "+81",
-    "https://example.jp/a",
-    "info@example.jp",
-    "%",
-    "10",
-    "/",
-    "-",
-    "(",
-    ")",
-    " ",
-    "\n",
-    "。",
-    "May ",
-    "the 3rd",
-    "to ",
-    "9 a.m.",
-    "Monday",
-    "days",
-    "two ",
-    "one ",
-    "千",
-    "一",
-    "十分",
-    "割",
-    "R6.4.1",
-    "か月",
-    "#9110",
-)
+    "1万円", "10,000", "円", "¥", "$5", "令和6年", "4月", "1日", "3日間", "午後6時", "18:00", "～", "から",
+    "平日", "土日祝", "03-1234-5678", "+81", "https://example.jp/a", "info@example.jp", "%", "10", "/", "-",
+    "(", ")", " ", "\n", "。", "May ", "the 3rd", "to ", "9 a.m.", "Monday", "days", "two ", "one ", "千",
+    "一", "十分", "割", "R6.4.1", "か月", "#9110",
+)  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 
 
@@ -173,31 +134,11 @@ def test_all_spellings_are_the_same_detail(spellings: tuple[str, ...], canonical
 @pytest.mark.parametrize(
     "text",
     [
-        "1. 開く",
-        "(2) 押す",
-        "2つ",
-        "一度",
-        "第三者",
-        "十分です",
-        "一人で",
-        "数千円",
-        "[12]",
-        "①開く",
-        "3種類",
-        "iOS 17",
-        "5G",
-        "24/7",
-        "one day",
-        "e.g. node.js",
-        "Step 2 minutes",
-        "This may help",
-        "万が一",
-        "一時的に",
-        "1回",
-        "二重",
+        "1. 開く", "(2) 押す", "2つ", "一度", "第三者", "十分です", "一人で", "数千円", "[12]", "①開く", "3種類",
+        "iOS 17", "5G", "24/7", "one day", "e.g. node.js", "Step 2 minutes", "This may help", "万が一", "一時的に", "1回", "二重",
         "No. 5",
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_like_a_detail_is_left_out(text: str) -> None:
     """List marks, citations, small counts, idioms and version numbers."""
     assert specifics_of(text) == ()
@@ -299,25 +240,10 @@ def test_canonical_forms_are_idempotent(text: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        "1",
-        "1,",
-        "一",
-        "一万",
-        "1-",
-        "1:",
-        "1 ",
-        "a@",
-        "a.",
-        "(",
-        "1/",
-        "9時から",
-        "令和",
-        "a1-",
-        "3~",
-        "月・",
+        "1", "1,", "一", "一万", "1-", "1:", "1 ", "a@", "a.", "(", "1/", "9時から", "令和", "a1-", "3~", "月・",
         "ﾞ",
     ],
-)
+)  # fmt: skip
 @pytest.mark.timeout(15)
 def test_long_hostile_texts_are_read_in_linear_time(piece: str) -> None:
     """50 kB of anything takes a fraction of a second, so that what grows with the square is cut off."""
