@@ -10,33 +10,11 @@ from simulator.core.types import Language
 
 Rows = list[dict[str, Any]]
 _GOODS = (
-    "kettle",
-    "toaster",
-    "lamp",
-    "chair",
-    "desk",
-    "clock",
-    "radio",
-    "heater",
-    "fan",
-    "shelf",
-    "sofa",
-    "rug",
-)
+    "kettle", "toaster", "lamp", "chair", "desk", "clock", "radio", "heater", "fan", "shelf", "sofa", "rug",
+)  # fmt: skip
 _JAPANESE = (
-    "湯沸かし",
-    "焼き器",
-    "照明",
-    "椅子",
-    "机",
-    "時計",
-    "ラジオ",
-    "暖房",
-    "扇風機",
-    "本棚",
-    "ソファ",
-    "敷物",
-)
+    "湯沸かし", "焼き器", "照明", "椅子", "机", "時計", "ラジオ", "暖房", "扇風機", "本棚", "ソファ", "敷物",
+)  # fmt: skip
 _SAYS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "question": "How long is the guarantee of the {goods}?",

@@ -134,9 +134,9 @@ def test_all_spellings_are_the_same_detail(spellings: tuple[str, ...], canonical
 @pytest.mark.parametrize(
     "text",
     [
-        "1. 開く", "(2) 押す", "2つ", "一度", "第三者", "十分です", "一人で", "数千円", "[12]", "①開く", "3種類",
-        "iOS 17", "5G", "24/7", "one day", "e.g. node.js", "Step 2 minutes", "This may help", "万が一", "一時的に", "1回", "二重",
-        "No. 5",
+        "1. 開く", "(2) 押す", "2つ", "一度", "第三者", "十分です", "一人で", "数千円", "[12]", "①開く",
+        "3種類", "iOS 17", "5G", "24/7", "one day", "e.g. node.js", "Step 2 minutes", "This may help",
+        "万が一", "一時的に", "1回", "二重", "No. 5",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_detail_is_left_out(text: str) -> None:
