@@ -7,19 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
-
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command and gives exit code, output and errors."""
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        return (main(arguments), *capsys.readouterr())
-
-    return command
 
 
 def here() -> set[str]:
@@ -27,9 +15,9 @@ def here() -> set[str]:
     return {path.name for path in Path().iterdir()}
 
 
-def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
+def test_it_writes_a_start_and_says_how_to_go_on(command: Any) -> None:
     """Settings, a bot and questions, writable by the user; the last line is the command to type."""
-    code, out, err = run("init")
+    code, out, err = command("init")
 
     assert (code, err) == (0, "")
     assert here() == FILES
@@ -37,36 +25,36 @@ def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
     assert all(stat.S_IMODE(Path(name).stat().st_mode) & 0o600 == 0o600 for name in FILES)
 
 
-def test_the_folder_that_it_makes_runs_at_once(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_that_it_makes_runs_at_once(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the language of the terminal or the one asked for; without a key, without options."""
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
-    code, out, _ = run("init", "a/my shop")
-    asked = run("init", "shop", "--language", "en")
+    code, out, _ = command("init", "a/my shop")
+    asked = command("init", "shop", "--language", "en")
 
     assert (code, asked[0]) == (0, 0)
     assert "cd 'a/my shop' && python " in out
     assert Path("a/my shop/questions.csv").read_text("utf-8-sig").startswith("質問,")
     for folder in ("a/my shop", "shop"):
         with contextlib.chdir(folder):
-            assert run()[0] == 0
+            assert command().code == 0
             assert here() == FILES | {"runs"}
 
 
-def test_a_file_in_the_way_is_one_line(run: Any) -> None:
+def test_a_file_in_the_way_is_one_line(command: Any) -> None:
     """What is named is a file, or lies below one."""
     Path("shop").write_text("mine", encoding="utf-8")
 
     for folder in ("shop", "shop/within"):
-        code, out, err = run("init", folder)
+        code, out, err = command("init", folder)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert "cannot be written" in err
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_nothing_is_overwritten(run: Any, name: str) -> None:
+def test_nothing_is_overwritten(command: Any, name: str) -> None:
     """One of the files is there: it stays as it is, and none is written."""
     Path(name).write_text("mine", encoding="utf-8")
-    code, out, err = run("init")
+    code, out, err = command("init")
 
     assert (code, out) == (2, "")
     assert err == f"error: {name} is already there; nothing was written. Name another folder, or rename it.\n"

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.storage.run_file import RunFile, find_run, read_run
+from tests.commands import Command
 from tests.servers.openai import serve
 
 FILE = {
@@ -40,14 +42,9 @@ def saved(rows: list[dict[str, Any]] = ROWS, file: object = FILE) -> None:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
+def run(command: Command) -> Any:
     """Evaluates the rows by the metric file."""
-
-    def command(*more: str) -> tuple[int, str, str]:
-        code = main(["evaluate", "rows.jsonl", *RECORDED, "--outputs", "metrics.json", *more])
-        return (code, *capsys.readouterr())
-
-    return command
+    return partial(command, "evaluate", "rows.jsonl", *RECORDED, "--outputs", "metrics.json")
 
 
 def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

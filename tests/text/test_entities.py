@@ -240,8 +240,8 @@ def test_canonical_forms_are_idempotent(text: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        "1", "1,", "一", "一万", "1-", "1:", "1 ", "a@", "a.", "(", "1/", "9時から", "令和", "a1-", "3~", "月・",
-        "ﾞ",
+        "1", "1,", "一", "一万", "1-", "1:", "1 ", "a@", "a.", "(", "1/", "9時から", "令和", "a1-", "3~",
+        "月・", "ﾞ",
     ],
 )  # fmt: skip
 @pytest.mark.timeout(15)

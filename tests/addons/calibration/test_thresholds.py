@@ -1,16 +1,15 @@
 """`thresholds suggest`: from labelled answers or a reviewed run to a table and a metric file."""
 
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
+from tests.commands import Command
 from tests.servers.openai import serve
 
-Suggest = Callable[..., tuple[int, str, str]]
 # Right answers share words with the reference, wrong ones hardly any.
 RIGHT = ("返品は14日以内です", "14日以内に返品できます", "返品は14日以内にお願いします")
 WRONG = ("わかりません", "配送は無料です", "お電話ください")
@@ -18,14 +17,9 @@ REFERENCE = "返品は14日以内です。"
 
 
 @pytest.fixture
-def suggest(capsys: pytest.CaptureFixture[str]) -> Suggest:
+def suggest(command: Command) -> Command:
     """Runs the command in this process."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(["thresholds", "suggest", *arguments])
-        return (code, *capsys.readouterr())
-
-    return run
+    return partial(command, "thresholds", "suggest")
 
 
 def labelled(
@@ -52,7 +46,7 @@ def some_labelled(**more: Any) -> str:
     return labelled(dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False), **more)
 
 
-def test_a_table_for_every_judge(suggest: Suggest) -> None:
+def test_a_table_for_every_judge(suggest: Command) -> None:
     """Threshold, interval, and how many right and wrong answers reach it, in the language of the rows."""
     code, out, _ = suggest(some_labelled(), "--judges", "em,rougeL,meteor")
     lines = [line.split() for line in out.splitlines()]
@@ -67,7 +61,7 @@ def test_a_table_for_every_judge(suggest: Suggest) -> None:
     assert not Path("metric_output_info.json").exists()
 
 
-def test_they_are_written_into_a_metric_file(suggest: Suggest) -> None:
+def test_they_are_written_into_a_metric_file(suggest: Command) -> None:
     """Entries that say right or wrong, and those of other judges, stay as they are."""
     text = '{\n  "default": ["em", "rougeL"],\n  "x": [{"name": "gpt_similarity", "threshold": 1}]\n}\n'
     Path("m.json").write_text(text, encoding="utf-8")
@@ -83,7 +77,7 @@ def test_they_are_written_into_a_metric_file(suggest: Suggest) -> None:
     assert "m.json に書き込みました：\n  default.rougeL：– → 0.6\n" in out
 
 
-def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest) -> None:
+def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Command) -> None:
     """JSON answers are held against the reference output by output."""
     answers = {json.dumps({"path": text, "n": 1}, ensure_ascii=False): good for text, good in (
         [(each, True) for each in RIGHT] + [(each, False) for each in WRONG]
@@ -101,7 +95,7 @@ def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest)
     assert (of_n["right"], of_n["wrong"]) == (24, 0)
 
 
-def test_a_reviewed_run_is_exported_first(suggest: Suggest) -> None:
+def test_a_reviewed_run_is_exported_first(suggest: Command) -> None:
     """One line says how its verdicts become labels."""
     code, _, err = suggest("latest", "--judges", "rougeL")
 
@@ -110,7 +104,7 @@ def test_a_reviewed_run_is_exported_first(suggest: Suggest) -> None:
 
 
 def test_a_models_judgements_are_forecast_and_paid_once(
-    suggest: Suggest, monkeypatch: pytest.MonkeyPatch
+    suggest: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--dry-run starts nothing; the second time everything comes from the cache."""
     name = some_labelled(times=1)
@@ -138,7 +132,7 @@ def test_a_models_judgements_are_forecast_and_paid_once(
         (["labels.jsonl", "--write", "m.json"], "m.json: a: em: threshold 2 is outside of its scale"),
     ],
 )
-def test_what_is_wrong_is_one_line(suggest: Suggest, arguments: list[str], told: str) -> None:
+def test_what_is_wrong_is_one_line(suggest: Command, arguments: list[str], told: str) -> None:
     """Before anything is graded."""
     some_labelled(times=1)
     Path("m.json").write_text('{"a":\n [{"name": "em", "threshold": 2}]}', encoding="utf-8")
@@ -148,7 +142,7 @@ def test_what_is_wrong_is_one_line(suggest: Suggest, arguments: list[str], told:
     assert told in err
 
 
-def test_labels_of_wrong_answers_only_are_refused(suggest: Suggest) -> None:
+def test_labels_of_wrong_answers_only_are_refused(suggest: Command) -> None:
     """There is nothing to take a threshold from."""
     code, _, err = suggest(labelled(dict.fromkeys(WRONG, False), times=1), "--judges", "rougeL")
 
