@@ -3,9 +3,11 @@
     python -m benchmarks.causes [FOLDER] [--wrong] [--model MODEL]
 
 cause_rows/*/LANGUAGE-*.toml are support desks with their articles and turns, each with one planted fault or
-sound. The stand-ins grade them all first, as an offline run does: that shows which sound turns are red, and
-why. Then the faults are graded as a model would, with the row's own reason and one grade for all, and the
-sound turns pass: that shows which causes are found, by rules and, with --model, by a model as well.
+sound. Rules were made with `build`; `held` and `fresh` only measure, and whoever makes rules does not read
+them: the sound answers of `fresh` are worded as differently as careful writers could. The stand-ins grade all
+first, as an offline run does: that shows which sound turns are red, and why. Then the faults are graded as a
+model would, with the row's own reason and one grade for all, and the sound turns pass: that shows which
+causes are found, by rules and, with --model, by a model as well.
 """
 
 import argparse
@@ -51,6 +53,7 @@ from simulator.stats.summary import summarise
 ROWS = Path(__file__).with_name("cause_rows")
 # What readers said in the model's place, who saw its requests alone.
 RECORDED = ROWS / "verdicts.json"
+OFFLINE = "graded by the stand-ins, as offline"
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 SOUND = "sound"
 # Labels of the rows that the program calls otherwise.
@@ -310,7 +313,10 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Prints the figures of both languages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes")
     parser.add_argument(
-        "folder", nargs="?", default="held", help="held, build (rules were made with it), or a folder"
+        "folder",
+        nargs="?",
+        default="held",
+        help="held, fresh (mostly sound turns), build (rules were made with it), or a folder",
     )
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
     parser.add_argument(
@@ -331,9 +337,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(f"{language}: {len(every)} turns, {sum(row.cause == SOUND for row in every)} of them sound")
         for title, findings in modes(every, kept):
             print(f" {title}")
-            is_offline = not all(each.red for each in findings if each.row.cause != SOUND)
             shown_lines = (
-                *(red_lines(findings) if is_offline else ()),
+                *(red_lines(findings) if title == OFFLINE else ()),
                 *lines(findings),
                 *confusion(findings),
             )
@@ -344,7 +349,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 def modes(every: Sequence[Row], kept: Verdicts) -> Iterator[tuple[str, list[Finding]]]:
     """The ways in which causes are looked for, and what each of them finds."""
-    yield "graded by the stand-ins, as offline", found(every, asyncio.run(counted(every)))
+    yield OFFLINE, found(every, asyncio.run(counted(every)))
     yield "every fault red, as a model would grade it", found(every, judged(every))
     unnamed = found(every, judged(every), named=False)
     yield "the same, where the cases do not name the articles they need", unnamed

@@ -32,6 +32,7 @@ from simulator.text import (
     overlap,
     segments,
     spelling,
+    turn_evidence,
     typography,
     wording,
 )
@@ -189,6 +190,8 @@ def functions() -> dict[str, Use]:
         "entities.follows": lambda text: [
             entities.follows(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
+        "entities.is_said": lambda text: [entities.is_said(one, text) for one in entities.specifics_of(text)],
+        "entities.numbers_in": entities.numbers_in,
         "entities.located": lambda text: [
             entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
@@ -236,6 +239,10 @@ def functions() -> dict[str, Use]:
         "spelling.spelling_pairs of an article": lambda text: spelling.spelling_pairs(_ASKED, [text]),
         "spelling.spelling_likeness": lambda text: spelling.spelling_likeness(text, "ひっこし"),
         "spelling.codes": spelling.codes,
+        "turn_evidence.declines_wrongly": lambda text: turn_evidence.declines_wrongly(
+            text, [text, _HELD], evidence.Agreement(0, 0), "en"
+        ),
+        "turn_evidence.names_contact": lambda text: turn_evidence.names_contact(text, "en"),
         "typography.nfkc": typography.nfkc,
         "typography.straight": typography.straight,
         "typography.half_width": typography.half_width,

@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.data.files import (
-    MAX_AT_ONCE,
     MAX_COLUMNS,
     MAX_LINE,
     MAX_TEXT,
@@ -159,7 +158,7 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     elif suffix in (".jsonl", ".ndjson"):
         found = feature("structured").jsonl_rows(path, open_lines(path)())
     elif suffix in (".json", ".transcript"):
-        found = feature("structured").json_rows(path, read_text(path, most_bytes=MAX_AT_ONCE))
+        found = feature("structured").json_rows(path, read_text(path))
     elif suffix in (".yaml", ".yml"):
         found = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:

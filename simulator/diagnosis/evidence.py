@@ -18,7 +18,7 @@ from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
 from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
-from simulator.text.courtesies import declines, statements
+from simulator.text.courtesies import statements
 from simulator.text.entities import (
     Specific,
     details_of,
@@ -32,6 +32,7 @@ from simulator.text.entities import (
 from simulator.text.entity_meaning import DetailIndex, Hours, Measure
 from simulator.text.evidence import Agreement, agreement, content_units, share, topic_units, total_weight
 from simulator.text.segments import sentences, tokens
+from simulator.text.turn_evidence import declines_wrongly
 from simulator.users.faults import CustomerFault
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
@@ -57,8 +58,6 @@ PIECE = 0.9
 ENOUGH = 0.8
 # From this share of a reference's content on, with its numbers and no others, an answer says what it says.
 RIGHT = 0.6
-# An answer that says so much of the right one does not decline.
-SAYS_PART = 0.4
 # Grades of a model from which on it vouches for an answer.
 VOUCHED = 4
 # A sentence of less content than this states no fact that could be made up.
@@ -457,8 +456,7 @@ class RedTurnEvidence:
         self.language, self.asked = context.case.language, context.turn.meant
         self.said = context.turn.answer.text
         outcome = turn_outcome(context.turn, context.case)
-        # Where the right answer is to ask somebody else, saying so is no refusal.
-        self.refused = declines(self.said, self.language) and self.agreement.recall < SAYS_PART
+        self.refused = declines_wrongly(self.said, self.references, self.agreement, self.language)
         self.only_asks = outcome == "asked_back"
         self.handed_over = is_handover(self.said, self.language)
 

@@ -25,6 +25,7 @@ from simulator.text.evidence import (
     share,
     support,
     topic_units,
+    total_weight,
 )
 from simulator.text.segments import sentences
 from simulator.text.turn_evidence import TurnEvidence
@@ -32,7 +33,7 @@ from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 7
+FORMULA = 8
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
@@ -51,11 +52,10 @@ WORTH_QUOTING = 0.6
 ASKED_BACK = 0.6
 # Correctness: the grade of similarity from which on an answer says what its reference says.
 SAME = 4
-# The grade of an answer of which counting cannot tell whether it is right, and the least share that such an
-# answer has of what the reference says beyond the question.
-UNSURE, SAYS_A_LITTLE = 3.5, 0.08
-# An answer with a smaller share of its words in the passages has nothing to do with them.
-RELATED = 0.15
+# The grade of an answer of which counting cannot tell whether it is right.
+UNSURE = 3.5
+# An answer with a smaller share of its words in the passages has nothing to do with them, if it has so many.
+RELATED, LONG = 0.1, 10
 # Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
 # this much where it gives another amount (at most a 2).
 ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
@@ -105,7 +105,7 @@ def groundedness(reading: TurnEvidence) -> Verdict:
         return Verdict(grade_of(max(ASKED_BACK, found.score), "groundedness"), say("asked_back"), detail)
     reason = say.together([say("supported", share=percent(found.share)), *unsupported(reading)])
     grade = grade_of(found.score, "groundedness")
-    if (found.share >= RELATED or reading.is_worked_out) and not found.numbers:
+    if found.share >= RELATED or total_weight(content_units(reading.answer)) < LONG:
         grade = max(grade, min(UNSURE, least_grade(reading)))
     return Verdict(grade, reason, detail)
 
@@ -113,15 +113,17 @@ def groundedness(reading: TurnEvidence) -> Verdict:
 def least_grade(reading: TurnEvidence) -> float:
     """The least grade of an answer with which nothing countable is wrong; 1 for all others.
 
-    SAME where it says what the reference says. Where it shares a few words and lacks no detail, counting
-    cannot tell other words from another thing: UNSURE, which is not red.
+    SAME where it says what the reference says. Where it shares a few words and its figures are no others,
+    counting cannot tell other words from another thing: UNSURE, which is not red.
     """
     found = reading.agreed
-    if reading.unknown_numbers or reading.already_answered or not reading.wanted:
+    if reading.support.numbers or not reading.wanted or reading.refused:
         return 1
+    if reading.already_answered:
+        return UNSURE
     if found.is_same:
         return SAME
-    return UNSURE if found.news >= SAYS_A_LITTLE and not found.lacks else 1
+    return 1 if found.is_beside or reading.differs else UNSURE
 
 
 def unsupported(reading: TurnEvidence) -> list[str]:
@@ -305,12 +307,11 @@ def _comforting(reading: TurnEvidence) -> Outcome:
 
 
 def _declining(reading: TurnEvidence) -> Outcome:
-    """A question that the material does not answer must be declined; any other answer is invented."""
+    """A question that the material does not answer must be declined; what only states is invented."""
     agreed = best_agreement(reading.answer, all_references(reading.case), reading.language)
-    declined = reading.refused or declines(reading.answer, reading.language)
-    if declined or reading.handed_over or agreed.recall >= DECLINES:
+    if declines(reading.answer, reading.language) or agreed.recall >= DECLINES:
         return Outcome(5 if reading.has_contact else 4, 5, "rightly_refused")
-    return Outcome(4, 4, "fair") if reading.only_asks else Outcome(2, 2, "invented")
+    return Outcome(4, 4, "fair") if reading.hints_at_refusal else Outcome(2, 2, "invented")
 
 
 def _answering(reading: TurnEvidence) -> Outcome:
@@ -321,7 +322,8 @@ def _answering(reading: TurnEvidence) -> Outcome:
     agreed, is_unsure = reading.agreed, False
     if reading.passages:
         least = ANSWERS_WITHOUT_NUMBER if agreed.lacks else ANSWERS
-        lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
+        lacks = bool(reading.wanted) and (agreed.score < least or reading.differs)
+        lacks = lacks and not reading.already_answered
         wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
         correct = grade_of(wrong * reading.support.score, "groundedness")
         beside = min(wrong, BESIDE_THE_POINT if lacks else 1)

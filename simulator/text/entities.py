@@ -5,15 +5,16 @@ Last, which details of a right answer an answer has to say, and which follow fro
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain, combinations, pairwise, product, zip_longest
+from itertools import chain, combinations, pairwise, permutations, product, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.text.entity_meaning import (
+    A_DAY,
     DAY_OR_DAYS,
     EVERY_DAY,
     HOLIDAY,
@@ -498,6 +499,13 @@ def _units() -> Iterator[tuple[str, _Unit]]:
 
 _UNITS = dict(_units())
 _BEFORE = {written: _Unit(name, name, Decimal(1)) for written, name in _TABLES["before"].items()}
+_ACROSS = {
+    unit: (dimension, Decimal(size), Decimal(zero))
+    for dimension, units in _TABLES["across"].items()
+    for unit, (size, zero) in units.items()
+}
+# People round what they convert: 6 miles are 10 km.
+_ROUNDED = Decimal("0.04")
 _MONEY, _COUNTED, _ONE_WITH = (frozenset(_TABLES[name]) for name in ("money", "counted", "one_with"))
 
 
@@ -522,6 +530,7 @@ _THINGS = re.compile(
     r"[ァ-ヶ][ァ-ヶー]+| (?!(?:is|was|has|does|its|this|as|plus|minus|percents?)\b)[a-z]{3,20}s\b(?! ?:)"
 )
 _FEWEST_THINGS = 10
+_LIST_ITEM = re.compile(r"^ *\d{1,2}[.)、] ?(?!\d)", re.MULTILINE)
 _STEP = re.compile(
     r"(?:手順|ステップ|step|no\.?|第|図|表|※|注|問|item|option|section|chapter|page|プラン) ?$"
 )
@@ -571,10 +580,19 @@ def bare_numbers(text: str, least: int = 100) -> set[str]:
 
 
 def implied(text: str) -> Iterator[DetailMatch]:
-    """What words say without a figure: 無料 is 0円, 半額 is 50%."""
+    """What words say without a figure: 無料 is 0円, 半額 is 50%, the Fourth of July is July 4."""
     for pattern, said in _IMPLIED.items():
         if pattern.search(text):
-            yield from measures(said)
+            yield from _scan(MaskedText(said))
+
+
+@lru_cache(maxsize=1024)
+def numbers_in(text: str) -> frozenset[Decimal]:
+    """The numbers above one of a text, in digits or English words; those that number a list are none."""
+    plain = _LIST_ITEM.sub(" ", normalise(text))
+    written = (match["number"] for match in _NUMBER.finditer(plain))
+    values = (value_of(number) for number in written if number[0] not in KANJI)
+    return frozenset(value for value in values if value is not None and value > 1)
 
 
 def _measured(text: str, match: re.Match[str], before: Sequence[re.Match[str]]) -> DetailMatch | None:
@@ -675,6 +693,59 @@ def located(specific: Specific, texts: Sequence[str]) -> int | None:
     )
 
 
+def is_said(detail: Specific, text: str) -> bool:
+    """Whether a text says this, be it in another unit, or as a number beside which no unit stands.
+
+    "By 11" says 11 a.m., "the lower 48" says the 48 states, and 10 km are 6 miles.
+    """
+    if located(detail, [text]) is not None or _converts(detail, [text]):
+        return True
+    if isinstance(detail.meaning, Token):
+        return False
+    bare, clocks = _without_unit(text)
+    written = numbers_in(detail.text)
+    if isinstance(detail.meaning, Date):  # of a date that is counted on, the month is said once
+        written = frozenset(Decimal(date.day) for date in detail.meaning.readings if date.day)
+    return bool(written) and written <= (bare if isinstance(detail.meaning, Measure) else bare | clocks)
+
+
+@lru_cache(maxsize=1024)
+def _without_unit(text: str) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
+    """The numbers of a text that stand alone, and those of its times and of its days without a month."""
+    clocks = frozenset[Decimal]()
+    for each in details_of(text):
+        text = text.replace(each.text, " ")
+        is_day = isinstance(each.meaning, Date) and all(day.month is None for day in each.meaning.readings)
+        if is_day or isinstance(each.meaning, (Clock, Hours)):
+            clocks |= numbers_in(each.text)
+    return numbers_in(text), clocks
+
+
+def _converts(detail: Specific, texts: Iterable[str]) -> bool:
+    """Whether one of these texts has the same measure in another system's unit, rounded as people do."""
+    own = _across(detail)
+    if own is None:
+        return False
+    dimension, sizes = own
+    others = (_across(each) for text in texts for each in details_of(text) if _unit(each) != _unit(detail))
+    return any(other and other[0] == dimension and _are_near(sizes, other[1]) for other in others)
+
+
+def _are_near(sizes: Sequence[Decimal], others: Sequence[Decimal]) -> bool:
+    """Whether these are the same but for rounding, and for a minus, which is not read."""
+    pairs = [(abs(one), abs(other)) for one, other in zip(sizes, others, strict=False)]
+    return len(sizes) == len(others) and all(abs(a - b) <= _ROUNDED * max(a, b) for a, b in pairs)
+
+
+def _across(detail: Specific) -> tuple[str, list[Decimal]] | None:
+    """The dimension of a measure for which there are two systems of units, and its sizes in the first one."""
+    meaning = detail.meaning
+    if not isinstance(meaning, Measure) or meaning.unit not in _ACROSS:
+        return None
+    dimension, size, zero = _ACROSS[meaning.unit]
+    return dimension, [(Decimal(value) - zero) * size for value in meaning.values]
+
+
 @lru_cache(maxsize=1024)
 def _detail_index(text: str) -> DetailIndex:
     return index_of([text])
@@ -689,7 +760,7 @@ def index_of(texts: Iterable[str]) -> DetailIndex:
         for detail in _scan(plain):
             detail.meaning.add_to(index)
         index.bare |= bare_numbers(plain.lower)
-        for detail in implied(plain.lower):
+        for detail in implied(normalise(version)):
             detail.meaning.add_to(index)
     return index
 
@@ -720,10 +791,11 @@ _TWICE = re.compile(
     # Sending something back happens once.
     r"|return (?:ticket|trip|journey|fare|flight|crossing|transfer)s?)\b|\d return\b"
 )
-# Of more amounts of one unit than this nearly any amount would follow; more details of one text are not read.
-_MOST_AMOUNTS, _MOST_DETAILS = 12, 60
+# Of more amounts of one unit than this nearly any amount would follow, or be a sum; more details of one text
+# are not read.
+_MOST_AMOUNTS, _MOST_SUMMED, _MOST_COUNTS, _MOST_DETAILS = 40, 12, 12, 60
 _LONGEST_COUNTS = 2000
-_COUNTS = re.compile(r"(?<![\d.,:])\d{1,2}(?![\d:]|[.,]\d)")
+_MOST_TIMES = 100
 _HALF = re.compile(r"半額|半分|半値|\bhalf\b")
 # How often, as passages say it: twelve months, two instalments.
 _OFTEN = re.compile(
@@ -769,7 +841,7 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
 
 def _result(new: Sequence[Specific], of_unit: Sequence[Specific]) -> Specific | None:
     """The one of some amounts that the others lead to: the only new one, their sum, or what is left."""
-    if len(new) < 2 or len(of_unit) > _MOST_AMOUNTS:
+    if len(new) < 2 or len(of_unit) > _MOST_SUMMED:
         return new[0] if len(new) == 1 < len(of_unit) else None
     for operation in (sum, lambda pair: abs(pair[0] - pair[1])):
         for each in new:
@@ -787,43 +859,114 @@ def is_alike(one: Specific, other: Specific) -> bool:
     return len(kinds) == 1 or kinds == {"time", "hours"}
 
 
+def are_periods(one: Specific, other: Specific) -> bool:
+    """Whether both say how long, be it in days or in business days."""
+    return {_unit(one), _unit(other)} <= _SPANS
+
+
 def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: bool = True) -> bool:
     """Whether a detail can be worked out from what these texts say; `counts` may say how often.
 
-    An amount is a multiple or a share of another one of its unit. With `sums` it may also be a sum or a
-    difference of two, and a date or a time follows wherever there is a span.
+    An amount is a multiple or a share of another one of its unit. With `sums` that may take two steps, one of
+    them a sum or a difference; a span lies between two times, and a date follows wherever there is a span.
     """
     known = [each for text in texts for each in details_of(text)]
     meaning = detail.meaning
     if isinstance(meaning, (Date, Clock, Hours)):
         return sums and any(_unit(each) in _SPANS for each in known)
     if not (isinstance(meaning, Measure) and meaning.unit and len(meaning.values) == 1):
-        return False
-    amounts = {_value(each) for each in known if _unit(each) == meaning.unit}
+        return _converts(detail, texts)
+    wanted, amounts = _value(detail), {_value(each) for each in known if _unit(each) == meaning.unit}
+    given = _shares_of(known) if meaning.unit == "%" else _time_between(known, meaning.unit)
+    if _converts(detail, texts) or (sums and wanted in given):
+        return True
     if not amounts or len(amounts) > _MOST_AMOUNTS:
         return False
-    shares = {_value(each) / 100 for each in known if _unit(each) == "%"}
-    if any(_HALF.search(normalise(text)) for text in texts):
-        shares.add(Decimal("0.5"))
-    plain = counts[:_LONGEST_COUNTS]
-    for each in details_of(plain):  # an amount is no count
-        plain = plain.replace(each.text, " ")
-    plain = normalise(plain)
-    times = {Decimal(1), *map(Decimal, _COUNTS.findall(plain)[:_MOST_AMOUNTS])}
-    times.update(
-        Decimal(often) for text in texts for often in _OFTEN.findall(normalise(text))[:_MOST_AMOUNTS]
-    )
-    if _TWICE.search(plain):
-        times.add(Decimal(2))
-    wanted, pairs = Decimal(meaning.values[0]), tuple(product(amounts, times))
+    times = _times_said(texts, counts, meaning.unit)
+    pairs = tuple(product(amounts, times))
     multiples = {each * often for each, often in pairs} | {each / often for each, often in pairs if often}
-    parts = {each * part for each, share in product(multiples, shares) for part in (share, 1 - share)}
+    of_what, shares = multiples if sums else amounts, _shares_said(texts, known)
+    parts = {
+        each * part for each, share in product(of_what, shares) for part in (share, 1 - share, 1 + share)
+    }
     if wanted in multiples | parts:
         return True
-    # Nobody takes days off days.
-    takes = meaning.unit not in _SPANS
-    both = combinations(multiples, 2) if sums else ()
-    return any(wanted == one + other or (takes and wanted == abs(one - other)) for one, other in both)
+    # Nobody takes days off days, but for those that the customer has.
+    mine = {_value(each) for each in details_of(counts) if _unit(each) == meaning.unit}
+    takes = meaning.unit not in _SPANS or not mine.isdisjoint(amounts)
+    return wanted in multiples | parts or (
+        sums
+        and (
+            any(wanted == each * often for each, often in product(multiples, times))
+            or (len(amounts) <= _MOST_SUMMED and _is_sum(wanted, multiples, takes=takes))
+        )
+    )
+
+
+def _is_sum(wanted: Decimal, of: Set[Decimal], *, takes: bool) -> bool:
+    """Whether it is the sum of two of these, or if one `takes`, their difference."""
+    if any(wanted - one in of and wanted != 2 * one for one in of):
+        return True
+    return takes and any(wanted + one in of for one in of)
+
+
+def _times_said(texts: Sequence[str], counts: str, unit: str) -> set[Decimal]:
+    """How often there may be an amount of this unit."""
+    plain = normalise(counts[:_LONGEST_COUNTS])
+    numbers = numbers_in(_without_amounts(plain, unit))
+    often = sorted(each for each in numbers if each < _MOST_TIMES and not each % 1)
+    times = {Decimal(1), *often[:_MOST_COUNTS]}
+    times.update(Decimal(n) for text in texts for n in _OFTEN.findall(normalise(text))[:_MOST_COUNTS])
+    return times | ({Decimal(2)} if _TWICE.search(plain) else set())
+
+
+def _shares_said(texts: Sequence[str], known: Sequence[Specific]) -> set[Decimal]:
+    """The shares that are taken of amounts: percentages, and a half."""
+    shares = {_value(each) / 100 for each in known if _unit(each) == "%"}
+    return shares | ({Decimal("0.5")} if any(_HALF.search(normalise(text)) for text in texts) else set())
+
+
+def _shares_of(known: Sequence[Specific]) -> set[Decimal]:
+    """How many per cent of one another these amounts are."""
+    amounts = [(_unit(each), _value(each)) for each in known if _unit(each) not in {"", "%"}][:_MOST_SUMMED]
+    pairs = [(one, of) for (unit, one), (other, of) in permutations(amounts, 2) if unit == other and one < of]
+    return {share for one, of in pairs for share in (100 * one / of, 100 - 100 * one / of)}
+
+
+def _time_between(known: Sequence[Specific], unit: str) -> set[Decimal]:
+    """How long it is from one time of day to another, or from one day to another, in seconds."""
+    if unit != SECONDS:
+        return set()
+    clocks, days = set[int](), set[int]()
+    for each in known[:_MOST_DETAILS]:
+        if isinstance(each.meaning, Clock):
+            clocks.add(60 * each.meaning.minute)
+        elif isinstance(each.meaning, Hours):
+            clocks |= {60 * each.meaning.start, 60 * each.meaning.end}
+        elif isinstance(each.meaning, Date) and (day := each.meaning.readings[0]).month and day.day:
+            days.add(A_DAY * _day_of_year(day.month, day.day))
+    spans = {abs(one - other) for each in (clocks, days) for one, other in combinations(each, 2)}
+    return set(map(Decimal, spans | {A_DAY - span for span in spans if span < A_DAY}))
+
+
+def _day_of_year(month: int, day: int) -> int:
+    return sum((31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[: month - 1]) + day
+
+
+def _without_amounts(text: str, unit: str) -> str:
+    """A text without what is no count: its dates and times, its money, and the amounts of this unit."""
+    for each in details_of(text):
+        if not isinstance(each.meaning, Measure) or each.kind == "amount" or each.meaning.unit in {unit, "%"}:
+            text = text.replace(each.text, " ")
+    return text
+
+
+def matters(detail: Specific) -> bool:
+    """Whether a figure says something by itself: a few of something, or the second time, does not."""
+    meaning = detail.meaning
+    if not isinstance(meaning, Measure) or (meaning.unit and meaning.unit not in _COUNTED):
+        return not detail.text.endswith("目")
+    return any(Decimal(value) >= _FEWEST_THINGS for value in meaning.values)
 
 
 def _unit(detail: Specific) -> str:

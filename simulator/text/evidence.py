@@ -11,13 +11,23 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from sys import intern
 from typing import Literal, NamedTuple
 
 from simulator.core.types import Case, Language
 from simulator.text.acts import is_plain_refusal, is_refusal, parts, passes_on
-from simulator.text.entities import Specific, bare_numbers, details_of, is_alike, lacking, located, required
+from simulator.text.entities import (
+    Specific,
+    are_periods,
+    bare_numbers,
+    details_of,
+    is_alike,
+    is_said,
+    lacking,
+    located,
+    required,
+)
 from simulator.text.entity_meaning import Measure
 from simulator.text.segments import clauses, normalise, sentences, tokens
 
@@ -120,10 +130,16 @@ MISSING_NUMBER, MISSING_DIGIT = 0.45, 0.75
 WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
+# A reference with less content than this may be said in words that it does not have.
+TELLING = 4
+# Less than this share of what a reference says beyond the question, or of all that it says, is chance.
+LITTLE_NEW, LITTLE = 0.08, 0.2
 # Clauses of less content than this are not reported as left out.
 WORTH_SAYING = 3
 # From this share of a reference's words on an answer says the same.
 SAME_WORDS = 0.6
+# From this share on an answer with all the details of a reference does so, be it worded as a refusal.
+SAYS_PART = 0.4
 # A part of a reference with less of its words in an answer is missing, though all its details are there.
 UNSAID = 0.2
 
@@ -171,10 +187,10 @@ def support(text: str, passages: tuple[str, ...], asked: str = "") -> Support:
 class Agreement(NamedTuple):
     """How far an answer says what a reference says: `score` and `recall` 0..1, and what differs.
 
-    `missing` are clauses of the reference, `lacks` its details (amounts, dates and the like) that the answer
-    has to say and does not; `instead` are the details that it gives in their place. `has_details` says that
-    there are some, and that none is lacking. `news` is the share (0..1) of the reference's words that the
-    question does not have already and the answer says.
+    `missing` are clauses of the reference. Of its details (amounts, dates and the like) that are to be said,
+    the answer has those that are `right` and `lacks` the others; `instead` are those that it gives where none
+    of their kind is right. `is_beside` says that it has next to nothing of the reference's words beyond the
+    question, or where these are too few to tell, of all of them.
     """
 
     score: float
@@ -182,8 +198,19 @@ class Agreement(NamedTuple):
     missing: tuple[str, ...] = ()
     lacks: tuple[Specific, ...] = ()
     instead: tuple[Specific, ...] = ()
-    has_details: bool = False
-    news: float = 0.0
+    right: tuple[Specific, ...] = ()
+    is_beside: bool = True
+
+    @property
+    def has_details(self) -> bool:
+        """Whether there are details to say, and none is lacking."""
+        return bool(self.right) and not self.lacks
+
+    @property
+    def open_details(self) -> tuple[Specific, ...]:
+        """The details that it lacks, and of whose kind or unit it says no other."""
+        right = {getattr(each.meaning, "unit", each.kind) for each in self.right}
+        return tuple(each for each in self.lacks if getattr(each.meaning, "unit", each.kind) not in right)
 
     @property
     def is_same(self) -> bool:
@@ -205,14 +232,23 @@ def agreement(
     body, wanted = without_courtesies(answer, language), without_courtesies(reference, language)
     units, said = topic_units(wanted), content_units(body)
     details = required(wanted, known)
+    # What the customer knows need not be said, unless it is all.
+    details = tuple(e for e in details if located(e, known[-1:]) is None) or details
     # A figure of a sentence copied from an article on something else is not the one that was asked for.
     lacks = tuple(
         each
         for each in details
-        if located(each, [body]) is None or (known and _is_copied(each, body, wanted, known))
+        if not is_said(each, body) or (known and _is_copied(each, body, wanted, known))
     )
-    instead = [e for e in lacking(body, [wanted]) if any(is_alike(e, other) for other in lacks)]
-    has_details = bool(details) and not lacks
+    right = tuple(each for each in details if each not in lacks)
+    found = Agreement(0.0, 0.0, lacks=lacks, right=right)
+    # What the customer said stands in no other figure's place.
+    others = lacking(body, (wanted, *known[-1:])) if lacks else ()
+    instead = tuple(
+        each
+        for each in others
+        if any(is_alike(each, one) or are_periods(each, one) for one in found.open_details)
+    )
     missing: list[str] = []
     outcomes = {
         _outcome(answer, language, refused=refuses(answer, (reference,), language)),
@@ -230,20 +266,30 @@ def agreement(
             for sentence in sentences(wanted)
             for clause in clauses(sentence)
             if total_weight(topic_units(clause)) >= WORTH_SAYING
-            and share(topic_units(clause), said) < (UNSAID if has_details else 0.5)
-            and not (has_details and details_of(clause))
+            and share(topic_units(clause), said) < (UNSAID if found.has_details else 0.5)
+            and not (found.has_details and details_of(clause))
         ]
         score = RECALL * recall + (1 - RECALL) * precision
-        score *= WRONG_NUMBER if instead else LEFT_OUT if lacks else 1
+        is_other = any(is_alike(each, one) for each, one in product(others, lacks))
+        score *= WRONG_NUMBER if is_other else LEFT_OUT if lacks else 1
     old = content_units(asked)
     new_units = {unit: count for unit, count in units.items() if unit not in old}
-    news = share(new_units, said) if new_units else recall
-    return Agreement(score, recall, tuple(missing), lacks, tuple(instead), has_details, news)
+    is_told = total_weight(new_units) >= TELLING
+    is_beside = share(new_units, said) < LITTLE_NEW if is_told else _is_without(units, said)
+    return found._replace(
+        score=score, recall=recall, missing=tuple(missing), instead=instead, is_beside=is_beside
+    )
+
+
+def _is_without(units: Mapping[str, int], said: Collection[str]) -> bool:
+    return total_weight(units) >= TELLING and share(units, said) < LITTLE
 
 
 def _is_copied(detail: Specific, text: str, wanted: str, known: Sequence[str]) -> bool:
     """Whether all sentences with this detail stand in a passage, and say not a word of what was asked."""
     *passages, asked = known
+    if located(detail, passages) is None:
+        return False
     copied = frozenset().union(*map(content_units, passages))
     about = content_units(wanted).keys() | content_units(asked).keys()
     held = [_words(each) for each in sentences(text) if located(detail, [each]) is not None]
@@ -266,13 +312,22 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
 
 def refuses(answer: str, references: Iterable[str], language: Language) -> bool:
     """Whether an answer is worded as a refusal, and says not what a right answer says."""
-    if not is_refusal(answer, language) or is_plain_refusal(answer, language):
-        return is_refusal(answer, language)
-    said = content_units(without_courtesies(answer, language))
+    if not is_refusal(answer, language):
+        return False
     right = (
         without_courtesies(each, language) for each in references if not is_plain_refusal(each, language)
     )
-    return not any(units and share(units, said) >= SAME_WORDS for units in map(topic_units, right))
+    return not any(_says(answer, each, language) for each in right)
+
+
+def _says(refusal: str, wanted: str, language: Language) -> bool:
+    """Whether what is worded as a refusal says most of this, or all its details and part of its words."""
+    recall = share(topic_units(wanted), content_units(without_courtesies(refusal, language)))
+    if recall < SAYS_PART:
+        return False
+    details = details_of(wanted)
+    has_details = bool(details) and all(is_said(each, refusal) for each in details)
+    return has_details or (recall >= SAME_WORDS and not is_plain_refusal(refusal, language))
 
 
 def _outcome(text: str, language: Language, *, refused: bool) -> str:

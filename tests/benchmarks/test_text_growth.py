@@ -12,7 +12,7 @@ from simulator import text as package
 NO_TEXT_OF_STRANGERS = frozenset(
     {"letters", "right_letter", "expected_response", "all_references", "share", "total_weight", "unit_weight"}
     | {"tokenizer", "digits_of", "ordinal", "f_measure", "overlap", "ngram_overlap", "char_ngram_overlap"}
-    | {"sends_away", "is_alike", "clock_text"}
+    | {"sends_away", "is_alike", "are_periods", "matters", "clock_text"}
     | {"lcs_length", "lcs_overlap", "wording", "percent"}
 )
 

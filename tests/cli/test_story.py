@@ -45,7 +45,7 @@ def test_the_three_faults_are_named_first(played: Story) -> None:
 
     assert {fix["key"] for fix in found} == {"should_refuse/prompt", article, "retrieval/cutting"}
     assert not any(fix["sure"] for fix in found)
-    assert all(len(fix["cases"]) >= 6 for fix in found)
+    assert all(len(fix["cases"]) >= 5 for fix in found)
 
 
 @pytest.mark.parametrize("name", ["v1-v2", "v2-v3", "v3-v5"])

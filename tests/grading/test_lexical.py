@@ -285,7 +285,7 @@ async def test_repeating_the_words_of_the_question_is_not_news() -> None:
     case = a_case(
         question="I dropped my pen. Is it covered by the warranty?",
         language="en",
-        references=(("A pen that was dropped is not covered by the warranty.",),),
+        references=(("No, damage from a fall has to be paid for. A repair of the pen costs extra.",),),
     )
     beside = "If you lost your warranty card, the order history takes its place."
     shown = an_exhibit(beside, case, beside, passages=(beside,))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.text.entities import Specific, follows, located, required, specifics_of
+from simulator.text.entities import Specific, follows, is_said, located, required, specifics_of
 from simulator.text.numerals import value_of
 from tests.paths import FIXTURES
 from tests.properties import examples
@@ -309,3 +309,42 @@ def test_of_a_sum_only_the_result_has_to_be_said(
 ) -> None:
     """Where no passage has it; else every detail is needed."""
     assert [each.text for each in required(reference, known)] == needed
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "said"),
+    [
+        ("6 miles", "about 10 km away", True),
+        ("1,220°C", "around 2,230°F", True),
+        ("11 a.m.", "tents and RVs by 11", True),
+        ("8 a.m. to 8 p.m.", "from eight in the morning until eight in the evening", True),
+        ("30 cents", "$0.30 each", True),
+        ("25%", "only a quarter of it", True),
+        ("6月8日", "6月15日に発送。受付は8日(月)です", True),
+        ("6 miles", "12 km away", False),
+        ("27 June", "on 27 May", False),
+        ("$10", "within 10 days", False),
+    ],
+)
+def test_a_detail_is_said_in_other_units_and_without_any(written: str, text: str, said: bool) -> None:
+    """Another system's unit, rounded, or the bare number; not another unit of the same number."""
+    [detail] = specifics_of(written)
+
+    assert is_said(detail, text) is said
+
+
+@pytest.mark.parametrize(
+    ("written", "known", "counts", "is_worked_out"),
+    [
+        ("$120", "Kayaks are $15 an hour.", "2 kayaks for four hours, do I just do 15 x 4 x 2?", True),
+        ("2,400円", "1リットルにつき200円で精算します", "12リットル足りません", True),
+        ("25%", "A deposit of $40 is taken of $160.", "", True),
+        ("3 hours", "open from 9:00 to 12:00", "", True),
+        ("£12.50", "Delivery is £5.95, or £8.50 for a day of your own.", "Can I choose Saturday?", False),
+    ],
+)
+def test_an_amount_follows_in_two_steps(written: str, known: str, counts: str, is_worked_out: bool) -> None:
+    """Counted twice, a share of another one, or the time between two; what nothing leads to does not."""
+    [detail] = specifics_of(written)
+
+    assert follows(detail, [known], counts) is is_worked_out
