@@ -93,7 +93,7 @@ class Wire:
         """`client` makes the endpoint's client with the transport it gets; at most `calls` connections."""
         self._client, self._calls = client, calls
         self._session: ClientSession | None = None
-        self._sending = asyncio.Lock()
+        self._preparing = asyncio.Lock()
         self._arguments: dict[str, dict[str, Any]] = {}
 
     async def post(self, path: str, body: Any, seconds: float) -> Any:
@@ -104,6 +104,9 @@ class Wire:
         from aiohttp import ClientConnectionError, ClientPayloadError
 
         try:
+            if path not in self._arguments:
+                async with self._preparing:  # whoever comes first looks up what all send
+                    await self._prepare(path)
             async with asyncio.timeout(seconds):
                 status, headers, content = await self._posted(path, to_json(body))
         except BodyError as error:
@@ -131,9 +134,6 @@ class Wire:
 
     async def _posted(self, path: str, body: bytes) -> tuple[int, Any, bytes]:
         """Status, headers and body of the answer, unpacked."""
-        if path not in self._arguments:
-            async with self._sending:  # whoever comes first looks up what all send
-                await self._prepare(path)
         # A redirect is an answer like any other: the key is sent to no other address.
         async with self._session.post(data=body, **self._arguments[path]) as response:  # type: ignore[union-attr]
             pieces = unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
