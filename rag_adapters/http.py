@@ -67,6 +67,8 @@ _NOBODY = Query(text="-")
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 _NOTHING = object()
+# Each is compared with all before it; a run takes no more.
+_MOST_PASSAGES = 1000
 
 
 class HttpBot:
@@ -626,7 +628,7 @@ class ReplyPaths:
                 if isinstance(entry, dict):
                     own = {"text": self.passage_text.within(entry), "id": self.passage_id.within(entry)}
                     document = entry | {key: value for key, value in own.items() if value is not None}
-                if document not in entries:
+                if len(entries) <= _MOST_PASSAGES and document not in entries:
                     entries.append(document)
         return passages_of(entries)
 

@@ -120,6 +120,8 @@ MAX_BYTES = 1 << 30
 _HARMLESS_BYTES = 1 << 22
 _MOST_SHRUNK = 100
 _STREAMED = 5
+# Bytes of a file that is not read line by line: JSON that is no JSONL, text that is not UTF-8.
+MAX_AT_ONCE = 96 << 20
 # Bytes of a text that becomes passages or nodes, which take many times its size; characters of a line or a
 # cell; columns of a row.
 MAX_TEXT = 1 << 23
@@ -129,6 +131,7 @@ MAX_COLUMNS = 1 << 14
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
+_SAMPLE = 1 << 20
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 _BINARY = (
     (b"PK\x03\x04", _("an Excel, Word or zip file")),
@@ -171,13 +174,13 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         if zipped:
             most_bytes = max_unpacked_bytes(size, most_bytes)
         elif size > most_bytes:
-            raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=False)))
+            raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most_bytes, unpacked=False)))
         with gzip.open(path) if zipped else path.open("rb") as file:
             data = file.read(most_bytes + 1)
     except (OSError, ValueError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     if len(data) > most_bytes:
-        raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=zipped)))
+        raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most_bytes, unpacked=zipped)))
     return data
 
 
@@ -266,8 +269,9 @@ def _is_foreign(data: bytes, text: str) -> bool:
     """Whether this is another encoding that CP932 can decode.
 
     Western text (cp1252) gives single kanji among Latin letters ("don稚"), EUC-JP gives rows of
-    half-width kana.
+    half-width kana. The beginning tells.
     """
+    text = text[:_SAMPLE]
     runs = re.findall(r"[^\x00-\x7f]+", text)
     if all(len(run) == 1 for run in runs) and not _KANA.search(text):
         return any(_SCRIPT.match(run) or _HALF_WIDTH.match(run) for run in runs)
@@ -293,7 +297,8 @@ def read_archive(path: Path, kind: str) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def _too_large(most: int, *, unpacked: bool) -> Message:
+def too_large(most: int, *, unpacked: bool) -> Message:
+    """What is said of a file with more bytes than that."""
     if unpacked:
         return _("larger than {n} bytes when unpacked; split the file", n=most)
     return _("larger than {n} bytes; split the file", n=most)
@@ -316,7 +321,7 @@ def _refusal(data: bytes, kind: str) -> Message | None:
         return protected
     # An entry never unpacks to more than the size it states.
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
-        return _too_large(most, unpacked=True)
+        return too_large(most, unpacked=True)
     return None
 
 
@@ -370,8 +375,16 @@ def open_lines(path: Path) -> Lines:
     """
     if _is_clean_utf8(path):
         return lambda: _streamed(path)
-    text = read_text(path)
-    return lambda: io.StringIO(text)
+    text = read_text(path, most_bytes=MAX_AT_ONCE)
+    return lambda: _lines_of(text)
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
 
 
 def _streamed(path: Path) -> Iterator[str]:
@@ -406,7 +419,7 @@ def _is_clean_utf8(path: Path) -> bool:
                 if "\0" in chunk or (not filled and chunk.startswith(("PK\x03\x04", "%PDF"))):
                     return False
                 if file.buffer.tell() > most:
-                    raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most, unpacked=zipped)))
+                    raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most, unpacked=zipped)))
                 filled = filled or not chunk.isspace()
     except (OSError, ValueError, EOFError, zlib.error):
         return False

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.data.files import (
+    MAX_AT_ONCE,
     MAX_COLUMNS,
     MAX_LINE,
     MAX_TEXT,
@@ -158,7 +159,7 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     elif suffix in (".jsonl", ".ndjson"):
         found = feature("structured").jsonl_rows(path, open_lines(path)())
     elif suffix in (".json", ".transcript"):
-        found = feature("structured").json_rows(path, read_text(path))
+        found = feature("structured").json_rows(path, read_text(path, most_bytes=MAX_AT_ONCE))
     elif suffix in (".yaml", ".yml"):
         found = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
-from simulator.data.files import printable, quote
+from simulator.data.files import MAX_AT_ONCE, printable, quote, too_large
 from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable, row_fault
 
 _SPACE = " \t\n\r\ufeff"
@@ -32,9 +33,18 @@ def jsonl_rows(path: Path, lines: Iterator[str]) -> Rows:
         except (ValueError, RecursionError):
             whole = False
         if not whole:  # a list, an object over several lines or several on one, or a mistake
-            yield from json_rows(path, "".join((line, *lines)), number)
+            yield from json_rows(path, "".join(_up_to_the_limit(path, chain((line,), lines))), number)
             return
         yield _row(path, number, value, line)
+
+
+def _up_to_the_limit(path: Path, lines: Iterable[str]) -> Iterator[str]:
+    held = 0
+    for line in lines:
+        held += len(line)
+        if held > MAX_AT_ONCE:
+            raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(MAX_AT_ONCE, unpacked=False)))
+        yield line
 
 
 def json_rows(path: Path, text: str, first: int = 1) -> Rows:

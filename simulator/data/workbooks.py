@@ -1,6 +1,7 @@
 """Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601."""
 
 import re
+import sys
 import warnings
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,17 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
-from simulator.data.files import printable, quote, read_archive, readable_or_error
+from simulator.data.files import printable, quote, read_archive, readable_or_error, too_large
 from simulator.data.values import Fits, Row, Rows, WorksheetRow, column_names, field_of, row_fault
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
+# Bytes that the texts of a worksheet may take, and about what a row and a cell take beside its text.
+_MOST_HELD, _OF_A_ROW, _OF_A_CELL = 205_000_000, 350, 90
+# Worksheets that an error names.
+_MOST_NAMES = 20
 
 # In a number format: quoted and escaped literals, spaces and fillings; and one group of digits among such.
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].')
@@ -51,7 +56,7 @@ def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
         return worksheet_rows(location, sheets[0], fits, named=False)
     fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
-        names = tuple(quote(worksheet.name) for worksheet in fitting or sheets)
+        names = tuple(quote(worksheet.name) for worksheet in (fitting or sheets)[:_MOST_NAMES])
         example = printable((fitting or sheets)[0].name) if sheets else "..."
         which = _("several worksheets have the column names that are needed ({names})", names=names)
         if not fitting:
@@ -117,13 +122,13 @@ def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
         )
         worksheets = workbook.worksheets
         if not sheet:
-            return [_worksheet(each) for each in worksheets if each.sheet_state == "visible"]
+            return [_worksheet(each, path) for each in worksheets if each.sheet_state == "visible"]
         # By its exact name, or else by one that differs only in width and case.
         wanted = [each for each in worksheets if each.title == sheet]
         wanted += [each for each in reversed(worksheets) if _plain(each.title) == _plain(sheet)]
         if wanted:
-            return [_worksheet(wanted[0])]
-    names = tuple(quote(each.title) for each in worksheets)
+            return [_worksheet(wanted[0], path)]
+    names = tuple(quote(each.title) for each in worksheets[:_MOST_NAMES])
     msg = _("{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names)
     raise CaseFileError(msg)
 
@@ -155,16 +160,19 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
         return cell
 
 
-def _worksheet(sheet: Any) -> Worksheet:
+def _worksheet(sheet: Any, path: Path) -> Worksheet:
     workbook = sheet.parent
     formats = {"date_formats": workbook._date_formats, "timedelta_formats": workbook._timedelta_formats}
-    lines = []
+    lines, held = [], 0
     with sheet._get_source() as source:
         parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch, **formats)
         for number, cells in parser.parse():
             line = _line(sheet, number, cells)
             if line.texts or line.faults:
                 lines.append(line)
+                held += _OF_A_ROW + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
+            if held > _MOST_HELD:
+                raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(_MOST_HELD, unpacked=True)))
     areas = [area.bounds for area in parser.merged_cells.mergeCell] if parser.merged_cells else []
     return _filled(sheet.title, lines, areas)
 

@@ -261,6 +261,8 @@ class Limiter:
     def _next(self, now: float) -> Queue | None:
         """The queue whose turn it is; None when no call waits, or none may go out."""
         waiting = [(queue, head) for queue in self._queues.values() if (head := queue.head())]
+        if not waiting:
+            return None
         grades_first = self._in_a_row >= DIALOGUE_IN_A_ROW
         waiting.sort(key=lambda pair: ((pair[0].priority == DIALOGUE) is grades_first, pair[1].order))
         blocked: set[Limit] = set()

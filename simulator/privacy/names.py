@@ -486,11 +486,12 @@ _CALLS = re.compile(
     r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
     r"| and (?:[Ii]|[Mm]y)\b"
 )
-# The Taylor guitar, Johnson & Johnson, Madison Square
+# The Taylor guitar, Johnson & Johnson, Madison Square, the corner of Craig and Center
 _THING_BEFORE = re.compile(r"(?:\b(?:the|an?|The|An?)|&) $")
 _THING_BEHIND = re.compile(
-    r" (?:& [A-Z]|(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College|Hospital|Hotel"
-    r"|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach|Mall|Cowboys|guitar|phone|tv)\b)"
+    r" (?:& [A-Z]|(?:and )?(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College"
+    r"|Hospital|Hotel|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach"
+    r"|Mall|Cowboys|guitar|phone|tv)\b)"
 )
 
 

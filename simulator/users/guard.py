@@ -211,10 +211,13 @@ class Guard:
     def _is_worded_like(self, text: str, reference: str, known: str) -> bool:
         """A long run of the reference's words, or most of the line made of them."""
         size, limits = int(self.limits["gram"]), self.limits
-        from_reference, from_known = _joined(reference, self.by_words), _joined(known, self.by_words)
+        from_reference = _joined(reference, self.by_words)
         units = _WORD.findall(text) if self.by_words else _joined(text, False)
         parts = (units[i : i + size] for i in range(len(units) - size + 1))
-        grams = (f" {' '.join(part)} " if self.by_words else "".join(part) for part in parts)
+        grams = [f" {' '.join(part)} " if self.by_words else "".join(part) for part in parts]
+        if not any(gram in from_reference for gram in grams):
+            return False
+        from_known = _joined(known, self.by_words)
         leaked = [gram in from_reference and gram not in from_known for gram in grams]
         runs = [len(list(run)) for is_leaked, run in groupby(leaked) if is_leaked]
         if not runs:
@@ -285,7 +288,9 @@ def compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
 @lru_cache(maxsize=512)
 def _seen(text: str) -> tuple[str, str]:
     """The text without invisible characters; and with plain signs for full-width and curly ones."""
-    written = _INVISIBLE.sub("", "".join(c for c in text if unicodedata.category(c) != "Cf"))
+    if not text.replace("\n", "").isprintable():  # most lines are, and have nothing to look for
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    written = _INVISIBLE.sub("", text)
     written = _BLANK.sub(lambda gap: "\n" if "\n" in gap[0] else " ", written)
     return written, nfkc(straight(written).translate(_KEPT))
 

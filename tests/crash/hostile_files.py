@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import xlsxwriter
+
 MEGABYTE = 1 << 20
 # No child may take more of the addresses than this, whatever it reads.
 _ADDRESSES = 6 << 30
@@ -63,6 +65,17 @@ def pdf(megabytes: int) -> bytes:
     return b"%PDF-1.4\n" + body + b"trailer<</Size 5/Root 1 0 R>>\nstartxref\n0\n%%EOF"
 
 
+def workbook(megabytes: int) -> bytes:
+    """An Excel file that reads as so much text."""
+    into = io.BytesIO()
+    book = xlsxwriter.Workbook(into, {"constant_memory": True})
+    sheet = book.add_worksheet()
+    for number in range(1 + megabytes * 128):
+        sheet.write_row(number, 0, ["question", os.urandom(100).hex() * 40])
+    book.close()
+    return into.getvalue()
+
+
 # The content of each file, of so many megabytes where that is what is wrong with it.
 FILES: dict[str, Callable[[int], bytes]] = {
     "rows.csv.gz": lambda n: packed(
@@ -91,6 +104,11 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "surrogate.jsonl": lambda _: rb'{"question":"q \ud800","answer":"a"}',
     "talk.jsonl": lambda _: rb'{"messages":[{"role":"user","content":"\u001b[2J"}],"id":"\u001b[2J"}',
     "nested.json": lambda _: b'{"messages":[{"role":"user","content":' + b"[" * 900 + b"]" * 900 + b"}]}",
+    "list.json": lambda n: (
+        b"[" + b",".join([b'{"question":"' + b"q" * 990 + b'"}'] * max(1, n * 1000 // 8)) + b"]"
+    ),
+    "cp932.csv": lambda n: b"question,answer\n" + (("料金はa" * 400 + ",b\n") * (n * 30)).encode("cp932"),
+    "rows.xlsx": lambda n: workbook(n // 8),
     "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
     "deep.yaml": lambda _: b"- " * 100_000 + b"x",
     "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),

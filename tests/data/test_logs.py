@@ -248,6 +248,16 @@ def test_what_holds_no_conversation_is_refused_with_its_format(tmp_path: Path) -
     assert "no question column. Found: 'colour'" in said(other)
 
 
+def test_a_conversation_without_end_is_left_out(tmp_path: Path) -> None:
+    """Nobody said so much; it is counted, and the others are read."""
+    turn = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    path = tmp_path / "log.jsonl"
+    talks = [{"messages": turn * 10_001}, {"messages": turn}]
+    path.write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
+
+    assert [len(case.script) for case in read_cases(path)] == [0]
+
+
 def test_what_was_read_is_said_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The format, what is in the file, and what was left out and why."""
     log = tmp_path / "log.jsonl"

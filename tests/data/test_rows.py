@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
+from simulator.data import rows, structured
 from simulator.data.rows import read_rows
 from simulator.data.values import Row, has_question
 from tests.properties import examples
@@ -93,3 +94,17 @@ def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> Non
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_list_larger_than_fits_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """JSON is read at once; JSONL, which is read line by line, may be as large as it likes."""
+    for module in (rows, structured):
+        monkeypatch.setattr(module, "MAX_AT_ONCE", 1000)
+    line = '{"question": "a"}'
+    with pytest.raises(CaseFileError, match="larger than 1,000 bytes; split the file"):
+        rows_of(tmp_path, "[" + f"{line},\n" * 100 + "{}]", name)
+
+    assert len(rows_of(tmp_path, f"{line}\n" * 100, "b.jsonl")) == 100

@@ -98,6 +98,8 @@ _WRAPS = (
     "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
     "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
 )  # fmt: skip
+# Turns of a conversation that anybody had.
+_MOST_TURNS = 10_000
 _MORE = (
     "has_more", "hasMore", "next_page", "next_token", "nextToken", "next_cursor", "cursor", "next",
     "nextRecordsUrl", "next_page_token", "nextPageToken", "continuationToken", "after_cursor",
@@ -251,6 +253,9 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
         for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
             if not talk.turns:
                 skipped.note(_("conversations without a line of a customer"))
+                continue
+            if len(talk.turns) > _MOST_TURNS:
+                skipped.note(_("conversations of more than {n:,} turns", n=_MOST_TURNS))
                 continue
             talks, turns = talks + 1, turns + len(talk.turns)
             answers += sum(bool(turn.answer) for turn in talk.turns)
