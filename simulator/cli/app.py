@@ -1,5 +1,6 @@
 """The command line: which word runs which command, and which line and exit code an error gives."""
 
+import errno
 import gc
 import io
 import os
@@ -79,6 +80,8 @@ CONFIG = "REHEARSAL_CONFIG"
 OUR_ERRORS = "simulator.cli.our_errors"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
 _WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
+# What the system says where nothing more can be written.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # With --help nothing is read but options.
 _HELP = frozenset({"--help", "-h", "--help-all"})
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
@@ -408,6 +411,11 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
         return _say(_("interrupted."), INCOMPLETE)
     if isinstance(error, SystemExit):
         return _say(_("ended early: the bot's own code exited the program."), INCOMPLETE)
+    cause: Any = error.__cause__ or error
+    if getattr(cause, "errno", None) in _FULL:
+        discard_output()
+        why = os.strerror(cause.errno)
+        return _say(_("the disk is full ({why}); do it again when there is room.", why=why), INCOMPLETE)
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
         path = context.command_path if context else CHECKOUT

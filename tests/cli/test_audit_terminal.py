@@ -67,6 +67,7 @@ def test_no_command_prints_control_codes(runs: Sequence[str], capfd: pytest.Capt
         ("report", first, second), ("review", first),
         ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),
         ("doctor", "--cases", "cases.jsonl", "--adapter", "bot.py:fails", "--offline"),
+        ("--adapter", f"{HOSTILE}\nbot.py:answer", "--offline"),
     ):  # fmt: skip
         main(list(command))
         told = capfd.readouterr()

@@ -248,6 +248,18 @@ def test_without_a_browser_a_line_says_where_the_page_is(run: Any, monkeypatch: 
     assert "No browser was found; open" in done.err + done.out
 
 
+def test_a_full_disk_below_the_output_is_one_line() -> None:
+    """Exit code 3: nobody has seen what was printed."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = process("list", stdout=full)
+
+    assert done.returncode == 3
+    assert (
+        done.stderr.decode()
+        == "error: the disk is full (No space left on device); do it again when there is room.\n"
+    )
+
+
 def test_help_starts_without_heavy_libraries() -> None:
     """`--help` loads no client, no numbers and no painter, also with .env; a command's, no client."""
     Path(".env").write_text("A=1", encoding="utf-8")

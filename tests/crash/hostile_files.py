@@ -89,7 +89,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "broken.csv.gz": lambda _: gzip.compress(os.urandom(9999))[:5000],
     "plain.csv.gz": lambda _: b"question\nq\n",
     "cell.csv": lambda n: b'question,answer\n"' + b"a" * (min(n, 100) * MEGABYTE) + b'",x\n',
-    "open.csv": lambda n: b'question,answer\n"' + b"a\n" * (min(n, 100) * MEGABYTE // 2),
+    "open.csv": lambda n: b'question,answer\n"' + b"a\n" * (min(n // 3, 100) * MEGABYTE // 2),
     "log.csv": lambda n: b'id,role,content\n1,user,"' + b"a" * (min(n, 100) * MEGABYTE) + b'"\n',
     "columns.csv": lambda _: b",".join(b"c%d" % i for i in range(100_000)) + b",question\n" + b"x\n",
     "zero.csv": lambda _: b"question\nq\0q\n",
