@@ -13,18 +13,17 @@ import tomllib
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
@@ -95,20 +94,21 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
         raise InputError(_("top={top}: at least one passage is needed to answer from.", top=top))
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
-    chains: dict[str, Runnable[Query, Answer]] = {}
-    for language, texts in by_language(passages).items():
-        index = build(texts)
-        answer = _generative(wording, chat) if chat else _extractive(wording, index)
-        chains[language] = grounded_chain(index, top, answer)
-    fallback = next(iter(chains.values()))
+    retrievers = {
+        language: FaissRetriever(index=build(texts), top=top)
+        for language, texts in by_language(passages).items()
+    }
+    fallback = next(iter(retrievers.values()))
 
     def answer_offline(query: Query) -> Answer:
-        return chains.get(query.language, fallback).invoke(query)
+        retriever = retrievers.get(query.language, fallback)
+        return extractive_answer(query, retrieved(query, retriever), wording[query.language], retriever.index)
 
-    async def answer_by_model(query: Query) -> Answer:
-        return await chains.get(query.language, fallback).ainvoke(query)
+    async def answer_by_model(query: Query, chat: Chat) -> Answer:
+        retriever = retrievers.get(query.language, fallback)
+        return await generated_answer(query, retrieved(query, retriever), wording[query.language], chat)
 
-    return answer_by_model if chat else answer_offline
+    return partial(answer_by_model, chat=chat) if chat else answer_offline
 
 
 def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
@@ -133,23 +133,9 @@ def read_wording(path: Path) -> dict[str, Any]:
     return wording
 
 
-class Retrieved(TypedDict):
-    """A query and its retrieved passages, between the two halves of the chain."""
-
-    query: Query
-    passages: tuple[Passage, ...]
-
-
-def grounded_chain(
-    index: "PassageIndex", top: int, answer: Callable[[Retrieved], Any]
-) -> Runnable[Query, Answer]:
-    """Query in, Answer out, over the `top` passages; `ainvoke` it when `answer` is async."""
-    retriever = FaissRetriever(index=index, top=top)
-
-    def retrieve(query: Query, config: RunnableConfig) -> Retrieved:
-        return {"query": query, "passages": passages_of(retriever.invoke(search_text(query), config))}
-
-    return RunnableLambda(retrieve) | RunnableLambda(answer)
+def retrieved(query: Query, retriever: "FaissRetriever") -> tuple[Passage, ...]:
+    """The passages that the answer rests on."""
+    return passages_of(retriever.invoke(search_text(query)))
 
 
 def search_text(query: Query) -> str:
@@ -158,43 +144,35 @@ def search_text(query: Query) -> str:
     return f"{query.text}\n{earlier[-1][:_EARLIER_LENGTH]}" if earlier else query.text
 
 
-def _generative(wording: dict[str, Any], chat: Chat) -> Callable[[Retrieved], Awaitable[Answer]]:
-    """Answers by the model, which sees the passages, the dialogue so far and the question."""
-
-    async def answer(retrieved: Retrieved) -> Answer:
-        query, passages = retrieved["query"], retrieved["passages"]
-        texts = wording[query.language]
-        shown = "\n\n".join(f"[{number}]\n{each.text}" for number, each in enumerate(passages, 1))
-        asked = Template(texts["user"]).substitute(passages=shown, question=query.text).strip()
-        messages = [
-            {"role": "system", "content": Template(texts["system"]).substitute().strip()},
-            *({"role": line.role, "content": line.content} for line in query.history),
-            {"role": "user", "content": asked},
-        ]
-        text, usage = await chat(messages)
-        return Answer(text=text, passages=passages, usage=usage)
-
-    return answer
+async def generated_answer(
+    query: Query, passages: Sequence[Passage], texts: Mapping[str, str], chat: Chat
+) -> Answer:
+    """The answer of the model, which sees the passages, the dialogue so far and the question."""
+    shown = "\n\n".join(f"[{number}]\n{each.text}" for number, each in enumerate(passages, 1))
+    asked = Template(texts["user"]).substitute(passages=shown, question=query.text).strip()
+    messages = [
+        {"role": "system", "content": Template(texts["system"]).substitute().strip()},
+        *({"role": line.role, "content": line.content} for line in query.history),
+        {"role": "user", "content": asked},
+    ]
+    text, usage = await chat(messages)
+    return Answer(text=text, passages=tuple(passages), usage=usage)
 
 
 # --- Without a model: the sentences of the passages that say most of the question ---
 
 
-def _extractive(wording: dict[str, Any], index: "PassageIndex") -> Callable[[Retrieved], Answer]:
-    """Answers in the passages' own sentences; thanks the customer once, and knows no other courtesy."""
-
-    def answer(retrieved: Retrieved) -> Answer:
-        query, passages = retrieved["query"], retrieved["passages"]
-        texts = wording[query.language]
-        found = extract(search_text(query), passages, index.weighed)
-        if found.coverage < _LEAST_COVERAGE[query.language]:
-            return Answer(text=texts["refusal"], passages=passages)
-        said = found.sentences if query.history else (texts["opening"], *found.sentences)
-        stop, joint = ("。", "") if query.language == "ja" else (".", " ")
-        text = joint.join(each if each.endswith(_ENDS) else each + stop for each in said)
-        return Answer(text=text, passages=passages)
-
-    return answer
+def extractive_answer(
+    query: Query, passages: Sequence[Passage], texts: Mapping[str, str], index: "PassageIndex"
+) -> Answer:
+    """An answer in the passages' own sentences; it thanks the customer once, and knows no other courtesy."""
+    found = extract(search_text(query), passages, index.weighed)
+    if found.coverage < _LEAST_COVERAGE[query.language]:
+        return Answer(text=texts["refusal"], passages=tuple(passages))
+    said = found.sentences if query.history else (texts["opening"], *found.sentences)
+    stop, joint = ("。", "") if query.language == "ja" else (".", " ")
+    text = joint.join(each if each.endswith(_ENDS) else each + stop for each in said)
+    return Answer(text=text, passages=tuple(passages))
 
 
 class Extract(NamedTuple):
@@ -250,7 +228,7 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
 
 
 class _Counted(NamedTuple):
-    """The sentences of a passage, whether each follows the one before it, and their n-grams' codes.
+    """The sentences of a passage, whether each follows the one before it, and their n-grams' codes in order.
 
     `where` has the place of the sentence that each code is from.
     """
@@ -270,23 +248,19 @@ def _counted(text: str) -> _Counted:
     words = [(code, at) for at, each in enumerate(shown.split("\n")) for code in _words(each)]
     runs, _, starts = _runs(shown)
     ends = np.cumsum([len(each) + 1 for each in shown.split("\n")])
-    return _Counted(
-        texts,
-        tuple(follows for _, follows in found),
-        np.concatenate([np.array([code for code, _ in words], dtype=np.uint64), runs]),
-        np.concatenate(
-            [np.array([at for _, at in words], dtype=np.intp), np.searchsorted(ends, starts, side="right")]
-        ),
-    )
+    codes = np.concatenate([np.array([code for code, _ in words], dtype=np.uint64), runs])
+    of_words = np.array([at for _, at in words], dtype=np.intp)
+    where = np.concatenate([of_words, np.searchsorted(ends, starts, side="right")])
+    order = np.argsort(codes)
+    return _Counted(texts, tuple(follows for _, follows in found), codes[order], where[order])
 
 
 def _said(counted: _Counted, asked: NDArray[np.uint64]) -> Iterator[tuple[str, bool, NDArray[np.bool_]]]:
-    """Each sentence, whether it follows, and which of the codes it has; they are sorted."""
+    """Each sentence, whether it follows, and which of the codes it has."""
     says = np.zeros((len(counted.texts), len(asked)), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(asked, counted.codes), max(len(asked) - 1, 0))
-    if len(asked):
-        had = asked[places] == counted.codes
-        says[counted.where[had], places[had]] = True
+    first, last = (np.searchsorted(counted.codes, asked, side=side) for side in ("left", "right"))
+    for at in (last > first).nonzero()[0]:
+        says[counted.where[first[at] : last[at]], at] = True
     return zip(counted.texts, counted.follows, says, strict=True)
 
 

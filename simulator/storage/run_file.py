@@ -2,7 +2,7 @@
 
 Every customer line, answer and score is committed as it happens, so that after kill -9 nothing that was
 paid for is requested again. While an event loop runs, the rows of one iteration are committed together at
-its end; a customer's line is committed at once, before it is sent to the bot.
+its end; a customer's line that a model wrote is committed at once, before it is sent to the bot.
 
 What a kill can leave in the file, and what `--resume` makes of it:
 
@@ -203,7 +203,8 @@ class RunFile:
             self._utterances[conversation] = body
             return
         self._write(_INSERT_TURN, [(conversation, turn, body, None)])
-        self.commit()  # after an interruption the bot has to get the very same line
+        if not self._is_offline:  # after an interruption the bot has to get the very same line
+            self.commit()
 
     def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
         """Saves the bot's answer of a turn."""
@@ -299,6 +300,11 @@ class RunFile:
     def _asks_once(self) -> bool:
         """Whether each conversation is one question of a single-turn data set."""
         return self.run.asks_once
+
+    @functools.cached_property
+    def _is_offline(self) -> bool:
+        """Whether nobody but stand-ins plays the customer: after an interruption they say the same again."""
+        return self.run.offline
 
     @property
     def run(self) -> Run:

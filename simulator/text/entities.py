@@ -680,9 +680,9 @@ class Specific(NamedTuple):
 @lru_cache(maxsize=256)
 def specifics_of(text: str) -> tuple[Specific, ...]:
     """The checkable details of a text in their order; small counts, steps and citations are none."""
-    plain = MaskedText(text)
+    plain, matches = _scan(text)
     return tuple(
-        Specific(found.kind, plain.written(found.start, found.end), found.meaning) for found in _scan(plain)
+        Specific(found.kind, plain.written(found.start, found.end), found.meaning) for found in matches
     )
 
 
@@ -756,8 +756,8 @@ def index_of(texts: Iterable[str]) -> DetailIndex:
     index = DetailIndex()
     versions = ((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text))) for text in texts)
     for version in dict.fromkeys(chain.from_iterable(versions)):
-        plain = MaskedText(version)
-        for detail in _scan(plain):
+        plain, matches = _scan(version)
+        for detail in matches:
             detail.meaning.add_to(index)
         index.bare |= bare_numbers(plain.lower)
         for detail in implied(normalise(version)):
@@ -765,12 +765,15 @@ def index_of(texts: Iterable[str]) -> DetailIndex:
     return index
 
 
-def _scan(plain: MaskedText) -> list[DetailMatch]:
+# The same text is asked for its details, and for whether it has those of others.
+@lru_cache(maxsize=64)
+def _scan(text: str) -> tuple[MaskedText, list[DetailMatch]]:
     """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see."""
+    plain = MaskedText(text)
     every = list(_taken(plain, urls(plain.text)))
     for finder in (emails, phones, dates, times, measures, codes):
         every += _taken(plain, finder(plain.lower))
-    return sorted(every, key=lambda found: found.start)
+    return plain, sorted(every, key=lambda found: found.start)
 
 
 def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]:
