@@ -7,7 +7,7 @@ models said what is unsupported, that is taken.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import log
 from typing import Any, Literal, NamedTuple
@@ -133,6 +133,8 @@ class Corpus:
         for passage in passages:
             self.by_article.setdefault(article_of(passage.id), []).append(passage)
         self.ids = frozenset(passage.id for passage in passages)
+        # The same questions and right answers are searched with, turn after turn.
+        self._ranked: dict[tuple[str, int], list[int]] = {}
 
     @cached_property
     def _postings(self) -> dict[str, list[tuple[int, int]]]:
@@ -176,6 +178,11 @@ class Corpus:
 
     def ranked(self, text: str, most: int = CLOSE) -> list[Passage]:
         """The passages that have most of the words of a text, best first (BM25)."""
+        if (text, most) not in self._ranked:
+            self._ranked[text, most] = self._places(text)[:most]
+        return [self.passages[place] for place in self._ranked[text, most]]
+
+    def _places(self, text: str) -> list[int]:
         mean = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
         scores: dict[int, float] = {}
         for unit in topic_units(text):
@@ -184,8 +191,7 @@ class Corpus:
             for place, count in places:
                 norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[place] / mean)
                 scores[place] = scores.get(place, 0.0) + rarity * count * (SATURATION + 1) / (count + norm)
-        best = sorted(scores, key=scores.__getitem__, reverse=True)
-        return [self.passages[place] for place in best[:most]]
+        return sorted(scores, key=scores.__getitem__, reverse=True)
 
     def finds(self, text: str, articles: Collection[str], most: int) -> bool:
         """Whether the words of a text bring a passage of these articles among the first `most`."""
@@ -264,8 +270,9 @@ def borne_out(statement: str, texts: Sequence[str]) -> float:
     return (words + sum(pair in found for pair in pairs) / len(pairs)) / 2
 
 
-def _character_pairs(text: str) -> list[str]:
-    return [a + b for a, b in pairwise(tokens(text)) if len(a) == len(b) == 1]
+@lru_cache(maxsize=1024)
+def _character_pairs(text: str) -> tuple[str, ...]:
+    return tuple(a + b for a, b in pairwise(tokens(text)) if len(a) == len(b) == 1)
 
 
 class NeededArticles(NamedTuple):

@@ -583,7 +583,7 @@ def implied(text: str) -> Iterator[DetailMatch]:
     """What words say without a figure: 無料 is 0円, 半額 is 50%, the Fourth of July is July 4."""
     for pattern, said in _IMPLIED.items():
         if pattern.search(text):
-            yield from _scan(MaskedText(said))
+            yield from _scan(said)[1]
 
 
 @lru_cache(maxsize=1024)

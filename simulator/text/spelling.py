@@ -44,6 +44,7 @@ def hiragana(text: str) -> str:
     return "".join(chr(ord(c) - 0x60) if "\u30a1" <= c <= "\u30f6" else c for c in plain)
 
 
+@lru_cache(maxsize=16384)
 def folded_kana(text: str) -> str:
     """Hiragana without length marks, hyphens and small kana: ウェブサイト, うえぶさいと are the same."""
     joined = _JOINTS.sub("", hiragana(text)).replace("ー", "").replace(_SOKUON, "")
