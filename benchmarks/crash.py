@@ -4,6 +4,7 @@
 """
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -31,6 +32,7 @@ from tests.servers.faults import FAULTS, Faults
 from tests.servers.loopback import on_thread
 from tests.servers.openai import serve
 from tests.servers.replies import play
+from tests.servers.sheets import SheetsServer
 
 KILLS, SEED, CONVERSATIONS = 200, 42, 1000
 # What is killed one after the other in one run: a tenth each of kills during the start, the conversations,
@@ -38,7 +40,7 @@ KILLS, SEED, CONVERSATIONS = 200, 42, 1000
 CHAIN = ("time", "request", "reply", "run", "cache", "file", "run", "time", "cache", "file")
 # The last one, ten megabytes long, also makes the server's process large, which the next would start from.
 BREAKING = ("reset", "stall", "half", "drip", "garbage", "502", "cut", "prose", "empty", "huge")
-TIMEOUT, SHARE = 2.0, 0.2
+TIMEOUT, SHARE, ROWS = 2.0, 0.2, 50_000
 WORKERS = ("--engine", "dask", "--workers", "2")
 TELLS_ITS_PROCESS = """
 import os
@@ -75,12 +77,29 @@ def main() -> None:
             seen = list(read_all(make(Path(tempfile.mkdtemp(dir=folder)), flags.megabytes)))
             broken = {each["name"]: faults(each) for each in seen if faults(each)}
             print(f"{len(seen)} hostile files, {len(broken)} of which broke something: {broken}")
+            large_sheet(Path(folder))
         if flags.kills:
             kill_all(Path(folder), flags.kills, flags.seed, warm=flags.warm)
             kill_workers(Path(folder), max(1, flags.kills // 10), flags.seed)
         if flags.conversations:
             mix(Path(folder), flags.conversations, flags.seed)
         break_all(Path(folder))
+
+
+def large_sheet(folder: Path) -> None:
+    """Questions from a Google Sheet of 50,000 rows, some of them formulas, and results into the same."""
+    head, word = ["question", "reference"], "全国一律550円です。"
+    rows = [head, *([f"{n}番の送料は？", word if n % 100 else "=1+1"] for n in range(ROWS))]
+    options = (
+        "--adapter", "demo", "--offline", "--cases", "sheet:KEY#質問", "--limit", "2", "--persona", "angry",
+        "--to", "sheets", "--sheet", "KEY", "--runs", str(folder / "sheet"),
+    )  # fmt: skip
+    with on_thread(SheetsServer({"KEY": {"質問": rows}}, auth=True)) as server:
+        server.share("KEY")
+        account = json.dumps(server.service_account())
+        known = {"REHEARSAL_SHEETS_URL": server.url, "REHEARSAL_GOOGLE_CREDENTIALS": account}
+        done = measure([str(ROOT / "run.py"), *options], environment=known)
+    print(f"a sheet of {ROWS:,} rows: exit {done.code}, {done.wall:.0f} s, {done.memory:.0f} MB")
 
 
 def kill_all(folder: Path, kills: int, seed: int, *, warm: bool) -> None:

@@ -372,11 +372,18 @@ class SheetsClient:
         self._http.insert_permission(key, email, perm_type="user", role="writer", notify=True)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
+        from requests.exceptions import InvalidJSONError
+
         # gspread would write Japanese as \u escapes: twice the size.
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = {"Content-Type": "application/json; charset=utf-8"} if data else None
         answer = self._http.request(verb, address, params=query, data=data, headers=headers)
-        found: Json = answer.json()
+        try:
+            found = answer.json()
+        except RecursionError:
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidJSONError(_("its answer is no JSON object"))  # of whoever stands before Google
         return found
 
     def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:

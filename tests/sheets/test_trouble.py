@@ -16,6 +16,7 @@ from simulator.sheets.google_api import Account, SinkUnavailable, Target, accoun
 from simulator.sheets.google_sheets import new_sheet, pull, worksheet_values
 from simulator.sheets.model import Row, SheetCell
 from tests.report.test_worksheets import report_context
+from tests.servers.malformed import ok, serve
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
 from tests.servers.sheets_troubles import Trouble
@@ -86,6 +87,16 @@ def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
     assert "<" not in str(error.value)
     assert len(time.sleeps) == 7
     assert sum(time.sleeps) < 240
+
+
+@pytest.mark.parametrize("said", [b"[]", b'"sign in"', b"[" * 99_999, b"<html>"])
+def test_somebody_else_answers(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    """A gateway that asks for a sign-in, say: Google cannot be reached, whatever it answers with."""
+    with serve(ok(said)) as stranger:
+        monkeypatch.setenv("REHEARSAL_SHEETS_URL", stranger.url.removesuffix("/v1"))
+        monkeypatch.delenv(GIVEN, raising=False)
+        with pytest.raises(SinkUnavailable, match="cannot be reached"):
+            pull(target(KEY), ["review"], client=Counting())
 
 
 def disabled(server: SheetsServer) -> None:
