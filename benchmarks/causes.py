@@ -3,11 +3,11 @@
     python -m benchmarks.causes [FOLDER] [--wrong] [--model MODEL]
 
 cause_rows/*/LANGUAGE-*.toml are support desks with their articles and turns, each with one planted fault or
-sound. Rules were made with `build`; `held` and `fresh` only measure, and whoever makes rules does not read
-them: the sound answers of `fresh` are worded as differently as careful writers could. The stand-ins grade all
-first, as an offline run does: that shows which sound turns are red, and why. Then the faults are graded as a
-model would, with the row's own reason and one grade for all, and the sound turns pass: that shows which
-causes are found, by rules and, with --model, by a model as well.
+sound. Rules were made with `build`, and with what went wrong on `held`. `fresh` only measures, and whoever
+makes rules does not read it: its sound answers are worded as differently as careful writers could. The
+stand-ins grade all first, as an offline run does: that shows which sound turns are red, and why. Then the
+faults are graded as a model would, with the row's own reason and one grade for all, and the sound turns pass:
+that shows which causes are found, by rules and, with --model, by a model as well.
 """
 
 import argparse
@@ -316,7 +316,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         "folder",
         nargs="?",
         default="held",
-        help="held, fresh (mostly sound turns), build (rules were made with it), or a folder",
+        help="held, fresh (read by nobody who makes rules), build (rules were made with it), or a folder",
     )
     parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
     parser.add_argument(
