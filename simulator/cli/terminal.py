@@ -51,6 +51,7 @@ def stdout_to_stderr() -> Iterator[None]:
     """
     out, err, of_tasks = sys.stdout, sys.stderr, logging.getLogger("asyncio")
     before = threading.excepthook, sys.unraisablehook, logging.raiseExceptions
+    close = err.close
     setattr(err, "close", err.flush)  # noqa: B010 - who closes what it takes for stdout closes this one
     threading.excepthook = sys.unraisablehook = _failed_aside
     logging.raiseExceptions = False
@@ -60,6 +61,7 @@ def stdout_to_stderr() -> Iterator[None]:
             yield
     finally:
         sys.stdout, sys.stderr = out, err
+        setattr(err, "close", close)  # noqa: B010
         threading.excepthook, sys.unraisablehook, logging.raiseExceptions = before
         of_tasks.removeFilter(_without_traceback)
 
