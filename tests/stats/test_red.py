@@ -6,7 +6,7 @@ import pytest
 
 from simulator.core.types import RedRules, Score, Severity
 from simulator.stats.figures import Mark
-from simulator.stats.red import is_red_alone, red_marks, worst_severity
+from simulator.stats.red import deciding_judges, is_red_alone, primary_judge, red_marks, worst_severity
 
 TALK = "angry/fees#0"
 OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
@@ -136,3 +136,15 @@ def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, part: str, shar
     """Or as the judge that decides; a part of a verdict by its own rule, or by the share of its scale."""
     assert is_red_alone(score, RedRules(), part, share) is red
     assert not is_red_alone(score, OFF, part, share)
+
+
+def test_who_decides() -> None:
+    """Whole rows, `turn`, or the first judge; not that of whole conversations, nor `passed` ungraded."""
+    assert primary_judge(("conversation", "claims", "facts")) == "claims"
+    assert [primary_judge(names) for names in (("em", "turn"), ("turn", "passed"), ())] == [
+        "turn",
+        "passed",
+        "",
+    ]
+    assert deciding_judges(("passed", "em"), ("em",)) == ("em",)
+    assert deciding_judges(("passed", "em"), ()) == deciding_judges(("passed", "em"), ("passed",))
