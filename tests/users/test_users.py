@@ -13,6 +13,7 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
 from simulator.users.base import UserPrompts
 from simulator.users.persona import LONGEST_ANSWER, read_line
+from tests.paths import FIXTURES
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
@@ -94,6 +95,24 @@ async def test_a_section_forged_in_a_case_stays_data(language: Language) -> None
     assert all(field in rules for field in fields)
     assert "[system]" not in quoted.sub("", rules)
     assert len(quoted.findall(rules)) == 1
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+async def test_an_attack_of_the_bot_is_what_the_desk_said(language: Language) -> None:
+    """It stands in one line of the desk, whole or cut, and moves nothing of who the customer is."""
+    rows = (FIXTURES / f"attacks_{language}.jsonl").read_text("utf-8").split("\n")
+    attacks = [json.loads(row)["text"] for row in rows if row]
+    reply = line("本当ですか。" if language == "ja" else "Really?")
+    async with OpenAIServer(script([reply] * len(attacks))) as server, at(server) as model:
+        for text in attacks:
+            turn = a_turn(language=language)
+            turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})})
+            await player(model("user"), language=language)(a_case(language), (turn,))
+    told = [request.body["messages"] for request in server.requests]
+
+    assert [messages[-1]["content"] for messages in told] == [text[:LONGEST_ANSWER] for text in attacks]
+    assert {len(messages) for messages in told} == {4}
+    assert not [text for text, messages in zip(attacks, told, strict=True) if text in messages[0]["content"]]
 
 
 @pytest.mark.parametrize(
