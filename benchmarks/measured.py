@@ -69,6 +69,14 @@ def measure(
         )
 
 
+def loop() -> float:
+    """Seconds of CPU for a plain loop of a million steps: how fast this machine is at the moment."""
+    began, total = time.process_time(), 0
+    for step in range(1_000_000):
+        total += step * step % 7
+    return time.process_time() - began
+
+
 def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode("utf-8", "replace")

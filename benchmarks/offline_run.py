@@ -1,7 +1,8 @@
 """Offline rehearsals of 40 questions x 3 personas: over the bundled articles, and over 1,152 public passages.
 
 Turns a second of CPU, for a machine that is shared: while the conversations are held and graded, and of the
-whole process, from the shell prompt to the written report. The passages are mtrag_un of `../shared/data`, or
+whole process, from the shell prompt to the written report; and what a turn costs beside a plain Python loop
+of a million steps. The passages are mtrag_un of `../shared/data`, or
 REHEARSAL_BENCH_DATA.
 """
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.customers_data import rows_of
 from benchmarks.lexical_validity import DATA
-from benchmarks.measured import ROOT, measure, middle
+from benchmarks.measured import ROOT, loop, measure, middle
 from benchmarks.phases import HELD
 
 QUESTIONS, RUNS = 40, 3
@@ -44,7 +45,7 @@ def rehearse(name: str, *more: str) -> None:
         str(ROOT / "benchmarks" / "phases.py"), "--offline", "--adapter", "demo", "--json",
         "--persona", "angry,calm,beginner", "--limit", str(QUESTIONS), *more,
     ]  # fmt: skip
-    held, whole, memory, turns = [], [], [], 0
+    held, whole, memory, steps, turns = [], [], [], [], 0
     for _ in range(RUNS):
         done = measure(arguments, environment={"PYTHONPATH": str(ROOT)})
         if not done.stdout:
@@ -54,9 +55,11 @@ def rehearse(name: str, *more: str) -> None:
         held.append(phases[HELD])
         whole.append(done.cpu)
         memory.append(done.memory)
+        steps.append(loop())
     print(
         f"offline, {name:15} {turns} turns: {turns / middle(held):.0f} a second of CPU while they are held,"
-        f" {turns / middle(whole):.0f} of the whole; {middle(whole):.1f} s CPU, {middle(memory):.0f} MB"
+        f" {turns / middle(whole):.0f} of the whole; {middle(whole):.1f} s CPU, {middle(memory):.0f} MB;"
+        f" a turn is {middle(held) / turns / middle(steps):.2f} of the loop's {1000 * middle(steps):.0f} ms"
     )
 
 

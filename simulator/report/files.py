@@ -2,11 +2,12 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from pydantic_core import to_json
 
 from simulator.core.messages import safe_text
 from simulator.report.context import ReportContext
@@ -96,7 +97,7 @@ def json_lines(figures: Mapping[str, Any], context: ReportContext) -> Iterator[s
 
 
 def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return to_json(value, indent=2).decode()  # several times as fast as json.dumps with an indent
 
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
