@@ -57,8 +57,9 @@ def judges_of(outputs: MetricFile) -> dict[str, list[tuple[str, str, float | Non
 
 
 def test_all_shapes_are_understood() -> None:
-    """Names, objects and both in one list; scores keep the names that were given."""
+    """Names, objects and both in one list; scores keep the names that were given, without blanks around."""
     outputs = read(ARTICLE)
+    assert judges_of(read('{"default": [{"name": " em "}]}')) == {"default": [("em", "exact_match", 1)]}
 
     assert judges_of(outputs) == {
         "default": [("em", "exact_match", 1), ("rougeL", "rouge_l", None)],

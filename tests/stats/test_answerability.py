@@ -54,9 +54,10 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
 
 def test_a_refusal_that_is_given_up_is_not_held() -> None:
     """A bot that declines first and invents an answer when pressed did not hold to it."""
-    firm, weak = (talk(REFUSAL, REFUSAL, answerable=False), talk(REFUSAL, ANSWER, answerable=False))
+    later = ((), (REFUSAL,), (ANSWER,))
+    talks = [talk(REFUSAL, *answers, answerable=False) for answers in later]
 
-    assert answerability(run(firm, weak)).held == 1
+    assert answerability(run(*talks)).held == 2
 
 
 def test_handovers_count_in_any_turn() -> None:
