@@ -28,6 +28,7 @@ from simulator.stats.conditions import (
     measure_condition,
     range_text,
     ungraded_personas,
+    value_text,
 )
 from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import CheckedCondition
@@ -414,3 +415,5 @@ def test_the_range_of_a_cost_is_one_of_money() -> None:
     found = {"value": 2.0, "low": 0.5, "high": 0.75, "decision": "passed", "n": 4}
     assert "%" not in said(range_text(CheckedCondition(condition=cost, **found)), "en")
     assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of turns"
+    shown = [said(value_text(CheckedCondition(condition=each, **found)), "en") for each in (cost, turns)]
+    assert shown == ["2 USD", "2"]
