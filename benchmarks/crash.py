@@ -196,7 +196,7 @@ def kill_workers(folder: Path, kills: int, seed: int) -> None:
             trial = Trial(place, Cold(), server, (*OPTIONS, *WORKERS, "--cache", "off"))
             (place / "bot.py").write_text(BOT + TELLS_ITS_PROCESS, encoding="utf-8")
             server.calls.clear()
-            delay = rng.uniform(0, whole.seconds / 4)
+            delay = rng.uniform(0, 0.3)  # seconds; from the first question on it takes little more
             with killing(place / "processes.txt", delay):
                 tally["finished"] += trial.run(trial.options) == 0
             tally["same"] += played(trial.results()) == whole.played
