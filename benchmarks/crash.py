@@ -196,8 +196,8 @@ def kill_workers(folder: Path, kills: int, seed: int) -> None:
             trial = Trial(place, Cold(), server, (*OPTIONS, *WORKERS, "--cache", "off"))
             (place / "bot.py").write_text(BOT + TELLS_ITS_PROCESS, encoding="utf-8")
             server.calls.clear()
-            delay = rng.uniform(0, 0.3)  # seconds; from the first question on it takes little more
-            with killing(place / "processes.txt", delay):
+            count = rng.randint(1, sum(whole.asked.values()) * 2 // 3)
+            with killing(place / "processes.txt", server, count):
                 tally["finished"] += trial.run(trial.options) == 0
             tally["same"] += played(trial.results()) == whole.played
             chats, tokens = trial.counted()
@@ -209,14 +209,13 @@ def kill_workers(folder: Path, kills: int, seed: int) -> None:
 
 
 @contextmanager
-def killing(processes: Path, delay: float) -> Iterator[None]:
-    """Kills the process that was named there last, so many seconds after the first was."""
+def killing(processes: Path, server: Watching, count: int) -> Iterator[None]:
+    """Kills the process that was named there last, once so many calls have arrived."""
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(0.01):
-            if processes.exists() and processes.stat().st_size:
-                over.wait(delay)
+        while not over.wait(0.002):
+            if len(server.calls) >= count:
                 os.kill(int(processes.read_text(encoding="utf-8").split()[-1]), signal.SIGKILL)
                 return
 
