@@ -266,6 +266,8 @@ def as_called(text: str) -> str:
 
 def _filled(text: str, message: Message, language: Language, context: str) -> str:
     text = as_called(text)
+    if "{" not in text and "}" not in text:
+        return text
     values = dict(message.values)
 
     def value(place: re.Match[str]) -> str:
@@ -324,6 +326,8 @@ def say(message: Message | str) -> None:
 
 def safe_text(text: str) -> str:
     """The text without control codes; half a surrogate pair becomes the replacement character."""
+    if text.isprintable():  # most are
+        return text
     text = text.replace("\r\n", "\n")
     if _UNSAFE.search(text):
         text = _UNSAFE.sub("", text)

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -422,10 +422,15 @@ class Model:
     async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
         tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
-        slot = self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
+        slot = self._limiter.slot(
+            self.priority,
+            self._rates,
+            tokens=tokens,
+            is_bot=is_bot,
+            patiently=lambda permit: patience.queueing(permit, self._rates.pause),
+        )
         clock = asyncio.get_running_loop().time
-        async with AsyncExitStack() as stack:
-            permit = await patience.queueing(stack.enter_async_context(slot), self._rates.pause)
+        async with slot as permit:
             try:
                 data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client

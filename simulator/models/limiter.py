@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -231,15 +231,21 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(
-        self, priority: int, rates: Rates, *, tokens: float = 0.0, is_bot: bool = False
+        self,
+        priority: int,
+        rates: Rates,
+        *,
+        tokens: float = 0.0,
+        is_bot: bool = False,
+        patiently: Callable[[Awaitable[Permit]], Awaitable[Permit]] | None = None,
     ) -> AsyncIterator[Permit]:
-        """Waits for a place among the calls in flight and for room in the rates."""
+        """Waits for a place among the calls in flight and for room in the rates, `patiently` if it must."""
         queue = self._queues.setdefault((priority, rates, is_bot), Queue(priority, rates, is_bot))
         permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         queue.waiting.append(_Waiter(next(self._order), tokens, permit))
         try:
             self._wake()
-            yield await permit
+            yield await (permit if patiently is None or permit.done() else patiently(permit))
         finally:
             if permit.done() and not permit.cancelled():  # let in, maybe to be cancelled in the same moment
                 queue.active -= 1

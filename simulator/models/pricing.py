@@ -6,12 +6,13 @@ is never exceeded, unless a reply is longer than expected.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
+
+from pydantic_core import to_json
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
@@ -242,14 +243,17 @@ class Ledger:
 
     @property
     def _known_cost(self) -> float:
-        return self._lost + self.spent.least_usd
+        return self._lost + sum(each.least_usd for each in self.roles.values())
 
     def _most(self, role: Role, body: Mapping[str, Any]) -> float:
         """The most dollars that a request may cost: there are never more tokens than bytes."""
         model = str(body.get("model", ""))
         if self.prices.rates(model) is None:
             raise BudgetSpent(missing_price(role, model))
-        size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        try:
+            size = len(to_json(body))
+        except ValueError:  # half a character: it cannot be sent either
+            return 0.0
         reply = max(LONGEST_REPLY, 2 * self._longest.get(model, 0)) if "messages" in body else 0
         reply = min(reply, body.get("max_tokens") or body.get("max_completion_tokens") or reply)
         return self.prices.cost_usd(Usage(model=model, tokens_in=size, tokens_out=reply)) or 0.0

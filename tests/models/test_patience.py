@@ -1,7 +1,6 @@
 """One call has so many seconds in all: its attempts, the waits between them, and what a 429 holds up."""
 
 import asyncio
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +78,8 @@ async def test_waiting_for_a_place_of_our_own_costs_nothing() -> None:
 
 async def place(limiter: Limiter, rates: Rates, patience: Patience) -> None:
     """Waits for a place, and leaves it."""
-    async with contextlib.AsyncExitStack() as stack:
-        await patience.queueing(stack.enter_async_context(limiter.slot(0, rates)), rates.pause)
+    async with limiter.slot(0, rates, patiently=lambda permit: patience.queueing(permit, rates.pause)):
+        pass
 
 
 def test_what_a_429_holds_up_counts() -> None:
