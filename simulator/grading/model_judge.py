@@ -47,8 +47,9 @@ class ModelJudge:
         self.suffix = suffix
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
-        # The verdicts on first turns by what is asked of the model; None where one of them failed.
-        self._firsts: dict[str, asyncio.Future[dict[str, Score] | None]] = {}
+        # The verdicts on first turns by what is asked of the model, as JSON, for a large run has many; none
+        # where one of them failed.
+        self._firsts: dict[str, asyncio.Future[list[bytes]]] = {}
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
@@ -75,23 +76,23 @@ class ModelJudge:
         key = fingerprint(repeat, *(message["content"] for message in messages))
         if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
             return {
-                name: score.model_copy(
+                rubric.name: score.model_copy(
                     update={
                         "conversation": context.conversation,
                         "detail": {**score.detail, SAME_AS: score.conversation},
                     }
                 )
-                for name, score in known.items()
+                for rubric, score in zip(asked, map(Score.model_validate_json, known), strict=True)
             }
-        waited: asyncio.Future[dict[str, Score] | None] = asyncio.get_running_loop().create_future()
+        waited: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         self._firsts[key] = waited
-        verdicts = None
+        verdicts: dict[str, Score] = {}
         try:
             verdicts = await self._ask(context, asked, messages, key)
             return verdicts
         finally:
-            is_good = verdicts and all(score.state != "failed" for score in verdicts.values())
-            waited.set_result(verdicts if is_good else None)
+            kept = [score.model_dump_json(exclude_defaults=True).encode() for score in verdicts.values()]
+            waited.set_result([] if any(each.state == "failed" for each in verdicts.values()) else kept)
 
     async def _ask(
         self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str

@@ -105,12 +105,15 @@ def consistency_line(results: Results) -> Message | None:
 
 def latency_section(results: Results) -> Section | None:
     """Seconds until the bot's answers were there, and until their first words where it streams."""
-    answers = [turn.answer for conversation in results.conversations for turn in conversation.turns]
+    waits: tuple[list[float | None], list[float | None]] = [], []
+    for conversation in results.conversations:
+        waits[0].extend(turn.answer.seconds for turn in conversation.turns)
+        waits[1].extend(turn.answer.first_token_seconds for turn in conversation.turns)
     rows: list[tuple[Text | Cell | int, ...]] = []
     figures: dict[str, dict[str, float] | None] = {}
     for key, name, times in (
-        ("answer", _("answer"), [answer.seconds for answer in answers]),
-        ("first_token", _("first words"), [answer.first_token_seconds for answer in answers]),
+        ("answer", _("answer"), waits[0]),
+        ("first_token", _("first words"), waits[1]),
     ):
         known = sorted(seconds for seconds in times if seconds is not None)
         figures[key] = None

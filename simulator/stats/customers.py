@@ -16,6 +16,7 @@ from simulator.users.leaving import (
     is_scripted,
     left_early,
     left_late,
+    turn_verdicts,
 )
 
 EVERYONE = "all"
@@ -29,7 +30,6 @@ def summarise_customers(
     results: Results, handling: Handling = "keep", faults: Sequence[CustomerFault] | None = None
 ) -> CustomerSummary:
     """How the customers of a run were played; `handling` is what is done with the turns that they spoilt."""
-    scores = ScoresByTurn(results.scores.of_judge("turn"))
     found = customer_faults(results) if faults is None else faults
     spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
     # A bot that says nothing has failed, whatever it was asked.
@@ -45,7 +45,7 @@ def summarise_customers(
         spoilt=tuple(turn for turn in spoilt if turn in answered),
         handling=handling,
         superseded=tuple(superseded) if isinstance(superseded, dict) else (),
-        figures=figures(results, found, scores),
+        figures=figures(results, found, turn_verdicts(results)),
         lengths=line_lengths(results.conversations),
     )
 
@@ -57,18 +57,32 @@ def figures(
 
     Conversations whose messages come from a script or an earlier run are left out: nobody played them.
     """
-    played = [
-        conversation
-        for conversation in results.conversations
-        if not is_scripted(conversation, results.run.settings)
-    ]
+    played, turns = set[str](), 0
+    raised, early, prompt, thanks = list[float](), list[bool](), list[bool](), list[bool]()
+    for conversation in results.conversations:
+        if is_scripted(conversation, results.run.settings):
+            continue
+        played.add(conversation.id)
+        turns += len(conversation.turns)
+        raised += goal_coverage(conversation)
+        early += early_leaving(conversation, scores)
+        prompt += prompt_leaving(conversation, scores)
+        thanks += angry_thanks(conversation, scores)
+
+    def of_turns(kind: str, goal: float | None) -> CustomerFigure:
+        """The share of turns with a fault of this kind."""
+        n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
+        return CustomerFigure(value=n / turns if turns else None, n=n, of=turns, goal=goal, at_most=True)
+
     return {
-        "goal_coverage": goal_coverage(played),
-        "early": early_leaving(played, scores),
-        "prompt": prompt_leaving(played, scores),
-        "invented": _of_turns("invented", played, faults, 0.02),
-        "thanks": angry_thanks(played, scores),
-        "repeated": _of_turns("repeated", played, faults, None),
+        "goal_coverage": CustomerFigure(
+            value=sum(raised) / len(raised) if raised else None, n=None, of=len(raised)
+        ),
+        "early": _share(early, 0.05, at_most=True),
+        "prompt": _share(prompt, 0.9),
+        "invented": of_turns("invented", 0.02),
+        "thanks": _share(thanks, 0.05, at_most=True),
+        "repeated": of_turns("repeated", None),
     }
 
 
@@ -111,41 +125,31 @@ def length_quartiles(sizes: Sequence[int]) -> LineLengths:
     return LineLengths(low=low, median=middle, high=high, n=len(sizes))
 
 
-def goal_coverage(conversations: Iterable[Conversation]) -> CustomerFigure:
-    """The mean share (0..1) of the goal's content that the customer's lines raise by the end."""
-    found = [coverage(t.case.goal, customer_messages(t)) for t in conversations if t.case.goal and t.turns]
-    return CustomerFigure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
+def goal_coverage(conversation: Conversation) -> list[float]:
+    """The share (0..1) of the goal's content that the customer's lines raise by the end."""
+    goal = conversation.case.goal
+    return [coverage(goal, customer_messages(conversation))] if goal and conversation.turns else []
 
 
-def early_leaving(conversations: Iterable[Conversation], scores: ScoresByTurn) -> CustomerFigure:
-    """The share of refusals and missing answers after which the customer left satisfied."""
-    found = [
+def early_leaving(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+    """Of each refusal or missing answer, whether the customer left satisfied after it."""
+    return [
         turn.index == len(conversation.turns) and left_early(conversation, scores)
-        for conversation in conversations
-        if conversation.ended in _DECIDED
         for turn in conversation.turns
-        if gives_nothing(turn, conversation.case)
+        if conversation.ended in _DECIDED and gives_nothing(turn, conversation.case)
     ]
-    return _share(found, 0.05, at_most=True)
 
 
-def prompt_leaving(conversations: Iterable[Conversation], scores: ScoresByTurn) -> CustomerFigure:
-    """The share of conversations with a complete answer that the customer left within a turn of it."""
-    late = (left_late(conversation, scores) for conversation in conversations)
-    return _share([not each for each in late if each is not None], 0.9)
+def prompt_leaving(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+    """Where there was a complete answer, whether the customer left within a turn of it."""
+    late = left_late(conversation, scores)
+    return [] if late is None else [not late]
 
 
-def angry_thanks(
-    conversations: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY
-) -> CustomerFigure:
-    """The share of an angry customer's messages that thank the bot before anything is answered."""
-    own = [conversation for conversation in conversations if conversation.persona == persona]
-    lines = [(conversation, line) for conversation in own for line in _unresolved(conversation, scores)]
-    return _share(
-        [fault_patterns(conversation.case.language).thanks(line) for conversation, line in lines],
-        0.05,
-        at_most=True,
-    )
+def angry_thanks(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+    """Of an angry customer's messages before anything is answered, whether each thanks the bot."""
+    lines = _unresolved(conversation, scores) if conversation.persona == ANGRY else ()
+    return [fault_patterns(conversation.case.language).thanks(line) for line in lines]
 
 
 def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[str]:
@@ -154,16 +158,6 @@ def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[st
     yield from (turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done)
     if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, scores)):
         yield conversation.closing
-
-
-def _of_turns(
-    kind: str, conversations: Sequence[Conversation], faults: Iterable[CustomerFault], goal: float | None
-) -> CustomerFigure:
-    """The share of turns with a fault of this kind."""
-    played = {conversation.id for conversation in conversations}
-    n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
-    every = sum(len(conversation.turns) for conversation in conversations)
-    return CustomerFigure(value=n / every if every else None, n=n, of=every, goal=goal, at_most=True)
 
 
 def _share(hits: Sequence[bool], goal: float | None = None, *, at_most: bool = False) -> CustomerFigure:

@@ -31,6 +31,7 @@ from simulator.users.leaving import (
     gave_up_early,
     is_scripted,
     left_early,
+    turn_verdicts,
 )
 
 FILE = Path(__file__).with_name("faults.toml")
@@ -132,7 +133,7 @@ def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
     """
     people = {persona.id: persona for persona in results.personas}
     settings = results.run.settings
-    scores = ScoresByTurn(results.scores.of_judge("turn"))
+    scores = turn_verdicts(results)
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
     faults: list[CustomerFault] = []

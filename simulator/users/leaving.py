@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
+from typing import NamedTuple
 
-from simulator.core.types import Case, Conversation, Ended, Score, Turn
+from simulator.core.types import Case, Conversation, Ended, Results, Score, Turn
+from simulator.storage.results import cache_latest
 from simulator.text.acts import is_plain_refusal, passes_on
 from simulator.text.evidence import all_references, best_agreement, expected_response, refuses
 
@@ -19,18 +21,30 @@ TOLERATED = 1
 _CUT_OFF = (None, Ended.RAG_FAILED, Ended.USER_FAILED, Ended.BUDGET, Ended.INTERRUPTED)
 
 
-class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
-    """The scores of each turn, by judge; `answered` caches `answered_by` of each conversation.
+class Verdict(NamedTuple):
+    """What a model said of a turn as a whole."""
 
-    Only those of the turn judge are looked at.
-    """
+    is_complete: bool | None
+    is_useful: bool
+
+
+class ScoresByTurn(dict[tuple[str, int], Verdict]):
+    """What the turn judge's model said of each turn; `answered` caches `answered_by` of each conversation."""
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
-        """Groups the scores of some conversations."""
+        """Takes from scores what is asked of them; a stand-in cannot tell whether anything was left out."""
         super().__init__()
         self.answered: dict[str, int | None] = {}
-        for score in scores:
-            self.setdefault((score.conversation, score.turn), {})[score.judge] = score
+        for s in scores:
+            by_model = s.state == "scored" and not s.by_rule and not s.rubric.startswith("lexical-")
+            if by_model and s.judge == "turn":
+                self[s.conversation, s.turn] = Verdict(_is_complete(s), (s.value or 0) >= USEFUL)
+
+
+@cache_latest
+def turn_verdicts(results: Results) -> ScoresByTurn:
+    """Those of a run."""
+    return ScoresByTurn(results.scores.of_judge("turn"))
 
 
 def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> bool:
@@ -66,7 +80,8 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
         if gives_nothing(turn, case) or passes_on(turn.answer.text, case.language):
             continue
         answers.append(turn.answer.text)
-        is_complete = _is_complete(scores.get((conversation.id, turn.index), {}).get("turn"))
+        verdict = scores.get((conversation.id, turn.index))
+        is_complete = verdict and verdict.is_complete
         if is_complete is False:
             known = []  # what agrees with a reference was not enough
         elif is_complete is None and known:
@@ -112,23 +127,16 @@ def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: in
 
 
 def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) -> bool:
-    verdict = scores.get((conversation.id, turn.index), {}).get("turn")
-    if gives_nothing(turn, conversation.case) or verdict is None or not _is_by_model(verdict):
+    verdict = scores.get((conversation.id, turn.index))
+    if gives_nothing(turn, conversation.case) or verdict is None:
         return False
     earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}
-    return (verdict.value or 0) >= USEFUL and turn.answer.text not in earlier
+    return verdict.is_useful and turn.answer.text not in earlier
 
 
-def _is_complete(verdict: Score | None) -> bool | None:
-    """Whether the turn judge found nothing left out and hardly anything wrong; None where no model said."""
-    if verdict is None or not _is_by_model(verdict):
-        return None
+def _is_complete(verdict: Score) -> bool | None:
+    """Whether the turn judge found nothing left out and hardly anything wrong; None where it did not say."""
     complete, correct = verdict.detail.get("completeness"), verdict.detail.get("correctness", CORRECT)
     if not isinstance(complete, int | float) or not isinstance(correct, int | float):
         return None
     return complete >= COMPLETE and correct >= CORRECT
-
-
-def _is_by_model(verdict: Score) -> bool:
-    """Whether a model graded: a stand-in cannot tell whether anything was left out."""
-    return verdict.state == "scored" and not verdict.by_rule and not verdict.rubric.startswith("lexical-")
