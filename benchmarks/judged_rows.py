@@ -24,7 +24,8 @@ from benchmarks.detectors import labelled_lines
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.templates import fingerprint
+from simulator.core.shelves import JUDGES as JUDGES_FOLDER
+from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -68,6 +69,7 @@ EXPECTED = {
     "handover": Expected(frozenset({"H", "B"}), frozenset({"D", "A", "Q"})),
     "answer_relevancy": Expected(frozenset({"D"}), frozenset({"A", "B"})),
 }
+EVASIVE = {read_toml(JUDGES_FOLDER / "_answer_relevancy.toml")[language]["evasive"] for language in LANGUAGES}
 # How many of each kind of answer are asked about with --answers.
 KINDS = {"H": 6, "B": 2, "D": 6, "A": 6}
 # `tone` is that of the customer, of which the plants say nothing; it is asked with the others.
@@ -164,8 +166,9 @@ def passes(verdict: Mapping[str, Any], judge: str = "") -> bool | None:
     """Whether a judge lets the answer pass; None where it skipped or failed."""
     if verdict["state"] != "scored":
         return None
-    # Whom an answer would answer is a matter of embeddings: here it counts whether it evades.
-    return bool(verdict["value"] > 0) if judge == "answer_relevancy" else verdict["value"] * 5 >= PASSES
+    if judge == "answer_relevancy":  # which question it would answer is a matter of embeddings
+        return verdict["reason"] not in EVASIVE
+    return bool(verdict["value"] * 5 >= PASSES)
 
 
 def lines(asked: Sequence[Row], verdicts: Verdicts) -> Iterator[str]:
