@@ -553,7 +553,7 @@ def name_at(path: JsonPath, reply: Any) -> str:
     """The name of a job or a conversation in a reply. Raises BotFailure when there is none."""
     named = path.of(reply)
     if named in (None, "") or isinstance(named, (dict, list)):
-        raise BotFailure("malformed", _("what stands at {path} is no name", path=path.text))
+        raise BotFailure("malformed", _("the value at {path} is not a name", path=path.text))
     return str(named)
 
 
@@ -614,7 +614,7 @@ class ReplyPaths:
         if isinstance(value, (dict, list)):
             raise BotFailure(
                 "malformed",
-                _("what stands at {answer} is no text: it {kind}", answer=self.answer.text, kind=kind(value)),
+                _("the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=kind(value)),
             )
         return value if isinstance(value, str) else as_json(value)
 

@@ -241,7 +241,7 @@ def _answer(reply: Any, model: str) -> Answer:
     choice = _CHOICE.within(reply)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise BotFailure("malformed", _("the reply is no chat completion: it {kind}", kind=kind(reply)))
+        raise BotFailure("malformed", _("the reply is not a chat completion: it {kind}", kind=kind(reply)))
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():

@@ -415,7 +415,7 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
     if getattr(cause, "errno", None) in _FULL:
         discard_output()
         why = os.strerror(cause.errno)
-        return _say(_("the disk is full ({why}); do it again when there is room.", why=why), INCOMPLETE)
+        return _say(_("the disk is full ({why}); free some space and run it again.", why=why), INCOMPLETE)
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
         path = context.command_path if context else CHECKOUT

@@ -68,7 +68,7 @@ def stdout_to_stderr() -> Iterator[None]:
 
 def _failed_aside(failed: Any) -> None:
     if failed.exc_value is not None:
-        say(_("beside the answers: {error}", error=describe_error(failed.exc_value)))
+        say(_("outside its answers: {error}", error=describe_error(failed.exc_value)))
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:

@@ -28,7 +28,7 @@ _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vo
 def read_by_hand(path: Path) -> str:
     """The text of a file that somebody wrote. Raises OSError, also for what is no file or far too long."""
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else _("it is no file"))
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else _("it is not a file"))
     if path.exists() and path.stat().st_size > MOST_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     return path.read_text(encoding="utf-8-sig")

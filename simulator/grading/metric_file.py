@@ -102,7 +102,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     named: dict[str, tuple[Metric, ...]] = {}
     for output, value in _tables(path).items():
         if not output.strip() or printable(output) != output:
-            raise _fault(path, _("{output} is no name for an output.", output=quote(output)))
+            raise _fault(path, _("{output} is not a valid name for an output.", output=quote(output)))
         metrics: dict[str, Metric] = {}
         for item in value if isinstance(value, list) else [value]:
             try:
@@ -137,7 +137,7 @@ def _metric(item: Any) -> Metric:
     except ValidationError:
         shown = json.dumps(item, ensure_ascii=False, default=str)
         raise InputError(
-            _('{entry} is no judge; write "em", or {{"name": "em", "threshold": 1}}.', entry=quote(shown))
+            _('{entry} is not a judge; write "em", or {{"name": "em", "threshold": 1}}.', entry=quote(shown))
         ) from None
     own_name = canonical_judge(entry.name)
     try:

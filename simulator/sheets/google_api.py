@@ -383,7 +383,7 @@ class SheetsClient:
         except RecursionError:
             found = None
         if not isinstance(found, dict):
-            raise InvalidJSONError(_("its answer is no JSON object"))  # of whoever stands before Google
+            raise InvalidJSONError(_("its answer is not a JSON object"))  # of whoever stands before Google
         return found
 
     def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:

@@ -256,7 +256,7 @@ def test_a_full_disk_below_the_output_is_one_line() -> None:
     assert done.returncode == 3
     assert (
         done.stderr.decode()
-        == "error: the disk is full (No space left on device); do it again when there is room.\n"
+        == "error: the disk is full (No space left on device); free some space and run it again.\n"
     )
 
 

@@ -169,7 +169,7 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
         (
             lambda _: bots.bot_reply({"text": "a"}),
             "malformed",
-            "what stands at data.reply is no text: it has the keys text",
+            "the value at data.reply is not text: it has the keys text",
         ),
         (
             lambda _: Reply(status=302, headers={"location": "https://elsewhere/login?next=1"}),

@@ -124,8 +124,8 @@ async def test_a_job_that_fails_says_how(
     ("accepted", "poll", "said"),
     [
         ({"ticket": 1}, "$url/$job", "no 'id' in the reply, which has the keys ticket"),
-        ({"id": None}, "$url/$job", "what stands at id is no name"),
-        ({"id": {"a": 1}}, "$url/$job", "what stands at id is no name"),
+        ({"id": None}, "$url/$job", "the value at id is not a name"),
+        ({"id": {"a": 1}}, "$url/$job", "the value at id is not a name"),
         (
             {"id": "http://elsewhere.example/jobs/1"},
             "$job",

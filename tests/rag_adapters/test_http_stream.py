@@ -117,7 +117,7 @@ async def test_a_secret_is_masked_although_it_comes_in_pieces(
         ([pieces("", "")], {}, "empty", "the bot's answer at text is empty"),
         ([event({"delta": "a"})], {}, "malformed", "no 'text' in the reply, which has the keys delta"),
         ([event("words")], {}, "malformed", "no 'text' in the reply, which is a text"),
-        ([event({"text": {"a": 1}})], {}, "malformed", "what stands at text is no text: it has the keys a"),
+        ([event({"text": {"a": 1}})], {}, "malformed", "the value at text is not text: it has the keys a"),
         ([pieces("a")], {"until": "event=end"}, "error", "the stream ended without event=end"),
         ([pieces("a"), None], {}, "error", "127.0.0.1"),
         (

@@ -102,7 +102,7 @@ async def test_each_customer_keeps_a_conversation(server: PlatformServer, templa
             DifyServer(),
             {"template": "dify", "conversation": "metadata"},
             "malformed",
-            "what stands at metadata is no name",
+            "the value at metadata is not a name",
         ),
         (BedrockGateway(), {"template": "bedrock_agent", "headers": ""}, "denied", "HTTP 403"),
     ],
