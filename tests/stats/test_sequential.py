@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.stats.sequential import batches, looks, nominal_levels
+from simulator.stats.sequential import alpha_at, batches, looks, nominal_levels
 from simulator.storage.run_file import find_run, read_run
 from tests.run_helpers import a_case, a_talk
 
@@ -38,6 +38,13 @@ def test_eight_looks_or_as_many_as_there_are_questions() -> None:
     assert looks(5) == (1, 2, 3, 4, 5)
     assert looks(1) == (1,)
     assert looks(1001)[-1] == 1001
+
+
+def test_before_the_first_look_the_error_is_that_of_the_first_look() -> None:
+    """Not that of the last, which is many times larger."""
+    first = alpha_at(looks(40)[0], 40, 0.05)
+
+    assert alpha_at(1, 40, 0.05) == first < alpha_at(40, 40, 0.05)
 
 
 def test_the_error_is_spent_as_the_literature_has_it() -> None:

@@ -25,7 +25,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.storage.run_file import RUN_FILE, RunFile, find_run, read_run, run_ids
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run, run_ids
 from tests.paths import ROOT
 from tests.run_helpers import a_case, a_rich_case, a_run, a_talk
 
@@ -292,3 +292,13 @@ def test_what_conversations_share_is_held_once(file: RunFile) -> None:
     assert conversations[1:] == list(conversations)[1:]
     assert first.case is last.case
     assert first.turns[0].answer.passages[0] is last.turns[0].answer.passages[0]
+
+
+@pytest.mark.parametrize(
+    ("personas", "label"), [(["angry"], "angry"), (["angry", "calm"], "mixed"), (["怒り"], "persona")]
+)
+def test_the_id_of_a_run_names_its_customer_in_ascii(personas: list[str], label: str) -> None:
+    """It is a folder's name, and is read aloud."""
+    now = datetime(2026, 4, 1, 9, 30, 0, 512_000, tzinfo=UTC)
+
+    assert re.fullmatch(rf"20260401-093000512-{label}-[0-9a-f]{{4}}", new_run_id(now, personas))
