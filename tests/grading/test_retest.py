@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import isclose, sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,13 @@ def test_what_failed_the_second_time_was_graded_once() -> None:
     seconds: list[dict[str, Any]] = [{}] * (len(first) - 5) + [{"raw": 5, "value": 1.0}] + [lost] * 4
     scores = [twice(score, score.model_copy(update=told)) for score, told in zip(first, seconds, strict=True)]
     again = results.model_copy(update={"scores": tuple(scores)})
-    found = summarise(again, rules=RedRules(), judges=("turn",), seed=1).judges["turn"].retest
+    summary = summarise(again, rules=RedRules(), judges=("turn",), seed=1)
+    found = summary.judges["turn"].retest
 
     assert found
     assert (found.n, found.flips, found.failed) == (len(first) - 4, 1, 4)
+    turns = Counter(score.conversation for score in first if score.value is not None)
+    assert summary.score_noise == pytest.approx(found.variance * fmean(1 / n for n in turns.values()))
 
 
 CASES = [f"q{n}" for n in range(12)]

@@ -79,6 +79,25 @@ def test_one_grade_for_most_rows_is_poor_discrimination() -> None:
     assert histogram([4, 4, 4, 2, 5], (1, 5)).bars == ((1, 0), (2, 1), (3, 0), (4, 3), (5, 1))
 
 
+def test_many_grades_have_ten_bars_of_one_width() -> None:
+    """Up to eleven grades each have their bar; of more, a border counts above, but for the highest."""
+    eleven = [place / 10 for place in range(11)]
+    assert histogram(eleven, (0, 1)).bars == tuple((value, 1) for value in eleven)
+    found = histogram([1, 1.5, 1.9, 2, *(2.1 + place / 10 for place in range(8)), 4.95, 5], (1, 5))
+    assert found.bars == (
+        (1, 1),
+        (1.4, 1),
+        (1.8, 3),
+        (2.2, 4),
+        (2.6, 3),
+        (3, 0),
+        (3.4, 0),
+        (3.8, 0),
+        (4.2, 0),
+        (4.6, 2),
+    )
+
+
 def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
     """A scorer that lacks a row says so by its n; only whole ones are compared with the judge."""
     pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))

@@ -297,6 +297,31 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     assert found.cases == (0 if found.found is None else len(found.found.sizes))
 
 
+@pytest.mark.parametrize(("text", "value", "decision"), [
+    ("first_token_p95_seconds <= 0.5", 0.5, "passed"), ("first_token_p95_seconds < 0.4", 0.5, "missed"),
+    ("p95_seconds <= 2", 3.0, "missed"),
+])  # fmt: skip
+def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, decision: str) -> None:
+    """Beside that of the whole answer; an answer without that figure says nothing of either."""
+    results = a_result({(f"q{n}", "calm", 1): [1.0] for n in range(8)})
+    times = [(0.5, 3.0)] * 7 + [(None, 3.0)]
+    timed = tuple(
+        c.model_copy(update={"turns": tuple(
+            t.model_copy(update={"answer": t.answer.model_copy(
+                update={"first_token_seconds": first, "seconds": whole}
+            )}) for t in c.turns
+        )}) for c, (first, whole) in zip(results.conversations, times, strict=True)
+    )  # fmt: skip
+    results = results.model_copy(update={"conversations": timed})
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    (condition,) = parse_conditions(text)
+    found = measure_condition(condition, results, summary)
+
+    assert found.value == value
+    assert found.n == (7 if "first" in text else 8)
+    assert check_condition(condition, found, None, 0.2).decision == decision
+
+
 def test_an_unknown_cost_is_too_much_as_soon_as_its_known_part_is() -> None:
     """Of less nobody can say that it is within the limit."""
     spending = {"judge": Spending(cost_usd=None, known_usd=2.0, uncounted=1)}

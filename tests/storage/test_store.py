@@ -90,6 +90,22 @@ def test_what_is_written_is_read_back(file: RunFile) -> None:
     assert (results.planned, results.run.id, [p.id for p in results.personas]) == (3, ID, ["angry"])
 
 
+def test_lengths_and_tokens_of_a_selection_count_its_own_turns_only(file: RunFile) -> None:
+    """By finished turns, those not begun as 0; a line without its answer is no turn."""
+    used = Usage(model="m", tokens_in=7, tokens_out=3)
+    for key, index, usage in ((FIRST, 1, used), (FIRST, 2, None), (SECOND, 1, used)):
+        file.save_utterance(key, index, Utterance(text="?"))
+        file.save_answer(key, index, ANSWER.model_copy(update={"usage": usage}))
+    file.save_utterance(SECOND, 2, Utterance(text="?"))
+
+    every = file.conversations()
+    assert every.lengths() == {2: 1, 1: 1, 0: 1}
+    assert list(every.usages()) == [used, used]
+    others = every.without({FIRST})
+    assert others.lengths() == {1: 1, 0: 1}
+    assert list(others.usages()) == [used]
+
+
 def test_a_line_without_its_answer_is_no_turn_yet(file: RunFile) -> None:
     """What was said but not answered is kept apart, to be asked again after an interruption."""
     line = Utterance(text="いくら？", broken_rules=("desk",))
