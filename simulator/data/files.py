@@ -120,7 +120,7 @@ MAX_BYTES = 1 << 30
 _HARMLESS_BYTES = 1 << 22
 _MOST_SHRUNK = 100
 _STREAMED = 5
-# Bytes of a file that is not read line by line: JSON that is no JSONL, text that is not UTF-8.
+# Bytes of a text that is not UTF-8, which is read at once.
 MAX_AT_ONCE = 96 << 20
 # Bytes of a text that becomes passages or nodes, which take many times its size; characters of a line or a
 # cell; columns of a row.
@@ -377,6 +377,17 @@ def open_lines(path: Path) -> Lines:
         return lambda: _streamed(path)
     text = read_text(path, most_bytes=MAX_AT_ONCE)
     return lambda: _lines_of(text)
+
+
+def open_pieces(path: Path) -> Iterator[str]:
+    """The text of a file like `open_lines`, in pieces that begin and end anywhere."""
+    if _is_clean_utf8(path):
+        with _open_utf8(path) as file:
+            while piece := file.read(_CHUNK):
+                yield piece
+    else:
+        text = read_text(path, most_bytes=MAX_AT_ONCE)
+        yield from (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))
 
 
 def _lines_of(text: str) -> Iterator[str]:

@@ -16,13 +16,13 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.data.files import (
-    MAX_AT_ONCE,
     MAX_COLUMNS,
     MAX_LINE,
     MAX_TEXT,
     Lines,
     files_of,
     open_lines,
+    open_pieces,
     plain_suffix,
     printable,
     read_text,
@@ -143,10 +143,10 @@ def _rows(path: Path, fits: Fits) -> Rows:
         return log
     suffix = plain_suffix(split_sheet(path)[0])
     if suffix in DELIMITERS:
-        rows = table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
+        read = partial(table_rows, path, open_lines(path), DELIMITERS[suffix], fits)
     else:
-        rows = structured_rows(path, fits)
-    return _or_log(path, rows, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else rows
+        read = partial(structured_rows, path, fits)
+    return _or_log(path, read, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else read()
 
 
 def structured_rows(path: Path, fits: Fits) -> Rows:
@@ -156,10 +156,8 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     found: Any  # of modules that are imported only where they are needed
     if suffix in WORKBOOKS:
         found = feature("workbooks").workbook_rows(file, sheet, fits)
-    elif suffix in (".jsonl", ".ndjson"):
-        found = feature("structured").jsonl_rows(path, open_lines(path)())
-    elif suffix in (".json", ".transcript"):
-        found = feature("structured").json_rows(path, read_text(path, most_bytes=MAX_AT_ONCE))
+    elif suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
+        found = feature("structured").json_rows(path, open_pieces(path))
     elif suffix in (".yaml", ".yml"):
         found = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:
@@ -168,15 +166,16 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     return rows
 
 
-def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:
+def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
     """The rows of a file, or its conversations where it is a log of a known format."""
-    first: Row | RowFault | None = None
+    names: list[str] = []
     unread: CaseFileError | None = None
     try:
-        first = next(rows, None)
+        first = next(read(), None)
+        names = list(first.values) if isinstance(first, Row) else []
+        del first  # which may be as large as the file
     except CaseFileError as error:  # such as two columns of one name
         unread = error
-    names = list(first.values) if isinstance(first, Row) else []
     if not names or not fits(names) or not _OF_LOGS.isdisjoint(names):
         log: Iterator[Row] | None = feature("logs").rows_of_file(path)
         if log is not None:
@@ -184,9 +183,7 @@ def _or_log(path: Path, rows: Rows, fits: Fits) -> Rows:
             return
     if unread:
         raise unread
-    if first is not None:
-        yield first
-    yield from rows
+    yield from read()
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,99 +12,127 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
-from simulator.data.files import MAX_AT_ONCE, printable, quote, too_large
+from simulator.data.files import MAX_LINE, printable, quote
 from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable, row_fault
 
-_SPACE = " \t\n\r\ufeff"
+_FILLED = re.compile(r"[^ \t\n\r\ufeff]")
+# pandas and others write a missing value as NaN, which is not valid JSON.
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+# A name that JSON allows for a value is so long at most: an error before the end may be the end's.
+_CUT = len("-Infinity")
+# About what an object, a list, a further value and a name take in memory, and what a row may with its text.
+_BYTES = {"{": 184, "[": 64, ",": 64, ":": 150}
+_MOST_HELD = 180_000_000
 
 
-def jsonl_rows(path: Path, lines: Iterator[str]) -> Rows:
-    """The objects of a file that is read line by line.
+class _Window:
+    """The text of a file, about as much at a time as the row takes that is being read."""
 
-    The first line that is not an object, and the rest of the file behind it, are read by `json_rows`.
-    """
-    for number, line in enumerate(lines, 1):
-        start = _skip(line, 0)
-        if start == len(line):
-            continue
+    def __init__(self, path: Path, pieces: Iterator[str]) -> None:
+        self._path, self._pieces = path, pieces
+        self.text, self.position, self.line = "", 0, 1
+        # Characters of the first line of the text that are no longer held.
+        self._gone = 0
+
+    def more(self) -> bool:
+        """Whether there was more to read; raises RowFault where one row would take too much memory."""
+        kept = self.text[self.position :]
+        self._gone = self._column(self.position)
+        parts, size = [kept], len(kept)
+        for piece in self._pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size > 2 * len(kept):
+                break
+        self.text, self.position = "".join(parts), 0
+        held = sys.getsizeof(self.text) + sum(self.text.count(sign) * n for sign, n in _BYTES.items())
+        if len(kept) > MAX_LINE or held > _MOST_HELD:
+            what = _(
+                "this object is too large to be read at once;"
+                " write a list of smaller ones, or one on each line."
+            )
+            raise row_fault(self._path, self.line, what)
+        return len(parts) > 1
+
+    def next(self) -> str:
+        """The next character that is no space, to which it goes; empty at the end."""
+        while True:
+            found = _FILLED.search(self.text, self.position)
+            self.go(found.start() if found else len(self.text))
+            if found or not self.more():
+                return found[0] if found else ""
+
+    def go(self, position: int) -> None:
+        """Goes there, and counts the lines."""
+        self.line += self.text.count("\n", self.position, position)
+        self.position = position
+
+    def skip_line(self) -> None:
+        """Goes to the beginning of the next line."""
+        while (end := self.text.find("\n", self.position)) < 0:
+            self.go(len(self.text))
+            if not self.more():
+                return
+        self.go(end + 1)
+
+    def value(self) -> tuple[JsonValue, str]:
+        """The value that begins here, and how it is written. Raises RowFault for none."""
         try:
-            value, end = _DECODER.raw_decode(line, start)
-            whole = isinstance(value, dict) and _skip(line, end) == len(line)
-        except (ValueError, RecursionError):
-            whole = False
-        if not whole:  # a list, an object over several lines or several on one, or a mistake
-            yield from json_rows(path, "".join(_up_to_the_limit(path, chain((line,), lines))), number)
-            return
-        yield _row(path, number, value, line)
+            value, end = _DECODER.raw_decode(self.text, self.position)
+        except json.JSONDecodeError as error:
+            is_cut = error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _CUT
+            if is_cut and self.more():
+                return self.value()
+            what = _(
+                "not valid JSON ({problem}, at line {line:d}, character {column:d}).",
+                problem=error.msg,
+                line=self.line + self.text.count("\n", self.position, error.pos),
+                column=self._column(error.pos) + 1,
+            )
+        except RecursionError:
+            what = _("nested too deeply.")
+        except ValueError:
+            what = _("a number with too many digits; write it as text.")
+        else:
+            raw = self.text[self.position : end]
+            self.go(end)
+            return value, raw
+        raise row_fault(self._path, self.line, what)
+
+    def _column(self, position: int) -> int:
+        """How many characters of its line stand before it."""
+        newline = self.text.rfind("\n", 0, position)
+        return position - newline - 1 if newline >= 0 else self._gone + position
 
 
-def _up_to_the_limit(path: Path, lines: Iterable[str]) -> Iterator[str]:
-    held = 0
-    for line in lines:
-        held += len(line)
-        if held > MAX_AT_ONCE:
-            raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(MAX_AT_ONCE, unpacked=False)))
-        yield line
+def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
+    """The objects of a JSON list, or of a sequence of objects (JSONL), as they are read.
 
-
-def json_rows(path: Path, text: str, first: int = 1) -> Rows:
-    """The objects of a JSON list, or of a sequence of objects (JSONL), in one pass.
-
-    `first` is the line that the text begins on. In a list nothing behind a mistake can be read.
+    In a list nothing behind a mistake can be read.
     """
-    position = _skip(text, 0)
-    in_list = text[position] == "["
-    position = _skip(text, position + in_list)
-    line = first + text.count("\n", 0, position)
-    while position < len(text) and not (in_list and text[position] == "]"):
+    window = _Window(path, pieces)
+    if in_list := window.next() == "[":
+        window.go(window.position + 1)
+    while (first := window.next()) and not (in_list and first == "]"):
+        line = window.line
         try:
-            value, end = _decoded(path, line, text, position, first)
+            value, raw = window.value()
         except RowFault as fault:
             if in_list:
                 raise
             yield fault
-            end = text.find("\n", position) + 1 or len(text)
-        else:
-            row = _row(path, line, value, text[position:end])
-            del value  # which may be as large as the file
-            yield row
-        after = _skip(text, end)
-        if in_list and text.startswith(",", after):
-            after = _skip(text, after + 1)
-        elif in_list and after < len(text) and text[after] != "]":
+            window.skip_line()
+            continue
+        row = _row(path, line, value, raw)
+        del value, raw  # which may be as large as the file
+        yield row
+        del row
+        if in_list and (behind := window.next()) == ",":
+            window.go(window.position + 1)
+        elif in_list and behind not in ("]", ""):
             raise row_fault(path, line, _("a comma is missing after this object."))
-        line += text.count("\n", position, after)
-        position = after
-    if in_list and position >= len(text):
-        raise row_fault(path, line, _("the list is not closed with ]; the file was cut off."))
-
-
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in _SPACE:
-        position += 1
-    return position
-
-
-# pandas and others write a missing value as NaN, which is not valid JSON.
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
-
-
-def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tuple[JsonValue, int]:
-    try:
-        return _DECODER.raw_decode(text, position)
-    except json.JSONDecodeError as error:
-        at = error.lineno + first - 1
-        what = _(
-            "not valid JSON ({problem}, at line {line:d}, character {column:d}).",
-            problem=error.msg,
-            line=at,
-            column=error.colno,
-        )
-    except RecursionError:
-        what = _("nested too deeply.")
-    except ValueError:
-        what = _("a number with too many digits; write it as text.")
-    raise row_fault(path, line, what)
+    if in_list and not first:
+        raise row_fault(path, window.line, _("the list is not closed with ]; the file was cut off."))
 
 
 def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:

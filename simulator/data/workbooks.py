@@ -4,7 +4,7 @@ import re
 import sys
 import warnings
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
@@ -13,12 +13,14 @@ from unicodedata import normalize
 
 import openpyxl
 from openpyxl.cell.read_only import ReadOnlyCell
-from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
+from openpyxl.worksheet._reader import DATA_TAG, FORMULA_TAG, MERGE_TAG, ROW_TAG, WorkSheetParser
+from openpyxl.worksheet.merge import MergeCells
+from openpyxl.xml.functions import iterparse
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
-from simulator.data.files import printable, quote, read_archive, readable_or_error, too_large
+from simulator.data.files import MAX_COLUMNS, printable, quote, read_archive, readable_or_error, too_large
 from simulator.data.values import Fits, Row, Rows, WorksheetRow, column_names, field_of, row_fault
 
 # Column names stand below at most this many rows of titles and notes.
@@ -27,6 +29,8 @@ _MOST_TITLE_ROWS = 30
 _MOST_FILLED = 1_000_000
 # Bytes that the texts of a worksheet may take, and about what a row and a cell take beside its text.
 _MOST_HELD, _OF_A_ROW, _OF_A_CELL = 205_000_000, 350, 90
+# XML elements of a row: as many columns as there may be, each with a few for its value.
+_OF_A_WIDE_ROW = 8 * MAX_COLUMNS
 # Worksheets that an error names.
 _MOST_NAMES = 20
 
@@ -153,6 +157,25 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
     formulas without a result.
     """
 
+    def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """The rows, then the merged cells. Raises RowFault for a row before it is too wide for the memory."""
+        held, most = 0, _OF_A_WIDE_ROW
+        for _event, element in iterparse(self.source):
+            held += 1
+            if element.tag == ROW_TAG:
+                yield self.parse_row(element)
+                element.clear()
+                held = 0
+            elif element.tag == DATA_TAG:  # what follows is no row
+                most = sys.maxsize
+            elif element.tag == MERGE_TAG:
+                self.merged_cells = MergeCells.from_tree(element)
+            if held > most:
+                row = Row(self.row_counter + 1, {}, sheet=sheet)
+                raise row_fault(
+                    path, row, _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
+                )
+
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)
         if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
@@ -166,7 +189,7 @@ def _worksheet(sheet: Any, path: Path) -> Worksheet:
     lines, held = [], 0
     with sheet._get_source() as source:
         parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch, **formats)
-        for number, cells in parser.parse():
+        for number, cells in parser.rows(path, sheet.title):
             line = _line(sheet, number, cells)
             if line.texts or line.faults:
                 lines.append(line)

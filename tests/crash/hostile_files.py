@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -76,6 +77,18 @@ def workbook(megabytes: int) -> bytes:
     return into.getvalue()
 
 
+def wide_workbook(cells: int) -> bytes:
+    """An Excel file with so many cells in one row, and noise, as it would be packed too well."""
+    into = io.BytesIO(workbook(0))
+    with zipfile.ZipFile(into, "a", zipfile.ZIP_DEFLATED) as file:
+        sheet = file.read("xl/worksheets/sheet1.xml")
+        head, _found, tail = sheet.partition(b"</row>")
+        with warnings.catch_warnings(action="ignore"):  # of two entries with one name the last one counts
+            file.writestr("xl/worksheets/sheet1.xml", head + b"<c><v>1</v></c>" * cells + b"</row>" + tail)
+        file.writestr("noise", os.urandom(cells // 4))
+    return into.getvalue()
+
+
 # The content of each file, of so many megabytes where that is what is wrong with it.
 FILES: dict[str, Callable[[int], bytes]] = {
     "rows.csv.gz": lambda n: packed(
@@ -107,8 +120,13 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "list.json": lambda n: (
         b"[" + b",".join([b'{"question":"' + b"q" * 990 + b'"}'] * max(1, n * 1000 // 8)) + b"]"
     ),
+    "object.json": lambda n: (
+        json.dumps(_TALK).encode()[:-1] + b',"x":[' + b"[]," * (min(n, 100) * MEGABYTE // 3) + b"[]]}"
+    ),
+    "page.json": lambda n: json.dumps({"data": [_TALK] * (min(n, 24) * 2000)}).encode(),
     "cp932.csv": lambda n: b"question,answer\n" + (("料金はa" * 400 + ",b\n") * (n * 30)).encode("cp932"),
     "rows.xlsx": lambda n: workbook(n // 8),
+    "wide.xlsx": lambda n: wide_workbook(min(n, 24) * 30_000),
     "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
     "deep.yaml": lambda _: b"- " * 100_000 + b"x",
     "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),

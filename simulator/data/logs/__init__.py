@@ -111,27 +111,40 @@ def format_of(record: Any) -> Format | None:
     if not isinstance(record, dict):
         return None
     bare = (each for each in FORMATS if each.matches(record))
-    wrapped = (each for each in FORMATS if any(map(each.matches, unwrapped(record, each))))
+    wrapped = (each for each in FORMATS if any(map(each.matches, unwrapped(record, each, most=_HEAD))))
     return next(bare, None) or next(wrapped, None)
 
 
-def unwrapped(record: dict[str, Any], format_: Format, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """The records of a format in a page or in a line of a logger; the record itself where it wraps none."""
+def unwrapped(
+    record: dict[str, Any], format_: Format, depth: int = 0, most: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The records of a format in a page or in a line of a logger; the record itself where it wraps none.
+
+    Of each list in it only the first `most` objects are looked at.
+    """
     if depth < _DEEPEST and not format_.matches(record):
         for key in _WRAPS:
             value = decoded(record.get(key))
+            if not isinstance(value, (list, dict)):
+                continue
             kept = {name: each for name, each in record.items() if name != key}
             if isinstance(
                 value, list
             ):  # what is around it is about the page, but for the name of a conversation
                 kept = {name: each for name, each in kept.items() if str(name).lower().endswith("id")}
                 kept = {"conversation_id": kept.pop("id")} | kept if "id" in kept else kept
-            items = objects(value if isinstance(value, list) else [value])
-            inside = [deep for each in items for deep in unwrapped(kept | each, format_, depth + 1)]
-            if any(map(format_.matches, inside)):
-                yield from inside
+            items = objects(value if isinstance(value, list) else [value])[:most]
+            if any(map(format_.matches, _inside(items, kept, format_, depth, most))):
+                yield from _inside(items, kept, format_, depth, most)
                 return
     yield record
+
+
+def _inside(
+    items: list[Record], kept: Record, format_: Format, depth: int, most: int | None
+) -> Iterator[dict[str, Any]]:
+    """The records in these, each with what was kept of the page: one at a time, as a page may be a file."""
+    return chain.from_iterable(unwrapped(kept | each, format_, depth + 1, most) for each in items)
 
 
 def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[Format, Iterator[Any]]]:
