@@ -18,8 +18,8 @@ import numpy as np
 from simulator.core.types import RedRules
 from simulator.stats.agreement import Floats
 from simulator.stats.comparison import Pair, differences, is_regression
+from simulator.stats.draws import student
 from simulator.stats.history import past_runs
-from simulator.stats.intervals import student
 
 JUDGES, DRAWS = 6, 200
 # Below this a turn is red.

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.stats.intervals import LEVEL, interval_of_mean, retest_variance, student, widened
+from simulator.stats.draws import interval_of_difference, student, widened
+from simulator.stats.intervals import LEVEL, interval_of_mean, retest_variance
 
 Floats = NDArray[np.float64]
 GRADES = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -123,12 +124,16 @@ def _quantiles(drawn: Floats, level: float) -> Floats:
 def reported_intervals(kind: Kind, values: Floats, second: Floats, seed: int) -> Floats:
     """The intervals that reports show of each sample; `second` are the values of a second grading."""
     names = [f"q{case:03}" for case in range(kind.cases) for _ in range(kind.repeats)]
-    ends = None if kind.differs else (float(GRADES[0]), 1.0)
     found = []
     for at, (one, other) in enumerate(zip(values, second, strict=True)):
         pairs = list(zip(one.ravel()[::EVERY].tolist(), other.ravel()[::EVERY].tolist(), strict=True))
         noise = retest_variance(pairs) if kind.shape == UNSTEADY else 0.0
-        found.append(interval_of_mean(one.ravel().tolist(), names, seed=seed + at, ends=ends, noise=noise))
+        given = (one.ravel().tolist(), names)
+        if kind.differs:
+            found.append(interval_of_difference(*given, seed=seed + at))
+        else:
+            ends = float(GRADES[0]), 1.0
+            found.append(interval_of_mean(*given, seed=seed + at, ends=ends, noise=noise))
     return np.array(found, dtype=float)
 
 

@@ -9,9 +9,9 @@ from simulator.addons.bias_probes import report
 from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
-from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged, spent_json
 from simulator.cli.options import GOOD, argument, option, takes
+from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, ngettext, safe_text, shown

@@ -10,8 +10,8 @@ from simulator.addons.testset import files
 from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRun
-from simulator.cli.destinations import write_atomically
 from simulator.cli.forecast import spent_json
+from simulator.cli.show import write_atomically
 from simulator.core.messages import (
     Message,
     _,

@@ -4,9 +4,9 @@ from typing import Any
 
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.addons.compare.report import pairwise_report
-from simulator.cli.destinations import show_report, write_for_user
 from simulator.cli.forecast import JudgeWork, judged, spent_json
 from simulator.cli.options import argument, option, takes
+from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import exit_code_of_failures, unread_output_allowed
 from simulator.core.messages import ngettext
 from simulator.core.settings import load_settings

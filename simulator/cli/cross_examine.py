@@ -10,10 +10,10 @@ from simulator.addons.consistency.figures import consistency, judged_of
 from simulator.addons.consistency.grade import Examiner, examined_json, examined_of, kept_in
 from simulator.addons.consistency.plan import estimate, targets
 from simulator.addons.consistency.report import consistency_report
-from simulator.cli.destinations import show_report
 from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
+from simulator.cli.show import show_report
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,

@@ -4,22 +4,21 @@ import asyncio
 import contextlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.cli.terminal import print_json, say
+from simulator.cli.show import write_atomically
 from simulator.core import shelves
-from simulator.core.document import Report, View
-from simulator.core.errors import InputError, RunFileError, UnknownName
+from simulator.core.document import Report
+from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
 from simulator.core.shelves import user_object
 from simulator.core.types import Language
-from simulator.data.files import REPORT_AGAIN, replaced
-from simulator.report.painters.console import print_report
 from simulator.storage.run_file import RUN_FILE, add_note
 
 if TYPE_CHECKING:
@@ -64,6 +63,18 @@ def write_report(name: str, output: ReportOutput) -> str:
     return DESTINATIONS[name](output)
 
 
+def write_reports(output: ReportOutput) -> None:
+    """Writes the reports of --to; one that fails does not stop the others."""
+    failures: list[RehearsalError] = []
+    for name in output.settings.to:
+        try:
+            sys.stderr.write(f"{write_report(name, output)}\n")
+        except RehearsalError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
 def check_destinations(settings: Settings) -> None:
     """Raises InputError for an unknown report, or a sheet without a name or credentials: before any cost."""
     if "sheets" in settings.to:
@@ -73,33 +84,6 @@ def check_destinations(settings: Settings) -> None:
             raise UnknownName(_("report"), name, DESTINATIONS, _("Your own function: --to post.py:send."))
         if ":" in name:
             _function(name)
-
-
-def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it."""
-    pieces = [content] if isinstance(content, str | bytes) else content
-    with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
-        for piece in pieces:
-            file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
-
-
-def write_for_user(path: str | Path, text: str) -> None:
-    """Writes a file that the command line names, and says so. Raises InputError where that fails."""
-    try:
-        write_atomically(Path(path), text)
-    except RunFileError as error:
-        reason = getattr(error.__cause__, "strerror", "")
-        raise InputError(_("{path}: cannot be written ({strerror}).", path=path, strerror=reason)) from None
-    say(_("Written to {path}.", path=path))
-
-
-def show_report(
-    report: Report, figures: Mapping[str, Any], *, as_json: bool, view: View = "terminal"
-) -> None:
-    """Prints a report for people and, with --json, its figures as one object on stdout."""
-    print_report(report, as_json=as_json, view=view)
-    if as_json:
-        print_json(figures)
 
 
 def _worksheets(context: "ReportContext") -> Sequence[Any]:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import show_report, write_atomically, write_for_user
 from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import report_language
+from simulator.cli.show import show_report, write_atomically, write_for_user
 from simulator.cli.terminal import DONE, MISSED, unread_output_allowed
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say, sentences

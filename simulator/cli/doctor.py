@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import check_destinations, show_report
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
 from simulator.cli.preflight import check_folder, check_target, run_settings
+from simulator.cli.show import show_report
 from simulator.cli.terminal import DONE, MISSED, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text

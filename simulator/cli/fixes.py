@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import show_report, write_atomically, write_for_user
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
+from simulator.cli.show import show_report, write_atomically, write_for_user
 from simulator.cli.terminal import DONE, say, stdout_to_stderr, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown

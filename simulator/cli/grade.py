@@ -17,7 +17,7 @@ from simulator.core.types import PASSED
 from simulator.grading.panel import Grading
 from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.runner.run import count_turns, regrade
+from simulator.runner.regrade import count_turns, regrade
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 # What only today's command line decides.

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import show_report, write_for_user
 from simulator.cli.options import option, takes
+from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import DONE
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language

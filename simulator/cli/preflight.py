@@ -19,7 +19,7 @@ from simulator.data.knowledge import unread_files
 from simulator.runner.context import RunContext
 
 # Imported where --scoring asks for it, and where there is a target.
-CONTEST, GATE = "simulator.stats.contest", "simulator.stats.gate"
+CONTEST, GATE = "simulator.stats.contest", "simulator.stats.target"
 # Unread files that are named at most.
 LISTED = 8
 

@@ -4,10 +4,11 @@ import contextlib
 import shlex
 import sys
 import webbrowser
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.cli.destinations import ReportOutput, write_atomically, write_report
+from simulator.cli.show import write_atomically
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
     from simulator.stats.likeness import Likeness
 
+# Imported where other reports are asked for.
+DESTINATIONS = "simulator.cli.destinations"
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
 ATTEMPTS = 4
@@ -89,7 +92,9 @@ def _publish(path: Path, settings: Settings) -> int:
         print_json(shown)
     elif results.run.is_contest:
         _print_contest(results)
-    _write_reports(ReportOutput(context, report, path.parent, settings, shown))
+    if settings.to:
+        destinations = import_module(DESTINATIONS)
+        destinations.write_reports(destinations.ReportOutput(context, report, path.parent, settings, shown))
     if settings.open_page:
         _open(Path(context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
@@ -153,18 +158,6 @@ def _print_contest(results: Results) -> None:
     for line in contest.ungraded_metrics(result):
         say(line)
     sys.stdout.write(f"{contest.printed_result(result)}\n")
-
-
-def _write_reports(output: ReportOutput) -> None:
-    """Writes the reports of --to; one that fails does not stop the others."""
-    failures: list[RehearsalError] = []
-    for name in output.settings.to:
-        try:
-            sys.stderr.write(f"{write_report(name, output)}\n")
-        except RehearsalError as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """A run from its settings to its reports: made anew, or finished with --resume.
 
-Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume`, `start` or
-`resume`.
+Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume` or `start`;
+what finishes one is in cli/resume.py.
 """
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cli.destinations import check_destinations
 from simulator.cli.preflight import announce, check_engine, check_folder, check_retest, check_target
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.terminal import (
@@ -26,19 +24,18 @@ from simulator.cli.terminal import (
     say,
     stdout_to_stderr,
 )
-from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
+from simulator.core.errors import InputError, RehearsalError, Unforeseen
 from simulator.core.messages import Message, _
-from simulator.core.roles import endpoints, models_named
-from simulator.core.secrets import restore_secrets
-from simulator.core.settings import NOT_STORED, Settings, read_shard, stored_settings
-from simulator.core.types import Conversation, Run
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, read_shard
+from simulator.core.types import Conversation
 from simulator.models.pricing import Ledger
 from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run, no_preparation
-from simulator.storage.run_file import RunFile, find_run, read_run
-from simulator.storage.runs import HARNESS_NOTE, SKIPPED_NOTE
+from simulator.storage.run_file import RunFile, find_run
+from simulator.storage.runs import SKIPPED_NOTE
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {
@@ -49,9 +46,11 @@ FEATURES = {
     "engine": "simulator.addons.dask.driver",
     "likeness": "simulator.stats.likeness",
     "outputs": "simulator.grading.metric_file",
+    "resume": "simulator.cli.resume",
     "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
-    "target": "simulator.stats.gate",
+    "target": "simulator.stats.target",
+    "to": "simulator.cli.destinations",
 }
 # Imported when there is something to report: the first question does not wait for it.
 PUBLISH = "simulator.cli.publish"
@@ -65,9 +64,10 @@ def feature(setting: str) -> Any:
 def run_or_resume(settings: Settings) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
     check_engine(settings)
-    check_destinations(settings)
+    if settings.to:
+        feature("to").check_destinations(settings)
     with only_the_verdict(settings.quiet):
-        finished = start(settings) if settings.resume is None else resume(settings)
+        finished = start(settings) if settings.resume is None else feature("resume").resume(settings)
     return finished if isinstance(finished, int) else finished.publish()
 
 
@@ -129,7 +129,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
             file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_note(), ensure_ascii=False))
         return file
 
-    return _perform(context, plan, plan, create, {})
+    return play(context, plan, plan, create, {})
 
 
 def _with_whole_paths(settings: Settings) -> Settings:
@@ -160,53 +160,10 @@ def _with_bot(settings: Settings) -> Settings:
     return changed
 
 
-# --- A run that was interrupted ---
+# --- What a new run and a resumed one have in common ---
 
 
-def resume(settings: Settings) -> int | FinishedRun:
-    """Finishes a run with the options it was started with; of a finished one only the reports are written."""
-    path = find_run(str(settings.resume), Path(settings.runs))
-    results = read_run(path)
-    name = results.run.id
-    if HARNESS_NOTE in results.notes and results.run.status != "finished":
-        raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
-    settings = _as_started(results.run, settings)
-    if results.run.status == "finished":
-        return FinishedRun(path, settings)
-    # Locked before anything is made, paid or said: another process may be at work on it.
-    with contextlib.closing(RunFile.reopen(path)) as file:
-        results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
-        ledger = Ledger.of(settings, results)
-        with stdout_to_stderr():
-            context = RunContext(settings, endpoints(settings), results.personas, ledger)
-            context.check_prompts(results.run)
-
-        def reopen() -> RunFile:
-            file.mark_running()
-            return file
-
-        unfinished = results.conversations.select("unfinished")
-        return _perform(context, results.conversations, unfinished, reopen, results.notes)
-
-
-def _as_started(run: Run, settings: Settings) -> Settings:
-    """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
-    if run.settings.get("typos"):
-        say(gone("--typos", "typos"))
-    today = {name: getattr(settings, name) for name in NOT_STORED}
-    models = models_named(run.models)
-    stored_prices: Any = run.settings.get("prices") or {}
-    money: dict[str, Any] = {"prices": {**stored_prices, **settings.prices}}
-    if settings.budget:
-        money["budget"] = settings.budget
-    adapter = {"set": restore_secrets(stored_settings(run.settings).set, settings.set)}
-    return stored_settings({**run.settings, **models, **money, **adapter}, **today)
-
-
-# --- What both have in common ---
-
-
-def _perform(
+def play(
     context: RunContext,
     plan: Sequence[Conversation],
     unfinished: Sequence[Conversation],
@@ -239,7 +196,7 @@ def _perform(
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
     sequential = settings.sequential
     stopping = (
-        StoppingRule(feature("sequential").batches, feature("target").certain_decision)
+        StoppingRule(feature("sequential").batches, feature("sequential").certain_decision)
         if sequential
         else None
     )

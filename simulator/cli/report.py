@@ -8,7 +8,7 @@ from simulator.cli.options import RUN, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings
 from simulator.report.sections import feature
-from simulator.stats.gate import check_certainty
+from simulator.stats.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
 # How to report it; all other settings stay those of the run.

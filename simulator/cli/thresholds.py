@@ -10,9 +10,9 @@ from simulator.addons.calibration.thresholds import (
     LabelledAnswers,
     SuggestionMethod,
 )
-from simulator.cli.destinations import show_report
 from simulator.cli.forecast import JudgeWork, judged
 from simulator.cli.options import GOOD, argument, option, takes
+from simulator.cli.show import show_report
 from simulator.cli.terminal import DONE, exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext

@@ -13,13 +13,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
-from simulator.data.datasets import (
-    Need,
-    SkippedRows,
-    case_label_problem,
-    missing_need,
-    missing_need_message,
-)
+from simulator.data.datasets import Need, SkippedRows
 from simulator.data.files import Spool, language_of, quote
 from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
 from simulator.data.values import (
@@ -57,7 +51,7 @@ class DatasetRequest(NamedTuple):
     language: Language | None = None
     strict: bool = False
     asks: bool = True
-    problem: Callable[[Case], Message | str | None] = case_label_problem
+    problem: Callable[[Case], Message | str | None] = lambda case: feature("lacks").case_label_problem(case)
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
     values: bool = True
@@ -317,10 +311,11 @@ class DataSet:
         complete = {need for need, count in counts.items() if count == len(self._valid)}
         if any(complete >= set(judge) for judge in needs):
             return
+        lacks = feature("lacks")
 
         def problem(case: Case) -> Message | None:
-            need = missing_need(case, needs)
-            return None if need is None else missing_need_message(need, judges, self._headers)
+            need = lacks.missing_need(case, needs)
+            return lacks.missing_need_message(need, judges, self._headers) if need else None
 
         self.skip_where(problem)
 

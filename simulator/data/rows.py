@@ -44,6 +44,7 @@ from simulator.data.values import (
 FEATURES = {
     "choices": "simulator.data.choices",
     "dialogues": "simulator.data.dialogues",
+    "lacks": "simulator.data.lacks",
     "logs": "simulator.data.logs",
     "profile": "simulator.data.profile",
     "structured": "simulator.data.structured",

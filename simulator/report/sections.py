@@ -32,7 +32,7 @@ from simulator.core.types import Results
 from simulator.models.pricing import total_spending
 from simulator.report.tables import FEELING, money, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary, rounded
+from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
 from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
@@ -50,13 +50,12 @@ FEATURES = {
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",
     "people": "simulator.report.corrected",
+    "repeats": "simulator.report.repeats",
     "replay": "simulator.report.replay",
     "rows": "simulator.report.row_sections",
     "rulings": "simulator.report.rulings",
     "trust": "simulator.report.judges",
 }
-# So many questions are listed; all are in --json.
-_QUESTIONS_SHOWN = 20
 # More lines of a chart than this cannot be told apart.
 _LINES = 4
 # Links to spoilt turns that a page shows at most.
@@ -74,8 +73,8 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     made = (
         feature("rulings").conflicts_section(undecided) if undecided else None,
         feature("rulings").risk_section(results) if RISK in results.scores.judges else None,
-        simulators_section(summary),
-        reliability_section(summary),
+        feature("repeats").simulators_section(summary) if summary.simulator_spread is not None else None,
+        feature("repeats").reliability_section(summary) if summary.reliability else None,
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
@@ -154,104 +153,6 @@ def bot_usage_section(results: Results) -> Section | None:
             "cost_usd": None if total.cost_usd is None else round(total.cost_usd, 6),
         },
     )
-
-
-# Who plays the customers
-
-
-def simulators_section(summary: Summary) -> Section | None:
-    """What each of several models that play the customers says of the bot; None with one of them."""
-    spread = summary.simulator_spread
-    if spread is None:
-        return None
-    models = summary.simulators
-
-    def interval(model: str) -> Text:
-        ends = models[model].interval
-        return _("{low}–{high}", low=points(ends[0]), high=points(ends[1])) if ends else "–"
-
-    table = Table.listing(
-        "simulators",
-        models,
-        {
-            _("Model"): lambda model: model,
-            _("Score"): lambda model: points(models[model].score),
-            _("95 % interval"): interval,
-            _("Conversations"): lambda model: models[model].n,
-        },
-    )
-    scores = [_("{name} {n}", name=model, n=points(each.score)) for model, each in models.items()]
-    return figures_section(
-        key="simulators",
-        title=_("Who plays the customers"),
-        line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
-        tables=[table],
-        notes=[_("Nobody knows which is most like your customers: the run's interval holds that of each.")],
-        figures={model: rounded(each.model_dump(include={"score", "n"})) for model, each in models.items()},
-    )
-
-
-# Repeats
-
-
-def reliability_section(summary: Summary) -> Section | None:
-    """Which questions passed always, sometimes and never; None where none was repeated."""
-    found = summary.reliability
-    if found is None:
-        return None
-    asked = {case.case: case.question for case in summary.cases}
-
-    def share(case: str) -> Cell:
-        passed, of = found.counts[case]
-        share = 100 * passed / of
-        text = _("{n} of {of}", n=passed, of=of)
-        return Cell(text=_chance(passed / of), number=round(share, 1), note=text)
-
-    unsure = [*found.never, *found.sometimes]
-    table = Table.listing(
-        "reliability",
-        unsure[:_QUESTIONS_SHOWN],
-        {
-            _("Question"): lambda case: case,
-            _("Asked"): lambda case: asked[case],
-            pgettext("a share", "Passed"): share,
-        },
-        counts=2,
-        words=frozenset({1}),
-    )
-    notes = [
-        _("A conversation passes when none of its turns is red."),
-        _(
-            "pass^{k}: the chance that {k} conversations about a question all pass, averaged over questions.",
-            k=found.k,
-        ),
-    ]
-    if few := len(found.counts) - len(found.enough):
-        notes.append(_("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=found.k))
-    if found.lost:
-        notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=found.lost))
-    return figures_section(
-        key="reliability",
-        title=_("Repeated questions (× {k})", k=found.k),
-        line=_(
-            "Always passed {always}, sometimes {sometimes}, never {never} of {n} questions; pass^1 {once},"
-            " pass^{k} {every}.",
-            always=len(found.always),
-            sometimes=len(found.sometimes),
-            never=len(found.never),
-            n=len(found.enough),
-            k=found.k,
-            once=_chance(found.mean(1)),
-            every=_chance(found.mean(found.k)),
-        ),
-        tables=[table] if unsure else [],
-        notes=notes,
-        figures=found.as_json(),
-    )
-
-
-def _chance(value: float | None) -> Text:
-    return "–" if value is None else _("{n} %", n=f"{100 * value:.0f}")
 
 
 # Answers, handovers

@@ -29,12 +29,7 @@ from simulator.data.cases import (
     read_cases,
     read_dataset,
 )
-from simulator.data.datasets import (
-    Labels,
-    Need,
-    SkippedRows,
-    case_label_problem,
-)
+from simulator.data.datasets import Labels, Need, SkippedRows
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
@@ -49,10 +44,12 @@ _LISTED = 3
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {
+    "attempts": "simulator.runner.attempts",
     "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
     "persona": "simulator.users.persona",
     "faults": "simulator.users.faults",
+    "lacks": "simulator.data.lacks",
     "mix": "simulator.users.mix",
     "profile": "simulator.data.profile",
     "prompt": "simulator.runner.prompts",
@@ -347,7 +344,8 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
-        return case_label_problem(case, labels) or (prompt.row_check(case) if prompt else None)
+        lack: Message | str | None = feature("lacks").case_label_problem(case, labels)
+        return lack or (prompt.row_check(case) if prompt else None)
 
     masking = feature("redact") if settings.redacts else None
     mask: Callable[[Case, int], Case] = (

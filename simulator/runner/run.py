@@ -10,7 +10,7 @@ that makes going on useless, such as a refused key or a full disk (`stopped`). A
 With --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts. `regrade` has the turns of an earlier run graded again, and plays nothing.
+counts (runner/attempts.py). Turns of an earlier run are graded again by runner/regrade.py.
 """
 
 import asyncio
@@ -18,22 +18,20 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from simulator.core.concurrency import first_error, for_each
+from simulator.core.concurrency import first_error
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
-    COMPLETE,
     STOPPED_EARLY,
     SUPERSEDED,
     Bot,
     Conversation,
-    Conversations,
     Ended,
     GradingContext,
     Persona,
@@ -45,7 +43,6 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import (
@@ -56,11 +53,8 @@ from simulator.runner.conversation import (
     grading_contexts,
 )
 from simulator.runner.plan import feature
-from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, new_run_id
 
-# Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session.
-AGAIN = "~2"
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded.
 MAX_UNGRADED = 100
 
@@ -392,45 +386,14 @@ async def _until_certain(
 
 async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
     """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
-    last = runner
-    if attempts := second_attempts(file.results()):
-        file.add_conversations(attempts)
-        last = new_runner(file, runner.context, runner.bot, runner.progress, attempts)
+    last, attempts = runner, feature("attempts")
+    if open_again := attempts.second_attempts(file.results()):
+        file.add_conversations(open_again)
+        last = new_runner(file, runner.context, runner.bot, runner.progress, open_again)
         await last.run()
-    if replaced := superseded(file.results()):
+    if replaced := attempts.superseded(file.results()):
         file.save_note(SUPERSEDED, json.dumps(replaced, ensure_ascii=False))
     return last
-
-
-def second_attempts(results: Results) -> tuple[Conversation, ...]:
-    """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
-    faulty = {fault.conversation for fault in feature("faults").customer_faults(results)}
-    planned = set(results.conversations.ids)
-    unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
-    return tuple(
-        conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
-        for conversation in results.conversations
-        if conversation.id in faulty
-        and not conversation.id.endswith(AGAIN)
-        and conversation.id + AGAIN not in planned
-    )
-
-
-def superseded(results: Results) -> dict[str, str]:
-    """The ids of conversations that do not count, each with the id of the attempt that counts instead.
-
-    The second attempt counts if it is complete and without a fault of the customer, otherwise the first:
-    there is no third.
-    """
-    faulty = {fault.conversation for fault in feature("faults").customer_faults(results)}
-    endings = {conversation.id: conversation.ended for conversation in results.conversations}
-    replaced = {}
-    for key, ended in endings.items():
-        first = key.removesuffix(AGAIN)
-        if first != key and first in endings:
-            is_clean = ended in COMPLETE and key not in faulty
-            replaced[first if is_clean else key] = key if is_clean else first
-    return replaced
 
 
 @contextlib.contextmanager
@@ -458,47 +421,3 @@ def _terminable() -> Iterator[None]:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             for stop in stops:
                 loop.remove_signal_handler(stop)
-
-
-async def regrade(
-    file: RunFile,
-    grading: Grading,
-    on_graded: Callable[[GradingContext, Sequence[Score]], None],
-    *,
-    again: bool,
-) -> Message | str | None:
-    """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
-
-    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
-    early (budget spent, no access), None if it did not.
-    """
-
-    async def grade(turn: tuple[GradingContext, Collection[str]]) -> None:
-        context, done = turn
-        scores = await grading.panel.grade(context, done, file.save_scores)
-        if context.closing is None:
-            on_graded(context, scores)
-
-    def done(scores: Mapping[str, Score]) -> Collection[str]:
-        return [judge for judge, score in scores.items() if score.state != "failed" and not again]
-
-    turns = (
-        (context, done(by_turn.get(context.turn.index, {})))
-        for conversation, by_turn in conversations_with_scores(file.results())
-        for context in grading_contexts(conversation)
-    )
-    try:
-        await for_each(turns, grade, grading.settings.calls)
-    except BudgetSpent as error:
-        return _("{error}; a larger --budget goes on", error=error)
-    except RehearsalError as error:
-        return message_of(error)
-    return None
-
-
-def count_turns(conversations: Conversations) -> int:
-    """The number of turns to grade; raises RunFileError if there are none."""
-    count = conversations.turns
-    if not count:
-        raise RunFileError(_("the run has no turns to grade."))
-    return count

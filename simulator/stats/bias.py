@@ -8,7 +8,7 @@ from typing import Literal
 from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
-from simulator.stats.intervals import interval_of_mean
+from simulator.stats.draws import interval_of_difference
 from simulator.stats.red import red_marks
 
 Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
@@ -208,7 +208,7 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
         before=_mean(before),
         after=_mean(after),
         difference=difference,
-        interval=interval_of_mean(moved, clusters, seed=seed, ends=None),
+        interval=interval_of_difference(moved, clusters, seed=seed),
         fell=share_fallen if probe.expects == "falls" else None,
         red=_mean([now for _was, now in red]),
         red_before=_mean([was for was, _now in red]),

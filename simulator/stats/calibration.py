@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, auroc, kendall, nearest_levels, quadratic_kappa, spearman
+from simulator.stats.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 from simulator.stats.figures import rounded
-from simulator.stats.intervals import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 
 # The scorers that count words and need no model, by their names in tables; a judge has to beat them.
 TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")

@@ -19,8 +19,9 @@ import numpy as np
 from simulator.core.document import excerpt
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
 from simulator.stats.agreement import average_ranks
+from simulator.stats.draws import interval_of_difference
 from simulator.stats.figures import RedTurn, Summary, rounded
-from simulator.stats.intervals import LEVEL, interval_of_mean
+from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import counted_turns
 from simulator.storage.results import without_superseded
 from simulator.storage.runs import replay_of
@@ -476,7 +477,7 @@ def _case_changes(rows: Iterable[Pair]) -> list[float]:
 def _interval(cases: Sequence[str], values: Sequence[float], seed: int) -> tuple[float, float] | None:
     """The interval of a mean difference; None of too few pairs or cases."""
     enough = _enough(len(values), len(set(cases)))
-    return interval_of_mean(values, cases, seed=seed, ends=None) if enough else None
+    return interval_of_difference(values, cases, seed=seed) if enough else None
 
 
 def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simulator.core.types import HumanVerdict
+from simulator.stats.draws import RESAMPLES, Draws, interval
 from simulator.stats.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum
-from simulator.stats.intervals import RESAMPLES, Draws, Floats, interval
+from simulator.stats.intervals import Floats
 from simulator.stats.summary import GradedTurn
 
 # In each stratum that has as many turns, so many grades are needed.

@@ -2,30 +2,26 @@
 
 A plain target is about the score (`decide`); an expression, or a confidence, goes condition by condition
 (`stats/conditions.py`). Which of these ways a run goes its settings say (`gate_of`); what is wrong with them
-is told before the run begins (`check_gate`).
+is told before the run begins (stats/target.py).
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
 
 from simulator.core.document import points, target_points
-from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.settings import (
     LIKENESS,
     MAX_MAJOR,
-    TARGET_EXAMPLE,
     Condition,
     Settings,
-    check_names,
     target_conditions,
 )
-from simulator.core.shelves import judge_name
-from simulator.core.types import STOPPED_EARLY, Case, Facts, Results, Value
+from simulator.core.types import Case, Facts, Results, Value
 from simulator.stats.figures import CorrectedScore, Summary, rounded
-from simulator.stats.red import primary_judge, worst_severity
+from simulator.stats.red import worst_severity
 from simulator.stats.summary import figures_of
 
 Decision = Literal["passed", "missed", "undecided"]
@@ -285,40 +281,6 @@ def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
     return [finding(problem, target=target_points(target), **ends, **red)]
 
 
-def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:
-    """Raises InputError for a target about figures that the run will not have, or for no target at all.
-
-    `is_of_outputs` says whether the metric file has scores of a name.
-    """
-    conditions = target_conditions(settings.target)
-    of_outputs = (each.name for each in conditions if is_of_outputs(each.name))
-    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
-    check_certainty(settings)
-    for each in conditions:
-        if each.repeats and each.repeats > settings.repeats and not settings.replay:
-            msg = _(
-                "--target {condition} takes {k} repeats of each question: add --repeats {k}.",
-                condition=each.text,
-                k=each.repeats,
-            )
-            raise InputError(msg)
-    if settings.sequential and settings.customer_faults == "replay":
-        msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
-        raise InputError(msg)
-
-
-def check_certainty(settings: Settings) -> None:
-    """Raises InputError for --confidence or --sequential without a target."""
-    flag = "--sequential" if settings.sequential else "--confidence"
-    if settings.target is None and settings.certainty is not None:
-        msg = _(
-            "{flag} is about a target: add --target 90, or conditions ({example}).",
-            flag=flag,
-            example=TARGET_EXAMPLE,
-        )
-        raise InputError(msg)
-
-
 def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """The gate's verdict: a plain target asks for a score, anything more for every condition.
 
@@ -351,53 +313,25 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 def _lacks_evidence(results: Results, primary: str, target: float | str | None) -> bool:
     """Whether a target depends on a judge that had answers, but no evidence to check any of them against."""
-    if not _depends_on(primary, target):
+    if not depends_on(primary, target):
         return False
     answered = False
     for conversation in results.conversations:
-        if _has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
+        if has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
             return False
         answered = answered or not all(turn.unrecorded for turn in conversation.turns)
     return answered
 
 
-def _depends_on(primary: str, target: float | str | None) -> bool:
+def depends_on(primary: str, target: float | str | None) -> bool:
     """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
     return primary in _READERS and any(each.name not in _UNJUDGED for each in target_conditions(target))
 
 
-def _has_evidence(case: Case) -> bool:
+def has_evidence(case: Case) -> bool:
     """Whether a case says itself what a right answer to it is, or what has to be known for one."""
     answer_known = any(case.references) or case.label is not None or case.facts != Facts()
     return answer_known or case.answerable is False or case.handover != "optional"
-
-
-def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
-    """Raises InputError for a target about recorded answers with nothing to hold them against."""
-    primary = primary_judge(map(judge_name, settings.judges))
-    if settings.adapter != "recorded" or not _depends_on(primary, settings.target):
-        return
-    answered = [case for case in cases if case.answer or case.recorded]
-    if answered and not any(
-        _has_evidence(case) or case.contexts or any(answer.passages for answer in case.recorded)
-        for case in answered
-    ):
-        msg = _(
-            "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
-            " a column 'reference' or 'contexts'.",
-            primary=primary,
-            cases=settings.cases,
-        )
-        raise InputError(msg)
-
-
-def certain_decision(results: Results, settings: Settings) -> Decision | None:
-    """The decision if the run ended here: passed or missed; None while it needs more conversations."""
-    finished = results.run.model_copy(update={"status": "finished"})
-    stopped = {**results.notes, STOPPED_EARLY: True}
-    now = results.model_copy(update={"run": finished, "notes": stopped})
-    decision = gate_of(now, figures_of(now, settings), settings).decision
-    return None if decision == "undecided" else decision
 
 
 # In this order.

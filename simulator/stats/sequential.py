@@ -13,7 +13,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from simulator.core.types import Conversation
+from simulator.core.settings import Settings
+from simulator.core.types import STOPPED_EARLY, Conversation, Results
+from simulator.stats.gate import Decision, gate_of
+from simulator.stats.summary import figures_of
 
 LOOKS = 8
 # Between Pocock's spending, which stops soonest and passes fewest in the end, and O'Brien and Fleming's.
@@ -73,3 +76,12 @@ def batches(plan: Sequence[Conversation], seed: int) -> tuple[tuple[Conversation
         tuple(conversation for case in order[start:end] for conversation in by_case[case])
         for start, end in zip((0, *ends), ends, strict=False)
     )
+
+
+def certain_decision(results: Results, settings: Settings) -> Decision | None:
+    """The decision if the run ended here: passed or missed; None while it needs more conversations."""
+    finished = results.run.model_copy(update={"status": "finished"})
+    stopped = {**results.notes, STOPPED_EARLY: True}
+    now = results.model_copy(update={"run": finished, "notes": stopped})
+    decision = gate_of(now, figures_of(now, settings), settings).decision
+    return None if decision == "undecided" else decision

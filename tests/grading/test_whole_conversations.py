@@ -24,7 +24,8 @@ from simulator.diagnosis.root_cause import root_causes
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan
-from simulator.runner.run import regrade, rehearse
+from simulator.runner.regrade import regrade
+from simulator.runner.run import rehearse
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.summary import figures_of
 from tests.grading.test_judging import failing

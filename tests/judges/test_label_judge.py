@@ -4,7 +4,8 @@ import pytest
 from simulator.shelves.judges.label import Reader, label
 
 from simulator import Answer, Case, GradingContext, Score, Turn
-from simulator.data.datasets import case_label_problem, labels_of
+from simulator.data.datasets import labels_of
+from simulator.data.lacks import case_label_problem
 from simulator.data.profile import label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge
 from tests.run_helpers import frame

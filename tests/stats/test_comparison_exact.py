@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from simulator.stats.agreement import average_ranks
 from simulator.stats.comparison import holm, mcnemar, wilcoxon
+from simulator.stats.draws import student
 from simulator.stats.history import mann_kendall, trend
-from simulator.stats.intervals import student
 from tests.paths import FIXTURES
 
 KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(encoding="utf-8"))

@@ -3,7 +3,8 @@
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.intervals import Kind, simulate
+from simulator.stats.draws import interval_of_difference
 from simulator.stats.intervals import (
     MIN_CLUSTERS,
     cluster_values,
@@ -30,6 +32,9 @@ GRADED = st.lists(
     min_size=MIN_CLUSTERS,
     max_size=24,
 )
+
+IntervalOf: TypeAlias = Callable[..., tuple[float, float] | None]
+BOTH = pytest.mark.parametrize("interval_of", [interval_of_mean, interval_of_difference])
 
 
 def names(count: int) -> list[str]:
@@ -63,36 +68,35 @@ def test_under_two_clusters_no_error_can_be_told(clusters: list[str]) -> None:
     assert clustered_stderr([0.5] * len(clusters), clusters) is None
 
 
-@pytest.mark.parametrize("ends", [(0.0, 1.0), None])
+@BOTH
 @pytest.mark.parametrize("count", range(MIN_CLUSTERS + 1))
-def test_no_interval_under_five_clusters(count: int, ends: tuple[float, float] | None) -> None:
+def test_no_interval_under_five_clusters(count: int, interval_of: IntervalOf) -> None:
     """However many values they have."""
-    found = interval_of_mean([0.2, 0.8] * count, names(count) * 2, seed=1, ends=ends)
+    found = interval_of([0.2, 0.8] * count, names(count) * 2, seed=1)
 
     assert (found is None) == (count < MIN_CLUSTERS)
 
 
-@pytest.mark.parametrize("ends", [(0.2, 1.0), None])
-def test_interval_is_near_the_normal_one_for_many_cases(ends: tuple[float, float] | None) -> None:
+@BOTH
+def test_interval_is_near_the_normal_one_for_many_cases(interval_of: IntervalOf) -> None:
     """Mean plus and minus 1.96 standard errors, within the noise of the draws."""
     values = [0.2 * (1 + i % 5) for i in range(400)]
     error = clustered_stderr(values, names(400)) or 0
 
-    interval = interval_of_mean(values, names(400), seed=42, ends=ends)
+    interval = interval_of(values, names(400), seed=42)
 
     assert interval == pytest.approx((0.6 - 1.96 * error, 0.6 + 1.96 * error), abs=0.005)
 
 
 @settings(max_examples=examples(60))
-@given(GRADED, st.randoms(use_true_random=False), st.booleans())
+@given(GRADED, st.randoms(use_true_random=False), st.sampled_from([interval_of_mean, interval_of_difference]))
 def test_what_holds_of_any_grades(
-    graded: list[tuple[float, str]], order: random.Random, differences: bool
+    graded: list[tuple[float, str]], order: random.Random, interval_of: IntervalOf
 ) -> None:
     """Within 0..1, around the mean, and in any order the same to the last digit."""
-    ends = None if differences else (0.0, 1.0)
 
     def found(pairs: Sequence[tuple[float, str]]) -> tuple[float, float] | None:
-        return interval_of_mean([v for v, _ in pairs], [n for _, n in pairs], seed=3, ends=ends, draws=200)
+        return interval_of([v for v, _ in pairs], [n for _, n in pairs], seed=3, draws=200)
 
     interval = found(graded)
 
@@ -121,11 +125,12 @@ def test_it_reaches_no_less_far_than_the_bound_of_the_gate(values: list[float]) 
     assert low <= lower_bound(cluster_values(values, names(len(values)), 0.2), 0.95) + 0.01
 
 
-@pytest.mark.parametrize(("value", "count", "ends"), [(0.2, 6, (0.2, 1.0)), (0.6, 30, None), (0.7, 30, None)])
-def test_the_mean_is_never_outside(value: float, count: int, ends: tuple[float, float] | None) -> None:
+@BOTH
+@pytest.mark.parametrize(("value", "count"), [(0.2, 6), (0.6, 30), (0.7, 30)])
+def test_the_mean_is_never_outside(value: float, count: int, interval_of: IntervalOf) -> None:
     """Not by a digit of rounding either, where all cases say the same."""
     values = [value] * count
-    low, high = interval_of_mean(values, names(count), seed=1, ends=ends) or (1, 0)
+    low, high = interval_of(values, names(count), seed=1) or (1, 0)
 
     assert low <= np.mean(values) <= high
 
@@ -153,12 +158,12 @@ def test_it_holds_the_true_mean_as_often_as_it_says(kind: Kind) -> None:
     assert found.percentile < 0.93
 
 
-@pytest.mark.parametrize("ends", [(0.0, 1.0), None])
-def test_many_cases_are_drawn_in_blocks(ends: tuple[float, float] | None) -> None:
+@BOTH
+def test_many_cases_are_drawn_in_blocks(interval_of: IntervalOf) -> None:
     """More cases than fit one block give an interval around the mean all the same."""
     values = [0.2 * (1 + i % 5) for i in range(1200)]
 
-    low, high = interval_of_mean(values, names(1200), seed=5, ends=ends) or (0, 0)
+    low, high = interval_of(values, names(1200), seed=5) or (0, 0)
 
     assert 0.58 < low < 0.6 < high < 0.62
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.stats.agreement import auroc, quadratic_kappa, spearman
-from simulator.stats.intervals import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
+from simulator.stats.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 
 CLUSTERS = [f"c{number // 3}" for number in range(30)]
 RANDOM = np.random.default_rng(1)

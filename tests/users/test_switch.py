@@ -23,7 +23,8 @@ from simulator.core.types import (
 )
 from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
-from simulator.runner.run import rehearse, second_attempts
+from simulator.runner.attempts import second_attempts
+from simulator.runner.run import rehearse
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import Handling, Summary
 from simulator.stats.gate import decide

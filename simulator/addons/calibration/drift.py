@@ -11,7 +11,7 @@ from simulator.grading.rubric import JudgeName
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
 from simulator.stats import judge_trust
-from simulator.stats.intervals import Draws, drawn_mean, interval
+from simulator.stats.draws import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.

@@ -29,7 +29,7 @@ from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
 from simulator.runner.labelled_answers import Dimension, GraderKind
 from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
-from simulator.stats.intervals import RESAMPLES
+from simulator.stats.draws import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short_number
 
 _GRADED_BY = {

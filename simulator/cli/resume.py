@@ -1,0 +1,58 @@
+"""Goes on with a run that was interrupted."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from simulator.cli.rehearsal import FinishedRun, play
+from simulator.cli.terminal import say, stdout_to_stderr
+from simulator.core.errors import InputError, gone
+from simulator.core.messages import _
+from simulator.core.roles import endpoints, models_named
+from simulator.core.secrets import restore_secrets
+from simulator.core.settings import NOT_STORED, Settings, stored_settings
+from simulator.core.types import Run
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.runs import HARNESS_NOTE
+
+
+def resume(settings: Settings) -> int | FinishedRun:
+    """Finishes a run with the options it was started with; of a finished one only the reports are written."""
+    path = find_run(str(settings.resume), Path(settings.runs))
+    results = read_run(path)
+    name = results.run.id
+    if HARNESS_NOTE in results.notes and results.run.status != "finished":
+        raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
+    settings = _as_started(results.run, settings)
+    if results.run.status == "finished":
+        return FinishedRun(path, settings)
+    # Locked before anything is made, paid or said: another process may be at work on it.
+    with contextlib.closing(RunFile.reopen(path)) as file:
+        results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
+        ledger = Ledger.of(settings, results)
+        with stdout_to_stderr():
+            context = RunContext(settings, endpoints(settings), results.personas, ledger)
+            context.check_prompts(results.run)
+
+        def reopen() -> RunFile:
+            file.mark_running()
+            return file
+
+        unfinished = results.conversations.select("unfinished")
+        return play(context, results.conversations, unfinished, reopen, results.notes)
+
+
+def _as_started(run: Run, settings: Settings) -> Settings:
+    """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
+    if run.settings.get("typos"):
+        say(gone("--typos", "typos"))
+    today = {name: getattr(settings, name) for name in NOT_STORED}
+    models = models_named(run.models)
+    stored_prices: Any = run.settings.get("prices") or {}
+    money: dict[str, Any] = {"prices": {**stored_prices, **settings.prices}}
+    if settings.budget:
+        money["budget"] = settings.budget
+    adapter = {"set": restore_secrets(stored_settings(run.settings).set, settings.set)}
+    return stored_settings({**run.settings, **models, **money, **adapter}, **today)

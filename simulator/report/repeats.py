@@ -1,0 +1,100 @@
+"""Sections on questions that were asked more than once: by several models, and by the same one again."""
+
+from simulator.core.document import Cell, Section, Table, Text, figures_section, points
+from simulator.core.messages import _, pgettext
+from simulator.stats.figures import Summary, rounded
+
+# So many questions are listed; all are in --json.
+_QUESTIONS_SHOWN = 20
+
+
+def simulators_section(summary: Summary) -> Section | None:
+    """What each of several models that play the customers says of the bot; None with one of them."""
+    spread = summary.simulator_spread
+    if spread is None:
+        return None
+    models = summary.simulators
+
+    def interval(model: str) -> Text:
+        ends = models[model].interval
+        return _("{low}–{high}", low=points(ends[0]), high=points(ends[1])) if ends else "–"
+
+    table = Table.listing(
+        "simulators",
+        models,
+        {
+            _("Model"): lambda model: model,
+            _("Score"): lambda model: points(models[model].score),
+            _("95 % interval"): interval,
+            _("Conversations"): lambda model: models[model].n,
+        },
+    )
+    scores = [_("{name} {n}", name=model, n=points(each.score)) for model, each in models.items()]
+    return figures_section(
+        key="simulators",
+        title=_("Who plays the customers"),
+        line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
+        tables=[table],
+        notes=[_("Nobody knows which is most like your customers: the run's interval holds that of each.")],
+        figures={model: rounded(each.model_dump(include={"score", "n"})) for model, each in models.items()},
+    )
+
+
+def reliability_section(summary: Summary) -> Section | None:
+    """Which questions passed always, sometimes and never; None where none was repeated."""
+    found = summary.reliability
+    if found is None:
+        return None
+    asked = {case.case: case.question for case in summary.cases}
+
+    def share(case: str) -> Cell:
+        passed, of = found.counts[case]
+        share = 100 * passed / of
+        text = _("{n} of {of}", n=passed, of=of)
+        return Cell(text=_chance(passed / of), number=round(share, 1), note=text)
+
+    unsure = [*found.never, *found.sometimes]
+    table = Table.listing(
+        "reliability",
+        unsure[:_QUESTIONS_SHOWN],
+        {
+            _("Question"): lambda case: case,
+            _("Asked"): lambda case: asked[case],
+            pgettext("a share", "Passed"): share,
+        },
+        counts=2,
+        words=frozenset({1}),
+    )
+    notes = [
+        _("A conversation passes when none of its turns is red."),
+        _(
+            "pass^{k}: the chance that {k} conversations about a question all pass, averaged over questions.",
+            k=found.k,
+        ),
+    ]
+    if few := len(found.counts) - len(found.enough):
+        notes.append(_("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=found.k))
+    if found.lost:
+        notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=found.lost))
+    return figures_section(
+        key="reliability",
+        title=_("Repeated questions (× {k})", k=found.k),
+        line=_(
+            "Always passed {always}, sometimes {sometimes}, never {never} of {n} questions; pass^1 {once},"
+            " pass^{k} {every}.",
+            always=len(found.always),
+            sometimes=len(found.sometimes),
+            never=len(found.never),
+            n=len(found.enough),
+            k=found.k,
+            once=_chance(found.mean(1)),
+            every=_chance(found.mean(found.k)),
+        ),
+        tables=[table] if unsure else [],
+        notes=notes,
+        figures=found.as_json(),
+    )
+
+
+def _chance(value: float | None) -> Text:
+    return "–" if value is None else _("{n} %", n=f"{100 * value:.0f}")

@@ -1,0 +1,64 @@
+"""What is wrong with a target, told before anything is paid."""
+
+from collections.abc import Callable, Iterable
+
+from simulator.core.errors import InputError
+from simulator.core.messages import _
+from simulator.core.settings import TARGET_EXAMPLE, Settings, check_names, target_conditions
+from simulator.core.shelves import judge_name
+from simulator.core.types import Case
+from simulator.stats.gate import depends_on, has_evidence
+from simulator.stats.red import primary_judge
+
+
+def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:
+    """Raises InputError for a target about figures that the run will not have, or for no target at all.
+
+    `is_of_outputs` says whether the metric file has scores of a name.
+    """
+    conditions = target_conditions(settings.target)
+    of_outputs = (each.name for each in conditions if is_of_outputs(each.name))
+    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
+    check_certainty(settings)
+    for each in conditions:
+        if each.repeats and each.repeats > settings.repeats and not settings.replay:
+            msg = _(
+                "--target {condition} takes {k} repeats of each question: add --repeats {k}.",
+                condition=each.text,
+                k=each.repeats,
+            )
+            raise InputError(msg)
+    if settings.sequential and settings.customer_faults == "replay":
+        msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
+        raise InputError(msg)
+
+
+def check_certainty(settings: Settings) -> None:
+    """Raises InputError for --confidence or --sequential without a target."""
+    flag = "--sequential" if settings.sequential else "--confidence"
+    if settings.target is None and settings.certainty is not None:
+        msg = _(
+            "{flag} is about a target: add --target 90, or conditions ({example}).",
+            flag=flag,
+            example=TARGET_EXAMPLE,
+        )
+        raise InputError(msg)
+
+
+def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
+    """Raises InputError for a target about recorded answers with nothing to hold them against."""
+    primary = primary_judge(map(judge_name, settings.judges))
+    if settings.adapter != "recorded" or not depends_on(primary, settings.target):
+        return
+    answered = [case for case in cases if case.answer or case.recorded]
+    if answered and not any(
+        has_evidence(case) or case.contexts or any(answer.passages for answer in case.recorded)
+        for case in answered
+    ):
+        msg = _(
+            "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
+            " a column 'reference' or 'contexts'.",
+            primary=primary,
+            cases=settings.cases,
+        )
+        raise InputError(msg)
