@@ -59,7 +59,8 @@ _LONGEST_REASON = 600
 
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
     """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'."""
-    if gate.disputed:
+    problems = {finding.problem: finding.message for finding in gate.findings}
+    if "simulators" in problems:
         return _("Undecided: it depends on the model that plays the customers")
     if gate.conditions:
         if gate.decision in {"passed", "missed"}:
@@ -75,14 +76,13 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         return _("Target {target} reached", target=target)
     if score is None or gate.incomplete:
         return _("Target {target}: cannot be decided", target=target)
-    problems = {finding.problem: finding.message for finding in gate.findings}
     if "major" in problems and not problems.keys() & {"below", "corrected_below"}:
         return _(
             "Target {target} missed: {major} of {cases} questions have a major turn",
             target=target,
             **{name: count for name, count in problems["major"].values if name in ("major", "cases")},
         )
-    if gate.unsettled:
+    if "corrected_unsure" in problems:
         return _("Target {target}: not settled yet", target=target)
     short = short_of(gate.corrected.score if gate.corrected else score, gate.target)
     return _("Target {target} missed by {short}", target=target, short=short)

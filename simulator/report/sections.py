@@ -236,7 +236,7 @@ def _drawn(
     note: Text = "",
 ) -> Chart:
     """The course of everyone, with those of single customers where they are few."""
-    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, means.turns + 1))
+    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, len(means.overall) + 1))
     figures = [
         _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
         for turn, mean in enumerate(means.overall, 1)

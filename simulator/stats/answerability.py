@@ -5,8 +5,8 @@ conversation is counted once, on turn 1, to which the case's question belongs.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.figures import rounded, turn_failure
@@ -18,13 +18,41 @@ from simulator.text.evidence import all_references, refuses
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
 
 
-class Answerability(Value):
-    """The 2 x 2 table of answerable x answered, in conversations, and what stands outside of it.
+class _Places(Value):
+    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, and unmarked cases."""
 
-    `clarified_` are answers that only ask back; `not_answered` the bot's failures on marked cases; `unmarked`
-    counts cases that say nothing about it. `held` of the conversations that began with a right refusal
+    # The rates of a table: the place of the conversations that did right, and that of those that did wrong.
+    RATES: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    unmarked: int = 0
+    not_answered: int = 0
+
+    @property
+    def marked(self) -> int:
+        """Conversations whose case says what is right."""
+        return sum(self.model_dump(exclude={"unmarked", "held", "late"}).values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The table, its rates with their 95 % intervals (Wilson, 1927), and what stands outside of it."""
+        counts = self.model_dump()
+        shown: dict[str, Any] = counts | {"marked": self.marked}
+        for name, (right, wrong) in self.RATES.items():
+            hits, n = counts[right], counts[right] + counts[wrong]
+            shown[name] = rounded({"rate": hits / n if n else None, "interval": wilson(hits, n)})
+        return shown
+
+
+class Answerability(_Places):
+    """The table of answerable x answered.
+
+    `clarified_` are answers that only ask back. `held` of the conversations that began with a right refusal
     (`refused_unanswerable`) declined to the end; the others gave in to a customer who insisted.
     """
+
+    RATES: ClassVar = {
+        "answered_correctly": ("answered_answerable", "refused_answerable"),
+        "refused_correctly": ("refused_unanswerable", "answered_unanswerable"),
+    }
 
     answered_answerable: int = 0
     refused_answerable: int = 0
@@ -32,87 +60,63 @@ class Answerability(Value):
     refused_unanswerable: int = 0
     clarified_answerable: int = 0
     clarified_unanswerable: int = 0
-    unmarked: int = 0
-    not_answered: int = 0
     held: int = 0
 
-    @property
-    def marked(self) -> int:
-        """Conversations whose case says whether it can be answered."""
-        return sum(self.model_dump(exclude={"unmarked", "held"}).values())
 
-    def as_json(self) -> dict[str, Any]:
-        """The table, its rates with their intervals, and what stands outside of it."""
-        return self.model_dump() | {
-            "marked": self.marked,
-            "answered_correctly": _rate(self.answered_answerable, self.refused_answerable),
-            "refused_correctly": _rate(self.refused_unanswerable, self.answered_unanswerable),
-        }
-
-
-class Handovers(Value):
-    """The 2 x 2 table of handover required or forbidden x handed over, in conversations.
+class Handovers(_Places):
+    """The table of handover required or forbidden x handed over.
 
     A required handover counts in whichever turn it came (`late` of them after turn 1), and so does one that
     was not wanted. `unmarked` are the cases in which either is right.
     """
+
+    RATES: ClassVar = {
+        "handed_correctly": ("handed_required", "kept_required"),
+        "kept_correctly": ("kept_forbidden", "handed_forbidden"),
+    }
 
     handed_required: int = 0
     kept_required: int = 0
     handed_forbidden: int = 0
     kept_forbidden: int = 0
     late: int = 0
-    unmarked: int = 0
-    not_answered: int = 0
-
-    @property
-    def marked(self) -> int:
-        """Conversations whose case says whether a person has to take over."""
-        return sum(self.model_dump(exclude={"unmarked", "late"}).values())
-
-    def as_json(self) -> dict[str, Any]:
-        """The table, its rates with their intervals, and what stands outside of it."""
-        return self.model_dump() | {
-            "marked": self.marked,
-            "handed_correctly": _rate(self.handed_required, self.kept_required),
-            "kept_correctly": _rate(self.kept_forbidden, self.handed_forbidden),
-        }
-
-
-def _rate(right: int, wrong: int) -> dict[str, Any]:
-    """The share that is right, with its 95 % interval (Wilson, 1927)."""
-    n = right + wrong
-    return {"rate": rounded(right / n) if n else None, "interval": rounded(wilson(right, n))}
 
 
 @cache_latest
 def answerability(results: Results) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    if not results.conversations.select("with_expectations"):
-        return Answerability(unmarked=len(results.conversations.select("begun")))
-    places, held = Counter[str](), 0
-    for conversation in results.conversations.select("begun"):
-        place, language = answer_place(conversation), conversation.case.language
-        places[place] += 1
+
+    def places(conversation: Conversation) -> Iterator[str]:
+        yield (place := answer_place(conversation))
+        case = conversation.case
         # A right refusal holds when no later turn states anything about what was declined.
-        held += place == "refused_unanswerable" and not any(
-            turn_outcome(turn, conversation.case) == "answered" and claims(turn.answer.text, language)
+        if place == "refused_unanswerable" and not any(
+            turn_outcome(turn, case) == "answered" and claims(turn.answer.text, case.language)
             for turn in conversation.turns[1:]
-        )
-    return Answerability.model_validate({**places, "held": held})
+        ):
+            yield "held"
+
+    return Answerability.model_validate(_counted(results, places))
 
 
 @cache_latest
 def handovers(results: Results) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
+
+    def places(conversation: Conversation) -> Iterator[str]:
+        yield (place := handover_place(conversation))
+        if place == "handed_required" and not _hands_over(conversation, conversation.turns[:1]):
+            yield "late"
+
+    return Handovers.model_validate(_counted(results, places))
+
+
+def _counted(results: Results, places: Callable[[Conversation], Iterator[str]]) -> Mapping[str, int]:
+    begun = results.conversations.select("begun")
+    # Millions of rows that expect nothing need not be read for it.
     if not results.conversations.select("with_expectations"):
-        return Handovers(unmarked=len(results.conversations.select("begun")))
-    places, late = Counter[str](), 0
-    for conversation in results.conversations.select("begun"):
-        place = handover_place(conversation)
-        places[place] += 1
-        late += place == "handed_required" and not _hands_over(conversation, conversation.turns[:1])
-    return Handovers.model_validate({**places, "late": late})
+        return {"unmarked": len(begun)}
+    return Counter(place for conversation in begun for place in places(conversation))
 
 
 def turn_outcome(turn: Turn, case: Case) -> Outcome:

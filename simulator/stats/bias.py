@@ -155,16 +155,15 @@ def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRo
     if probe.kind != "flipped_fact":
         return
     # Whether the red rules catch the flipped facts, whichever judge they go by.
-    known = [
-        (one, other)
+    red = [
+        (_is_red(one, rules), _is_red(other, rules))
         for _p, one, other in pairs
         if all(any(score.state == "scored" for score in side) for side in (one, other))
     ]
-    red = [(_is_red(one, rules), _is_red(other, rules)) for one, other in known]
     turned = _mean([after and not before for before, after in red])
     yield BiasRow(
-        language=probe.language, kind=probe.kind, judge=TOGETHER, n=len(known),
-        failed=len(pairs) - len(known), skipped=0, before=None, after=None, difference=None,
+        language=probe.language, kind=probe.kind, judge=TOGETHER, n=len(red),
+        failed=len(pairs) - len(red), skipped=0, before=None, after=None, difference=None,
         interval=None, fell=None, red=_mean([after for _before, after in red]),
         red_before=_mean([before for before, _after in red]), turned=turned, expects=probe.expects,
         bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
@@ -174,21 +173,20 @@ def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRo
 def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> BiasRow:
     """The row of one judge, or of its Correctness."""
     probe, name = pairs[0][0], judge.removesuffix(_CORRECTNESS)
-    moved, before, after, fell, red, clusters, failed = [], [], [], [], [], [], 0
+    grades, fell, red, clusters, failed = list[tuple[float, float]](), [], [], [], 0
     for pair, *sides in pairs:
         one, other = (next((score for score in side if score.judge == name), None) for side in sides)
         failed += any(score is not None and score.state == "failed" for score in (one, other))
         was, now = _grade(one, judge), _grade(other, judge)
         if one is None or other is None or was is None or now is None:
             continue
-        moved.append(now - was)
-        before.append(was)
-        after.append(now)
+        grades.append((was, now))
         # By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied.
         limit = -(probe.bound or 0.0) + _SAME if other.scale == FIFTHS else -_SAME
         fell.append(now - was <= limit if other.scale == FIFTHS else now - was < limit)
         red.append((_is_red([one], rules, judge), _is_red([other], rules, judge)))
         clusters.append(pair.cluster)
+    moved = [now - was for was, now in grades]
     difference, share_fallen = _mean(moved), _mean(fell)
     # A judge that sees red everywhere catches nothing: only the changed answer may be red.
     turned = _mean([now and not was for was, now in red])
@@ -205,8 +203,8 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
         n=len(moved),
         failed=failed,
         skipped=len(pairs) - len(moved) - failed,
-        before=_mean(before),
-        after=_mean(after),
+        before=_mean([was for was, _now in grades]),
+        after=_mean([now for _was, now in grades]),
         difference=difference,
         interval=interval_of_difference(moved, clusters, seed=seed),
         fell=share_fallen if probe.expects == "falls" else None,

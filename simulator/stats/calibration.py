@@ -190,33 +190,31 @@ class Suggestion(Value):
 
 def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold | None:
     """The cut with the best balanced accuracy, the stricter of equals; None when none beats chance."""
-    above_chance = [cut for cut in _cuts(scores, good) if cut.balanced_accuracy > 0.5]
-    return max(above_chance, key=lambda cut: (round(cut.balanced_accuracy, 9), cut.grade), default=None)
+    values, is_good = np.asarray(scores, dtype=float), np.asarray(good, dtype=bool)
+    grade = _best_cut(values, is_good)
+    if math.isnan(grade):
+        return None
+    above = values >= grade
+    rows, recall = int(above.sum()), float(above[is_good].mean())
+    return Threshold(
+        grade=grade,
+        precision=float(is_good[above].mean()),
+        recall=recall,
+        balanced_accuracy=float((recall + 1 - above[~is_good].mean()) / 2),
+        rows=rows,
+    )
 
 
-def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
-    """A cut at every grade that was given, the lowest first; none when all rows are of one kind."""
-    grades, hits, false = _at_or_above(np.asarray(scores, dtype=float), np.asarray(good, dtype=bool))
-    if not hits[0] or not false[0]:
-        return []
-    return [
-        Threshold(
-            grade=float(grade),
-            precision=float(hit / (hit + wrong)),
-            recall=float(hit / hits[0]),
-            balanced_accuracy=float((hit / hits[0] + 1 - wrong / false[0]) / 2),
-            rows=int(hit + wrong),
-        )
-        for grade, hit, wrong in zip(grades, hits, false, strict=True)
-    ]
-
-
-def _at_or_above(scores: Floats, good: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """The grades that were given, and how many good and how many other rows have at least that."""
+def _best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
+    """The grade with the best balanced accuracy, the stricter of equals; NaN where none beats chance."""
+    if good.all() or not good.any():
+        return math.nan
     grades, codes = np.unique(scores, return_inverse=True)
     counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
-    hits, false = (np.cumsum(each[::-1])[::-1].astype(float) for each in counts)
-    return grades, hits, false
+    # The shares of good and of other rows that have at least each grade.
+    recall, false = (np.cumsum(each[::-1])[::-1] / each.sum() for each in counts)
+    balanced = np.round((recall + 1 - false) / 2, 9)
+    return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
 
 
 def figures_json(figures: Figures) -> dict[str, Any]:
@@ -273,7 +271,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     given = (np.asarray(grades) - low) / (high - low)
     worst, best = min(by.levels), max(by.levels)
     wanted = (np.asarray(people) - worst) / ((best - worst) or 1)
-    red = np.asarray([row.red for row in rows])
+    red, bad = np.asarray([row.red for row in rows]), ~np.asarray(good)
     lenient = None if by.is_binary else given - wanted
     level, label = (
         nearest_levels(shares, by.levels) for shares in (1.0 - red if by.is_binary else given, wanted)
@@ -303,13 +301,11 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         threshold=best_threshold(grades, good),
         scorers=tuple(scorers),
         humans=human_agreement(rows, by),
-        red=_red_agreement(red, ~np.asarray(good)) if by.is_binary else None,
+        red=RedAgreement(rows=int(red.sum()), bad=int((red & bad).sum()), of=int(bad.sum()))
+        if by.is_binary
+        else None,
         **_advantage(judge, scorers, rows, draws),
     )
-
-
-def _red_agreement(red: NDArray[np.bool_], bad: NDArray[np.bool_]) -> RedAgreement:
-    return RedAgreement(rows=int(red.sum()), bad=int((red & bad).sum()), of=int(bad.sum()))
 
 
 def _scorer(
@@ -321,10 +317,9 @@ def _scorer(
 ) -> Scorer:
     """Another scorer, on the rows that it has something to say of."""
     has = [at for at, row in enumerate(rows) if name in row.scorers]
-    if len(has) < len(rows):
-        draws = Draws([rows[at].group for at in has], seed=draws.seed)
+    own = draws if len(has) == len(rows) else Draws([rows[at].group for at in has], seed=draws.seed)
     values = [rows[at].scorers[name] for at in has]
-    return _ranked(name, values, [people[at] for at in has], [good[at] for at in has], draws)
+    return _ranked(name, values, [people[at] for at in has], [good[at] for at in has], own)
 
 
 def _advantage(
@@ -368,9 +363,7 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> HumanAgreem
     Kappa is of pairs of named annotators who met on some rows, weighted by how often they met.
     None where no row has two votes.
     """
-    one: list[float] = []
-    others: list[float] = []
-    groups: list[str] = []
+    one, others, groups = list[float](), list[float](), list[str]()
     for row in (row for row in rows if len(row.votes) > 1):
         whole = sum(row.votes)
         one += row.votes
@@ -473,9 +466,4 @@ def _threshold(values: Floats, good: NDArray[np.bool_], method: Method, quantile
         ordered = np.sort(values[good])
         at = min(len(ordered) - 1, math.floor(quantile * len(ordered) + 1e-9))
         return float(ordered[at]) if len(ordered) else math.nan
-    grades, hits, false = _at_or_above(values, good)
-    if not hits[0] or not false[0]:
-        return math.nan
-    balanced = np.round((hits / hits[0] + 1 - false / false[0]) / 2, 9)
-    # The stricter of equals.
-    return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
+    return _best_cut(values, good)

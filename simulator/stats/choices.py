@@ -69,7 +69,7 @@ class Choices(Value):
 
 def choices(results: Results) -> Choices | None:
     """The figures of the judge `choice`, also of one output of an answer; None where it graded nothing."""
-    judges = [j for j in results.scores.judges if j == CHOICE_JUDGE or j.endswith(f".{CHOICE_JUDGE}")]
+    judges = [judge for judge in results.scores.judges if judge.rpartition(".")[2] == CHOICE_JUDGE]
     subjects: dict[str, Counter[str]] = {}
     chosen, right, sizes = Counter[Any](), Counter[Any](), Counter[int]()
     longest = failed = 0

@@ -86,29 +86,17 @@ class Classification(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, rounded to 4 decimals."""
-
-        def figures(each: ClassFigures) -> dict[str, Any]:
-            return each.model_dump(exclude={"label"})
-
-        shown = {
-            "accuracy": self.accuracy,
-            "accuracy_stderr": self.accuracy_stderr,
-            "f1": self.f1,
-            "f1_stderr": self.f1_stderr,
+        averages = {name: {"label"} for name in ("macro", "micro", "weighted")}
+        # What is shown otherwise, or in the text of the report.
+        elsewhere = {"judge", "labels", "n", "per_class", "draws", "seed", "failed", "skipped"}
+        shown = self.model_dump(exclude={**dict.fromkeys(elsewhere, True), **averages}) | {
             "positive": self.positive or None,
-            "per_class": {each.label: figures(each) for each in self.per_class},
-            "macro": figures(self.macro),
-            "micro": figures(self.micro),
-            "weighted": figures(self.weighted),
+            "per_class": {each.label: each.model_dump(exclude={"label"}) for each in self.per_class},
             "confusion": {
                 "labels": list(self.labels),
                 "counts": [list(row[:-1]) for row in self.confusion],
                 "not_extracted": [row[-1] for row in self.confusion],
             },
-            "not_extracted": self.not_extracted,
-            "by_likelihood": self.by_likelihood,
-            "kappa": self.kappa,
-            "mcc": self.mcc,
             "majority": {"label": self.commonest.label, "accuracy": self.commonest.support / (self.n or 1)},
         }
         return rounded(shown)  # type: ignore[no-any-return]
@@ -264,17 +252,12 @@ def _share(part: Any, whole: Any) -> Floats:
     return found
 
 
-def is_label_judge(judge: str) -> bool:
-    """Whether scores are those of `label`, of a whole answer or of one output of it."""
-    return judge == LABEL_JUDGE or judge.endswith(f".{LABEL_JUDGE}")
-
-
 def classifications(results: Results) -> tuple[Classification, ...]:
     """One for each judge `label` that graded the run, also where it graded one output of an answer.
 
     Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
     """
-    judges = {judge for judge in results.scores.judges if is_label_judge(judge)}
+    judges = {judge for judge in results.scores.judges if judge.rpartition(".")[2] == LABEL_JUDGE}
     # By judge: what was read row by row, the choices that the rows offered, and counts.
     rows: dict[str, list[ClassifiedRow]] = {}
     chosen: dict[str, dict[str, None]] = {}
@@ -300,14 +283,13 @@ def classifications(results: Results) -> tuple[Classification, ...]:
         named = list(known) if isinstance(known, dict) else []
         labels = tuple(dict.fromkeys([*named, *chosen.get(judge, ()), *sorted(other)]))
         if len(labels) <= MOST_LABELS:
-            figures = classify(
-                rows[judge],
-                labels,
-                positive=positive if isinstance(positive, str) and positive in labels else "",
-                judge=judge,
-                by_likelihood=counts[judge]["by_likelihood"],
-                failed=counts[judge]["failed"],
-                skipped=counts[judge]["skipped"],
+            made.append(
+                classify(
+                    rows[judge],
+                    labels,
+                    positive=positive if isinstance(positive, str) and positive in labels else "",
+                    judge=judge,
+                    **{key: counts[judge][key] for key in ("by_likelihood", "failed", "skipped")},
+                )
             )
-            made.append(figures)
     return tuple(made)

@@ -115,9 +115,10 @@ class PairedRuns:
         runs = self.before.results, self.after.results
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
-        self.reds: tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]
-        self.reds = _red_turns(self.before), _red_turns(self.after)
-        was, became = self.reds
+        was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
+            {(red.conversation, red.turn): red for red in side.summary.reddest}
+            for side in (self.before, self.after)
+        )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
         for one, other in ((self.earlier[key], self.later[key]) for key in self.both):
             self.lines += max(len(one.turns), len(other.turns))
@@ -145,10 +146,6 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
         for c in results.conversations
         if (c.turns or c.ended) and only in (None, c.user_model)
     }
-
-
-def _red_turns(side: RunFigures) -> dict[TurnKey, RedTurn]:
-    return {(red.conversation, red.turn): red for red in side.summary.reddest}
 
 
 class Caution(Value):
@@ -428,7 +425,13 @@ def differences(
     case are not independent. `primary` decides about the run. Better or worse is said when the p as
     `_corrected` is below 5 % and the interval, too, leaves out 0.
     """
-    by_case = {judge: _case_changes(rows) for judge, rows in pairs.items()}
+    # By judge, the mean difference of each case.
+    by_case = dict[str, list[float]]()
+    for judge, rows in pairs.items():
+        values: dict[str, list[float]] = {}
+        for case, before, after in rows:
+            values.setdefault(case, []).append(after - before)
+        by_case[judge] = list(map(fmean, values.values()))
     tested = {
         judge: wilcoxon(means)
         for judge, means in by_case.items()
@@ -464,14 +467,6 @@ def differences(
             )
         )
     return tuple(found)
-
-
-def _case_changes(rows: Iterable[Pair]) -> list[float]:
-    """The mean difference of each case."""
-    values: dict[str, list[float]] = {}
-    for case, before, after in rows:
-        values.setdefault(case, []).append(after - before)
-    return list(map(fmean, values.values()))
 
 
 def _interval(cases: Sequence[str], values: Sequence[float], seed: int) -> tuple[float, float] | None:
@@ -666,9 +661,18 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
     reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
+    whole = (
+        ComparedRun(
+            run=side.results.run.id,
+            replay_of=replay_of(side.results.run),
+            conversations=side.summary.graded,
+            **side.summary.model_dump(include={"score", "red", "turns", "offline"}),
+        )
+        for side in (before, after)
+    )
     return RunComparison(
-        before=_compared_run(before),
-        after=_compared_run(after),
+        before=next(whole),
+        after=next(whole),
         primary=primary,
         verdict=verdict,
         regression=bool(broken) or is_regression(judges, verdict, redder=reds.redder),
@@ -732,19 +736,6 @@ def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool)
     if verdict in ("worse", "not_comparable"):
         return verdict == "worse"
     return redder and any(row.verdict == "worse" for row in rows)
-
-
-def _compared_run(side: RunFigures) -> ComparedRun:
-    run, summary = side.results.run, side.summary
-    return ComparedRun(
-        run=run.id,
-        replay_of=replay_of(run),
-        score=summary.score,
-        red=summary.red,
-        turns=summary.turns,
-        conversations=summary.graded,
-        offline=summary.offline,
-    )
 
 
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:

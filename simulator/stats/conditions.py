@@ -7,7 +7,7 @@ upper bound misses. What was counted, and what no further question can undo, is 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from simulator.core.settings import (
 )
 from simulator.core.titles import title
 from simulator.core.types import Conversation, Results, Turn
-from simulator.stats.answerability import answer_place, handover_place
+from simulator.stats.answerability import Answerability, Handovers, answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, turn_failure
 from simulator.stats.gate import (
     SAME,
@@ -36,7 +36,7 @@ from simulator.stats.gate import (
     MoreQuestions,
     finding,
     major_cases,
-    major_texts,
+    major_finding,
     missing_findings,
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
@@ -101,12 +101,11 @@ class MeasuredFigure(NamedTuple):
 
 # Where a conversation is counted that did right, and where one that did wrong; elsewhere it says nothing.
 _PLACES: Mapping[str, tuple[Callable[[Conversation], str], set[str], set[str]]] = {
-    "answered_correctly": (answer_place, {"answered_answerable"}, {"refused_answerable"}),
-    "refused_correctly": (answer_place, {"refused_unanswerable"}, {"answered_unanswerable"}),
+    **{name: (answer_place, {right}, {wrong}) for name, (right, wrong) in Answerability.RATES.items()},
     "handover_correctly": (
         handover_place,
-        {"handed_required", "kept_forbidden"},
-        {"kept_required", "handed_forbidden"},
+        {right for right, _wrong in Handovers.RATES.values()},
+        {wrong for _right, wrong in Handovers.RATES.values()},
     ),
 }
 
@@ -150,21 +149,17 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
         if name == "red" or worst_severity(t.marks) == severity
     }
 
-    def value(conversation: Conversation, turn: Turn) -> float | None:
-        """0 or 1; None where a log does not tell how long the bot took."""
-        if name == "failed":
-            return float(turn_failure(turn) is not None)
-        if name in _SECONDS:
-            return None if (s := _seconds(turn, name)) is None else float(s <= condition.threshold)
-        return float((conversation.id, turn.index) in red)
-
-    known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
-    pairs = [(each, case) for each, case in known if each is not None]
-    share = _mean_figure(pairs, len(results.conversations.select("begun")), len(known) - len(pairs))
+    turns, begun = list(counted_turns(results, summary)), len(results.conversations.select("begun"))
     if name in _SECONDS:
-        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn, name)) is not None]
-        slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
+        times = [(s, c.case.id) for c, turn in turns if (s := _seconds(turn, name)) is not None]
+        quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]
+        share = _mean_figure(quick, begun, len(turns) - len(quick))
+        slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
         return share._replace(value=slow, goal=QUICK_SHARE)
+    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in turns)
+    share = _mean_figure(
+        [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, turns, strict=True)], begun
+    )
     return share._replace(value=len(red)) if name != severity and share.found is not None else share
 
 
@@ -305,26 +300,20 @@ def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
 
 def check_likeness(condition: Condition, found: Likeness, level: float | None) -> CheckedCondition:
     """The condition decided by the figure itself, or at a level of confidence by its one-sided bounds."""
-    decision: Decision = "undecided"
+    checked = CheckedCondition(
+        condition=condition, decision="undecided", value=None, n=found.lines, lack="silent"
+    )
     if found.composite is None or found.stderr is None:
-        return CheckedCondition(
-            condition=condition, decision=decision, value=None, n=found.lines, lack="silent"
-        )
+        return checked
     value = low = high = found.composite / 100
+    changes: dict[str, object] = {"value": value, "n": found.n, "lack": "close"}
     if level is not None:
         width = NormalDist().inv_cdf(level) * found.stderr / 100
         low, high = max(0.0, value - width), min(1.0, value + width)
+        changes |= {"low": low, "high": high}
     if condition.holds(low) == condition.holds(high):
-        decision = "passed" if condition.holds(low) else "missed"
-    return CheckedCondition(
-        condition=condition,
-        decision=decision,
-        value=value,
-        low=None if level is None else low,
-        high=None if level is None else high,
-        n=found.n,
-        lack="close" if decision == "undecided" else "",
-    )
+        changes |= {"decision": "passed" if condition.holds(low) else "missed", "lack": ""}
+    return checked.model_copy(update=changes)
 
 
 def check_corrected(
@@ -487,49 +476,49 @@ def percent_up(share: float) -> str:
     return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 
+# Why a condition that is not missed has not passed, by what it lacks.
+_LACKS: Mapping[Lack, Message] = {
+    "repeats": _(
+        "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
+    ),
+    "few": _("Questions that say anything about {condition}: {cases}. It takes {least}."),
+    "nothing": _("No question of this run says anything about {condition}."),
+    "silent": _(
+        "{condition} cannot be decided: it takes {lines} lines after the first, of these customers and of"
+        " the reference; these have {n}."
+    ),
+    "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
+    "close": _(
+        "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
+        " more questions to settle."
+    ),
+}
+
+
 def _condition_message(checked: CheckedCondition) -> Message:
     """Why a condition has not passed."""
-    values: dict[str, Any] = {
-        "condition": condition_text(checked),
-        "value": value_text(checked),
-        "range": range_text(checked),
-    }
-    if checked.decision == "missed" and checked.condition.name == MAJOR:
-        # How many of how many questions have a major turn, and which share may.
+    condition = checked.condition
+    if checked.decision == "missed" and condition.name == MAJOR:
         major = round((checked.value or 0.0) * checked.n)
-        return finding("major", **major_texts(major, checked.n, checked.condition.threshold)).message
-    if checked.lack == "repeats":
-        text = _(
-            "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
-        )
-        values |= {"k": checked.condition.repeats, "failed": checked.failed, "of": checked.n + checked.failed}
-    elif checked.decision == "missed":
-        text = _("{condition} does not hold: the result is {value}.")
-    elif checked.lack == "few":
-        text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")
-        values |= {"cases": checked.cases, "least": MIN_QUESTIONS}
-    elif checked.lack == "nothing" and checked.condition.measure == "cost":
+        return major_finding(major, checked.n, condition.threshold).message
+    text = _("{condition} does not hold: the result is {value}.")
+    if checked.lack == "nothing" and condition.measure == "cost":
         text = _("{condition} cannot be decided: a model has no known price.")
-    elif checked.lack == "nothing":
-        text = _("No question of this run says anything about {condition}.")
-    elif checked.lack == "silent":
-        text = _(
-            "{condition} cannot be decided: it takes {least} lines after the first, of these customers and of"
-            " the reference; these have {n}."
-        )
-        values |= {"least": SIZES[-1], "n": checked.n}
-    elif checked.lack == "ungraded":
-        text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
-        values |= {"failed": checked.failed, "of": checked.n + checked.failed}
-    elif checked.more is None:
-        text = _(
-            "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
-            " more questions to settle."
-        )
-    else:
+    elif checked.more:
         text = _(
             "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
             " like this, about {questions} more questions ({conversations} conversations) would settle it."
         )
-        values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
-    return text.format(**values)
+    elif checked.lack:
+        text = _LACKS[checked.lack]
+    return text.format(
+        condition=condition_text(checked),
+        value=value_text(checked),
+        range=range_text(checked),
+        k=condition.repeats,
+        of=checked.n + checked.failed,
+        least=MIN_QUESTIONS,
+        lines=SIZES[-1],
+        **checked.model_dump(include={"n", "cases", "failed"}),
+        **(checked.more.model_dump() if checked.more else {}),
+    )

@@ -88,7 +88,10 @@ def contest_result(results: Results) -> ContestResult:
         metrics=tuple(
             _metric(judge, scores.of_judge(judge), planned) for judge in _NAME_OF if judge in judges
         ),
-        cost={_metric_names(call): results.judging[call] for call in sorted(results.judging, key=_order)},
+        cost={
+            ",".join(_NAME_OF.get(judge, judge) for judge in call.split(",")): results.judging[call]
+            for call in sorted(results.judging, key=_order)
+        },
     )
 
 
@@ -113,21 +116,16 @@ def ungraded_metrics(result: ContestResult) -> Iterator[Message]:
 
 
 def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:
-    grades, why = list[float](), None
-    for score in scores:
-        if score.state != "scored":
-            why = score.reason if why is None else why
-        elif score.raw is not None:
-            grades.append(score.raw)
-    mean = fsum(grades) / len(grades) if grades else None
+    scores = list(scores)
+    grades = [score.raw for score in scores if score.state == "scored" and score.raw is not None]
     return ContestMetric(
-        name=_NAME_OF[judge], judge=judge, mean=mean, n=len(grades), planned=planned, why=why or ""
+        name=_NAME_OF[judge],
+        judge=judge,
+        mean=fsum(grades) / len(grades) if grades else None,
+        n=len(grades),
+        planned=planned,
+        why=next((score.reason for score in scores if score.state != "scored"), ""),
     )
-
-
-def _metric_names(judges: str) -> str:
-    """The contest's names for the judges of one call, which are separated by commas."""
-    return ",".join(_NAME_OF.get(judge, judge) for judge in judges.split(","))
 
 
 def _order(judges: str) -> int:

@@ -47,14 +47,19 @@ class StratifiedTurn(NamedTuple):
     human: BlindGrade | None = None
 
 
-def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], BlindGrade]:
-    """The turns that people graded without seeing a score, by conversation and turn."""
+def blind_verdicts(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], list[HumanVerdict]]:
+    """The grades that people gave without seeing a score, by conversation and turn."""
     by_turn: dict[tuple[str, int], list[HumanVerdict]] = {}
     for verdict in verdicts:
         if verdict.source == "blind" and verdict.grade is not None:
             by_turn.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    return by_turn
+
+
+def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], BlindGrade]:
+    """The turns that people graded without seeing a score, by conversation and turn."""
     found = {}
-    for key, graded in by_turn.items():
+    for key, graded in blind_verdicts(verdicts).items():
         grades = sorted(verdict.grade or 0.0 for verdict in graded)
         rate = next((verdict.sampled for verdict in graded if verdict.sampled is not None), None)
         found[key] = BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rate, len(grades))

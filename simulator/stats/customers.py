@@ -1,7 +1,7 @@
 """How the simulated customers were played: whether they pursue their goal, make nothing up, leave in time."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import quantiles
 
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
@@ -58,7 +58,7 @@ def figures(
     Conversations whose messages come from a script or an earlier run are left out: nobody played them.
     """
     played, turns = set[str](), 0
-    raised, early, prompt, thanks = list[float](), list[bool](), list[bool](), list[bool]()
+    raised, early, prompt, thanks = (list[float]() for _figure in range(4))
     for conversation in results.conversations:
         if is_scripted(conversation, results.run.settings):
             continue
@@ -75,9 +75,7 @@ def figures(
         return CustomerFigure(value=n / turns if turns else None, n=n, of=turns, goal=goal, at_most=True)
 
     return {
-        "goal_coverage": CustomerFigure(
-            value=sum(raised) / len(raised) if raised else None, n=None, of=len(raised)
-        ),
+        "goal_coverage": _share(raised).model_copy(update={"n": None}),
         "early": _share(early, 0.05, at_most=True),
         "prompt": _share(prompt, 0.9),
         "invented": of_turns("invented", 0.02),
@@ -88,10 +86,7 @@ def figures(
 
 def customer_messages(conversation: Conversation) -> list[str]:
     """The customer's messages, from the first to the closing one."""
-    return [
-        *(turn.meant for turn in conversation.turns),
-        *([conversation.closing] if conversation.closing else []),
-    ]
+    return [*(turn.meant for turn in conversation.turns), *filter(None, [conversation.closing])]
 
 
 def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
@@ -99,11 +94,8 @@ def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, L
     found: dict[str, dict[str, list[int]]] = {}
     for conversation in conversations:
         language = conversation.case.language
-        sizes = [
-            line_length(turn.meant, language)
-            for turn in conversation.turns
-            if turn.meant != conversation.case.question
-        ]
+        own = (turn.meant for turn in conversation.turns if turn.meant != conversation.case.question)
+        sizes = [line_length(line, language) for line in own]
         for group in (EVERYONE, conversation.persona):
             found.setdefault(language, {}).setdefault(group, []).extend(sizes)
     return {
@@ -148,18 +140,15 @@ def prompt_leaving(conversation: Conversation, scores: ScoresByTurn) -> list[boo
 
 def angry_thanks(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
     """Of an angry customer's messages before anything is answered, whether each thanks the bot."""
-    lines = _unresolved(conversation, scores) if conversation.persona == ANGRY else ()
+    if conversation.persona != ANGRY:
+        return []
+    done = answered_by(conversation, scores)
+    lines = [turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done]
+    if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, scores)):
+        lines.append(conversation.closing)
     return [fault_patterns(conversation.case.language).thanks(line) for line in lines]
 
 
-def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[str]:
-    """What the customer said between the first line and the first complete answer."""
-    done = answered_by(conversation, scores)
-    yield from (turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done)
-    if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, scores)):
-        yield conversation.closing
-
-
-def _share(hits: Sequence[bool], goal: float | None = None, *, at_most: bool = False) -> CustomerFigure:
-    value = sum(hits) / len(hits) if hits else None
-    return CustomerFigure(value=value, n=sum(hits), of=len(hits), goal=goal, at_most=at_most)
+def _share(hits: Sequence[float], goal: float | None = None, *, at_most: bool = False) -> CustomerFigure:
+    value, n = sum(hits) / len(hits) if hits else None, round(sum(hits))
+    return CustomerFigure(value=value, n=n, of=len(hits), goal=goal, at_most=at_most)

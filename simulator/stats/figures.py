@@ -257,9 +257,9 @@ class Summary(Value):
     conversations that were held but have no grade; `spared` did not need to be held, because the answer was
     certain without them. `reliability` is known where questions were asked several times. `labels` are the
     turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
-    `graded_turns` have a grade that no rule gave. `score_noise` is the variance of a conversation's score
-    that grading its turns again would bring. `simulators` are the models that played the customers; of
-    several the `interval` holds that of each. `rows`: of a single-turn data set, without personas.
+    `score_noise` is the variance of a conversation's score that another grading would bring. `simulators` are
+    the models that played the customers; of several the `interval` holds that of each. `rows`: of a
+    single-turn data set, without personas.
     """
 
     run: str
@@ -297,7 +297,6 @@ class Summary(Value):
     satisfied_unresolved: int = 0
     shortage: Shortage | None = None
     simulator: SimulatorSummary
-    graded_turns: int = 0
     reliability: Reliability | None = None
     score_noise: float = 0.0
     spending: dict[str, Spending]
@@ -320,17 +319,6 @@ class Summary(Value):
     def active_judges(self) -> tuple[str, ...]:
         """The judges that graded, or tried to; one that skipped everything has no figures to show."""
         return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
-
-    @property
-    def tokens_per_turn(self) -> tuple[int, int] | None:
-        """The tokens that judges read and wrote for a graded turn; None where no model graded.
-
-        Grades from the cache count as turns, and take none.
-        """
-        spent = self.spending.get("judge")
-        if spent is None or not spent.tokens_in or not self.graded_turns:
-            return None
-        return round(spent.tokens_in / self.graded_turns), round(spent.tokens_out / self.graded_turns)
 
     def titles(self, language: Language) -> Titles:
         """The titles of ids, with the run's own names of its customers in a language."""

@@ -19,7 +19,7 @@ from simulator.core.settings import (
     Settings,
     target_conditions,
 )
-from simulator.core.types import Case, Facts, Results, Value
+from simulator.core.types import Case, Facts, Results, Spending, Value
 from simulator.stats.figures import CorrectedScore, Summary, rounded
 from simulator.stats.red import worst_severity
 from simulator.stats.summary import figures_of
@@ -161,16 +161,6 @@ class Gate(Value):
         return tuple(str(found.message) for found in self.findings)
 
     @property
-    def unsettled(self) -> bool:
-        """Whether the target lies within the interval of the corrected score."""
-        return any(found.problem == "corrected_unsure" for found in self.findings)
-
-    @property
-    def disputed(self) -> bool:
-        """Whether the models that play the customers disagree about it."""
-        return any(found.problem == "simulators" for found in self.findings)
-
-    @property
     def more(self) -> int | None:
         """How many more conversations would settle what is undecided; None where no number does."""
         undecided = [each for each in self.conditions if each.decision == "undecided"]
@@ -200,11 +190,10 @@ def decide(
     missing = missing_findings(summary, max_failed, blind=blind)
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [each for each in missing if each.problem != "ungraded"]  # a log, only to be read
-    of_score, major = _score_findings(summary, target), list[Finding]()
-    cases = major_cases(summary)
+    of_score, cases = _score_findings(summary, target), major_cases(summary)
     hits = sum(cases.values())
-    if target is not None and hits > len(cases) * max_major + SAME:
-        major = [finding("major", **major_texts(hits, len(cases), max_major))]
+    is_over = target is not None and hits > len(cases) * max_major + SAME
+    major = [major_finding(hits, len(cases), max_major)] if is_over else []
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - SAME and not major
     open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
@@ -225,10 +214,10 @@ def finding(problem: Problem, **figures: object) -> Finding:
     return Finding(problem=problem, message=_FINDINGS[problem].format(**figures))
 
 
-def major_texts(major: int, cases: int, allowed: float) -> dict[str, str]:
+def major_finding(major: int, cases: int, allowed: float) -> Finding:
     """How many of how many questions have a major turn, and which share may."""
     share = f"{100 * major / cases:.1f}" if cases else "-"
-    return {"major": str(major), "cases": str(cases), "share": share, "allowed": f"{100 * allowed:g}"}
+    return finding("major", major=str(major), cases=str(cases), share=share, allowed=f"{100 * allowed:g}")
 
 
 def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> list[Finding]:
@@ -274,11 +263,9 @@ def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
     problem: Problem = "below" if missed else "unsure"
     if summary.corrected:
         problem = "corrected_below" if missed else "corrected_unsure"
-    ends = dict(
-        zip(("score", "low", "high"), (points(v, against=target) for v in (score, low, high)), strict=True)
-    )
-    red = {"red": summary.red, "turns": summary.turns}
-    return [finding(problem, target=target_points(target), **ends, **red)]
+    shown = {"score": score, "low": low, "high": high}
+    ends = {name: points(value, against=target) for name, value in shown.items()}
+    return [finding(problem, target=target_points(target), red=summary.red, turns=summary.turns, **ends)]
 
 
 def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
@@ -289,14 +276,11 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     the customers, it is undecided unless they agree.
     """
     gate = _gate_of(results, summary, settings)
-    if gate.decision is None or gate.incomplete or len(summary.simulators) < 2:
-        return gate
-
-    def alone(own: Results) -> Gate:
-        return _gate_of(own, figures_of(own, settings), settings)
-
-    agreed: Gate = import_module(SIMULATORS).agreed_gate(gate, results, summary, alone)
-    return agreed
+    if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
+        gate = import_module(SIMULATORS).agreed_gate(
+            gate, results, summary, lambda own: _gate_of(own, figures_of(own, settings), settings)
+        )
+    return gate
 
 
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
@@ -304,7 +288,7 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     named = {condition.name for condition in target_conditions(target)}
     if limit is None:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
-    blind = _lacks_evidence(results, summary.primary, target)
+    blind = _depends_on(summary.primary, target) and _lacks_evidence(results)
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(summary, target, settings.max_failed, limit, blind=blind)
     made: Gate = import_module(CONDITIONS).conditions_gate(results, summary, settings, limit, blind=blind)
@@ -341,6 +325,7 @@ _SHOWN_OF_JUDGES = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "ski
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
     played, customers = summary.simulator, summary.simulator.customers
+    shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped")
     return {
         "run": summary.run,
         "store": store,
@@ -359,7 +344,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "conditions": [checked.as_json() for checked in gate.conditions],
         "reasons": list(gate.reasons),
         "judges": {
-            name: {key: rounded(getattr(judge, key)) for key in _SHOWN_OF_JUDGES}
+            name: {key: rounded(getattr(judge, key)) for key in shown}
             | ({"excluded": judge.excluded} if judge.excluded else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.judges.items()
@@ -371,9 +356,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "turns": summary.turns,
         "red": summary.red,
         "simulator": {
-            "guarded": played.guarded,
-            "failed": played.failed,
-            "overruled": played.overruled,
+            **played.model_dump(include={"guarded", "failed", "overruled"}),
             "faults": customers.faults,
             "spoilt": len(customers.spoilt),
             "handling": customers.handling,
@@ -387,24 +370,15 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             "lengths": customers.model_dump(include={"lengths"})["lengths"],
         },
         "calls": {role: spent.calls for role, spent in summary.spending.items()},
-        "tokens": {
-            role: {"in": spent.tokens_in, "in_cached": spent.tokens_cached, "out": spent.tokens_out}
-            for role, spent in summary.spending.items()
-        },
+        "tokens": {role: _tokens_json(spent) for role, spent in summary.spending.items()},
         "cost_usd": rounded(summary.cost_usd),
         "cost_at_least_usd": rounded(summary.spent.least_usd),
         # What each model used in each role; calls answered from the cache stand apart and cost nothing.
         "usage": {
             role: {
-                model: {
-                    "calls": spent.calls,
-                    "cached": spent.cached,
-                    "in": spent.tokens_in,
-                    "in_cached": spent.tokens_cached,
-                    "out": spent.tokens_out,
-                    "uncounted": spent.uncounted,
-                    "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6),
-                }
+                model: spent.model_dump(include={"calls", "cached", "uncounted"})
+                | _tokens_json(spent)
+                | {"cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6)}
                 for model, spent in by_model.items()
             }
             for role, by_model in summary.usage.items()
@@ -412,3 +386,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "seconds": rounded(summary.seconds),
         "offline": summary.offline,
     }
+
+
+def _tokens_json(spent: Spending) -> dict[str, int]:
+    return {"in": spent.tokens_in, "in_cached": spent.tokens_cached, "out": spent.tokens_out}

@@ -72,14 +72,11 @@ class Trend(Value):
     p: float
 
     @property
-    def falling(self) -> bool:
-        """Whether the slope's interval and the test agree that it goes down."""
-        return self.interval[1] < 0 and self.p < 0.05
-
-    @property
-    def rising(self) -> bool:
-        """Whether both agree that it goes up."""
-        return self.interval[0] > 0 and self.p < 0.05
+    def direction(self) -> Direction:
+        """Falling or rising where the slope's interval and the test agree that it is."""
+        low, high = self.interval
+        sloping: Direction = "falling" if high < 0 else "rising" if low > 0 else "steady"
+        return sloping if self.p < 0.05 else "steady"
 
 
 class Fall(Value):
@@ -206,13 +203,10 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     dropped = next((fall for earlier, later in steps if (fall := _fall(earlier, later))), None)
     # From the best run to the newest one, by way of others.
     best = max(comparable[:-1], key=lambda run: run.score or 0.0) if len(comparable) > 2 else None
-    direction: Direction = "too_few"
-    if slope is not None:
-        direction = "falling" if slope.falling else "rising" if slope.rising else "steady"
     return History(
         runs=tuple(runs),
         followed=tuple(run.run for run in comparable),
-        direction=direction,
+        direction="too_few" if slope is None else slope.direction,
         trend=slope,
         dropped=dropped,
         eroded=_fall(best, comparable[-1]) if best and not dropped else None,

@@ -8,10 +8,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from simulator.core.errors import InputError
-from simulator.core.messages import _
 from simulator.core.types import Language, Value
 from simulator.data.files import replaced
 from simulator.stats.bias import BiasRow
@@ -178,20 +176,6 @@ def _write(path: Path, stored: Value) -> Path:
     return path
 
 
-def read_calibration(path: Path) -> Calibration:
-    """The calibration of a file; raises InputError if it cannot be read or is no calibration."""
-    try:
-        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
-    except (ValueError, ValidationError, RecursionError):
-        msg = _(
-            "{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL", path=path
-        )
-        raise InputError(msg) from None
-
-
 def calibration_for(
     judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
 ) -> Calibration | None:
@@ -208,7 +192,7 @@ def calibration_for(
 
 def stored_calibrations(folder: Path) -> list[Calibration]:
     """The calibrations of a folder by file name."""
-    return [calibration for _path, calibration in _stored(Calibration, folder)]
+    return [each for _path, each in _stored(Calibration, folder)]
 
 
 def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:

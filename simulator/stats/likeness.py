@@ -25,6 +25,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Language, Results, Value
 from simulator.data.cases import read_cases
 from simulator.stats.agreement import auroc
+from simulator.stats.customers import customer_messages, line_length
 from simulator.text.segments import normalise
 
 FILE = Path(__file__).with_name("likeness.json")
@@ -132,11 +133,6 @@ def _within(line: set[str], other: set[str]) -> float:
     return len(line & other) / len(line) if line else 0.0
 
 
-def _size(line: str, language: Language) -> int:
-    """Characters (ja) or words (en)."""
-    return len(line.strip()) if language == "ja" else len(line.split())
-
-
 def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[float, ...]:
     """The `FEATURES` of line `at` of what one customer said: 0 or 1 but for length, counts and overlaps.
 
@@ -144,11 +140,11 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
     line before it has.
     """
     line = normalise(lines[at]).strip()[:2000]
-    size = _size(line, language)
+    size = line_length(line, language)
     found = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
     pairs = _pairs(line)
     earlier = [_pairs(normalise(each)[:2000]) for each in lines[max(0, at - 20) : at]]
-    asked = next((each for each in lines[:at] if _size(each, language) > _SHORT[language]), lines[0])
+    asked = next((each for each in lines[:at] if line_length(each, language) > _SHORT[language]), lines[0])
     first = _pairs(normalise(asked)[:2000])
     return (
         float(np.log1p(size)),
@@ -266,10 +262,10 @@ def ceilings(sets: Sequence[People]) -> dict[int, float]:
 
 def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] | None = None) -> Reference:
     """A reference of these sets, with their ceilings measured unless they are known."""
-    names = list(dict.fromkeys(key for each in sets for key in each.figures))
-    figures = {
-        key: float(np.mean([each.figures[key] for each in sets if key in each.figures])) for key in names
-    }
+    found: dict[str, list[float]] = {}
+    for key, figure in (item for each in sets for item in each.figures.items()):
+        found.setdefault(key, []).append(figure)
+    figures = {key: float(np.mean(each)) for key, each in found.items()}
     return Reference(name, tuple(sets), ceilings(sets) if known is None else known, figures)
 
 
@@ -367,8 +363,4 @@ def measured(results: Results, logs: str | None = None) -> Likeness:
 
 def customer_lines(conversations: Iterable[Conversation], language: Language) -> list[list[str]]:
     """What the customers of a language said, conversation by conversation, the closing line included."""
-    return [
-        [*(turn.meant for turn in each.turns), *filter(None, [each.closing])]
-        for each in conversations
-        if each.case.language == language and each.turns
-    ]
+    return [customer_messages(c) for c in conversations if c.case.language == language and c.turns]

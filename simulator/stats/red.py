@@ -40,6 +40,11 @@ class RuleTally(NamedTuple):
     counts: Counter[str]
     example: tuple[str, int, str] | None = None
 
+    def place(self) -> tuple[bool, int, int]:
+        """Where it stands among others: broken ones first, of these the gravest, then the most broken."""
+        broken = self.counts["broken"]
+        return not broken, RANK[self.severity] if broken else 0, -broken
+
 
 class UndecidedTurn(NamedTuple):
     """A turn without a grade because its evidence conflicts: what `reference` and `passages` say."""
@@ -159,24 +164,23 @@ def red_questions(summary: Summary) -> list[list[RedTurn]]:
     by_case: dict[str, list[RedTurn]] = {}
     for red in summary.reddest:
         by_case.setdefault(red.case, []).append(red)
-    return [_varied(turns) for turns in sorted(by_case.values(), key=_gravity)]
 
+    def gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
+        ranks = [RANK[worst_severity(red.marks)] for red in turns]
+        return min(ranks), -ranks.count(min(ranks)), -len(turns)
 
-def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
-    severities = [worst_severity(red.marks) for red in turns]
-    gravest = min(severities, key=RANK.__getitem__)
-    return RANK[gravest], -severities.count(gravest), -len(turns)
+    return [_varied(turns) for turns in sorted(by_case.values(), key=gravity)]
 
 
 def _varied(turns: list[RedTurn]) -> list[RedTurn]:
     """The gravest first, and among equals other answers, then other customers, before more of the same."""
-    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    answers, personas = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
     places = []
     for red in turns:
-        severity = worst_severity(red.marks)
-        answers[severity, red.answer] += 1
-        personas[severity, red.persona] += 1
-        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
+        rank = RANK[worst_severity(red.marks)]
+        answers[rank, red.answer] += 1
+        personas[rank, red.persona] += 1
+        places.append((rank, answers[rank, red.answer], personas[rank, red.persona]))
     return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
 
 
@@ -212,7 +216,7 @@ def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
             if row["verdict"] == "broken" and not tally.example:
                 example = (score.conversation, score.turn, row["quote"])
                 tallies[row["rule"]] = tally._replace(example=example)
-    return sorted(tallies.values(), key=_worst_rule_first), lost
+    return sorted(tallies.values(), key=RuleTally.place), lost
 
 
 def _rule_rows(score: Score) -> list[dict[str, Any]]:
@@ -226,8 +230,3 @@ def _rule_rows(score: Score) -> list[dict[str, Any]]:
         and row.get("verdict") in RULE_VERDICTS
         and row.get("severity") in RANK
     ]
-
-
-def _worst_rule_first(tally: RuleTally) -> tuple[bool, int, int]:
-    broken = tally.counts["broken"]
-    return not broken, RANK[tally.severity] if broken else 0, -broken

@@ -4,13 +4,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
 from simulator.sheets.keys import RED, answer_key
 from simulator.stats.agreement import auroc, quadratic_kappa
+from simulator.stats.corrected import TOP_GRADE, blind_verdicts
 from simulator.stats.figures import Stratum, Summary, rounded
 from simulator.stats.intervals import wilson
 from simulator.storage.results import select_conversations
@@ -20,7 +21,7 @@ SAMPLE_SIZE = 40
 NOT_RED = 1 / 3
 # Where the rule for Overall is switched off, this is still where people's grades turn red.
 RED_LINE = 0.7
-LOW, HIGH, TOP_GRADE = 2, 4, 5
+LOW, HIGH = 2, 4
 _SAME = 1e-9
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
@@ -37,8 +38,11 @@ class SampledTurn(Value):
     sampled: float
 
 
-class DisputedTurn(Value):
-    """A turn about whose colour people and judge are far apart; grades are 1..5, `comment` is people's."""
+class ComparedTurn(Value):
+    """A turn that people and the judge graded, both 1..5; of people the mean, and the first `comment`.
+
+    `weight` says how many turns of the run it stands for; 0 where nobody knows.
+    """
 
     conversation: str
     turn: int
@@ -46,7 +50,14 @@ class DisputedTurn(Value):
     answer: str
     human: float
     judge: float
-    comment: str = ""
+    red: bool
+    weight: float
+    verdicts: tuple[HumanVerdict, ...]
+
+    @property
+    def comment(self) -> str:
+        """The first that anybody made."""
+        return next((verdict.comment for verdict in self.verdicts if verdict.comment), "")
 
 
 class Reviewers(Value):
@@ -80,25 +91,10 @@ class BlindAgreement(Value):
     kappa: float | None
     auroc: float | None
     difference: float
-    missed: tuple[DisputedTurn, ...]
+    missed: tuple[ComparedTurn, ...]
     missed_in_run: float
-    overcalled: tuple[DisputedTurn, ...]
+    overcalled: tuple[ComparedTurn, ...]
     between: Reviewers | None
-
-
-class _ComparedTurn(NamedTuple):
-    """One turn: what people gave it on average, what the judge gave it (both 1..5), and its weight.
-
-    The weight says how many turns of the run one stands for; 0 where nobody knows.
-    """
-
-    conversation: Conversation
-    turn: Turn
-    verdicts: Sequence[HumanVerdict]
-    human: float
-    judge: float
-    red: bool
-    weight: float
 
 
 class ReviewedTurn(Value):
@@ -257,33 +253,37 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
         auroc=auroc(judge, good, weights),
         difference=float(np.average(judge - human, weights=weights)) / TOP_GRADE,
         missed=tuple(
-            _disputed(both[at])
-            for at in sorted(np.flatnonzero(missed), key=lambda at: (human[at], -judge[at]))
+            both[at] for at in sorted(np.flatnonzero(missed), key=lambda at: (human[at], -judge[at]))
         ),
         missed_in_run=float(weights[missed].sum()),
-        overcalled=tuple(_disputed(b) for b in both if b.red and b.human >= HIGH),
+        overcalled=tuple(b for b in both if b.red and b.human >= HIGH),
         between=_between([b.verdicts for b in both]),
     )
 
 
-def _compared_turns(results: Results, summary: Summary) -> list[_ComparedTurn]:
+def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
-    given: dict[tuple[str, int], list[HumanVerdict]] = {}
-    for verdict in results.verdicts:
-        if verdict.source == "blind" and verdict.grade is not None:
-            given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    given = blind_verdicts(results.verdicts)
     found = []
     for _at, conversation in select_conversations(results, {key for key, _turn in given}):
         for turn in conversation.turns:
             key = (conversation.id, turn.index)
             verdicts, value = given.get(key), values.get(key)
             if verdicts and value is not None:
-                human = sum(v.grade or 0.0 for v in verdicts) / len(verdicts)
-                weight = next((1 / v.sampled for v in verdicts if v.sampled), 0.0)
-                judge = TOP_GRADE * value
-                found.append(_ComparedTurn(conversation, turn, verdicts, human, judge, key in red, weight))
+                compared = ComparedTurn(
+                    conversation=conversation.id,
+                    turn=turn.index,
+                    question=turn.user,
+                    answer=turn.answer.text,
+                    human=sum(v.grade or 0.0 for v in verdicts) / len(verdicts),
+                    judge=TOP_GRADE * value,
+                    red=key in red,
+                    weight=next((1 / v.sampled for v in verdicts if v.sampled), 0.0),
+                    verdicts=tuple(verdicts),
+                )
+                found.append(compared)
     return found
 
 
@@ -298,25 +298,14 @@ def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
     return Reviewers(turns=len(several), within_one=within, kappa=kappa)
 
 
-def _disputed(b: _ComparedTurn) -> DisputedTurn:
-    return DisputedTurn(
-        conversation=b.conversation.id,
-        turn=b.turn.index,
-        question=b.turn.user,
-        answer=b.turn.answer.text,
-        human=b.human,
-        judge=b.judge,
-        comment=next((v.comment for v in b.verdicts if v.comment), ""),
-    )
-
-
 def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
     if review is None:
         return None
 
-    def places(turns: Iterable[DisputedTurn]) -> list[dict[str, Any]]:
-        return [t.model_dump(include={"conversation", "turn", "human", "judge", "comment"}) for t in turns]
+    def places(turns: Iterable[ComparedTurn]) -> list[dict[str, Any]]:
+        include = {"conversation", "turn", "human", "judge"}
+        return [turn.model_dump(include=include) | {"comment": turn.comment} for turn in turns]
 
     shown = review.model_dump(exclude={"missed", "missed_in_run", "overcalled", "between"})
     missed = {"n": len(review.missed), "in_run": rounded(review.missed_in_run)}

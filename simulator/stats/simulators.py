@@ -19,21 +19,17 @@ _DECISIONS: Mapping[str | None, Message] = {
 }
 
 
-def of_simulator(results: Results, model: str) -> Results:
-    """The run as if this model alone had played its customers; what was spent stays that of all."""
-    others = {each.id for each in results.conversations if each.user_model != model}
-    conversations = results.conversations.without(others)
-    changes = {
-        "planned": len(conversations),
-        "conversations": conversations,
-        "scores": results.scores.without(others),
-    }
-    return results.model_copy(update=changes)
-
-
 def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable[[Results], Gate]) -> Gate:
-    """The gate, undecided where the simulators do not all decide alike; `decide` is asked for each."""
-    decisions = {model: decide(of_simulator(results, model)).decision for model in summary.simulators}
+    """The gate, undecided where the simulators do not all decide alike.
+
+    `decide` is asked for each: of the run as if it alone had played the customers, at the costs of all.
+    """
+    decisions = {}
+    for model in summary.simulators:
+        others = {each.id for each in results.conversations if each.user_model != model}
+        own, scores = results.conversations.without(others), results.scores.without(others)
+        alone = {"planned": len(own), "conversations": own, "scores": scores}
+        decisions[model] = decide(results.model_copy(update=alone)).decision
     if len(set(decisions.values())) < 2:
         return gate
     parts = [

@@ -115,11 +115,6 @@ class Course(Value):
     overall: tuple[Mean, ...]
     personas: Mapping[str, tuple[Mean, ...]]
 
-    @property
-    def turns(self) -> int:
-        """Up to which turn it goes."""
-        return len(self.overall)
-
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
@@ -185,15 +180,13 @@ class GradedTurn:
 class RunTurns:
     """The conversations that began, their turns, how many did not begin, and the judges.
 
-    `repeats` is how often each customer asks a question. `graded` turns have a grade that no rule gave. The
-    judges in `whole` grade conversations.
+    `repeats` is how often each customer asks a question. The judges in `whole` grade conversations.
     """
 
     conversations: list[ConversationRow] = field(default_factory=list)
     turns: list[GradedTurn] = field(default_factory=list)
     unbegun: int = 0
     repeats: int = 0
-    graded: int = 0
     judges: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
 
@@ -234,7 +227,14 @@ def summarise(
     names = judges or tuple(sorted(results.scores.judges))
     primary = primary_judge(names)
     every = run_turns(results, rules, primary)
-    kept = _without_spoilt(every.turns, customers) if customers.spoilt else every.turns
+    # Without grades and marks where a customer spoilt them and the bot did not fail itself.
+    spoilt = frozenset(customers.spoilt)
+    kept = [
+        replace(s, scores={}, value=None, marks=(), excluded=True)
+        if (s.conversation, s.turn) in spoilt and not s.failure
+        else s
+        for s in every.turns
+    ]
     spoken = kept if customers.handling == "exclude" else every.turns
     started = every.conversations
     means = _conversation_means(spoken)
@@ -323,7 +323,6 @@ def summarise(
             with_spoilt=_mean(_conversation_means(every.turns).values()) if customers.spoilt else None,
             without_spoilt=_mean(_conversation_means(kept).values()) if customers.spoilt else None,
         ),
-        graded_turns=every.graded,
         score_noise=noise,
         reliability=_reliability(every, spoken, means, primary, every.unbegun - spared),
         spending=results.spending,
@@ -359,9 +358,6 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
             run.whole |= {name for name, score in scores.items() if score.is_whole}
-            run.graded += any(
-                s.state == "scored" and not s.by_rule and not s.is_whole for s in scores.values()
-            )
             found = tuple(_grade(score, rules) for score in scores.values())
             graded = grades.setdefault(found, {grade.judge: grade for grade in found})
             # Without their reasons, which are long.
@@ -430,17 +426,6 @@ def _grade(score: Score, rules: RedRules) -> Grade:
         retest,
         second.value if second else None,
     )
-
-
-def _without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> list[GradedTurn]:
-    """The turns, without grades and marks where a customer spoilt them and the bot did not fail itself."""
-    spoilt = frozenset(customers.spoilt)
-    return [
-        replace(s, scores={}, value=None, marks=(), excluded=True)
-        if (s.conversation, s.turn) in spoilt and not s.failure
-        else s
-        for s in spoken
-    ]
 
 
 def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
@@ -520,9 +505,17 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
-    retest = _retest([s.scores[name] for s in scored if s.scores[name].retest])
+    twice = [s.scores[name] for s in scored if s.scores[name].retest]
+    outcomes = Counter(grade.retest for grade in twice)
+    pairs = [(g.value, g.second) for g in twice if g.value is not None and g.second is not None]
+    retest = Retest(
+        n=len(twice) - outcomes["failed"],
+        flips=outcomes["flipped"],
+        failed=outcomes["failed"],
+        variance=retest_variance(pairs),
+    )
     stderr = clustered_stderr(values, [s.case for s in scored])
-    if retest and stderr is not None:
+    if twice and stderr is not None:
         stderr = sqrt(stderr**2 + retest.variance / len(values))
     return JudgeSummary(
         mean=_mean(values),
@@ -538,21 +531,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         excluded=sum(s.excluded for s in spoken),
         undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
-        retest=retest,
-    )
-
-
-def _retest(twice: Sequence[Grade]) -> Retest | None:
-    """What became of the grades that were given twice; None where there are none."""
-    if not twice:
-        return None
-    outcomes = Counter(grade.retest for grade in twice)
-    pairs = [(g.value, g.second) for g in twice if g.value is not None and g.second is not None]
-    return Retest(
-        n=len(twice) - outcomes["failed"],
-        flips=outcomes["flipped"],
-        failed=outcomes["failed"],
-        variance=retest_variance(pairs),
+        retest=retest if twice else None,
     )
 
 
@@ -665,12 +644,12 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
 
     def means(own: Sequence[tuple[str, int, str]]) -> tuple[Mean, ...]:
         """The mean at each turn index."""
-        found = []
-        for place in range(1, last + 1):
-            values = [grades.get((conversation, index)) for conversation, index, _ in own if index == place]
-            known = [value for value in values if value is not None]
-            found.append(Mean(mean=fmean(known) if known else None, n=len(known), planned=len(values)))
-        return tuple(found)
+        values: list[list[float | None]] = [[] for _turn in range(last)]
+        for conversation, index, _persona in own:
+            if index <= last:
+                values[index - 1].append(grades.get((conversation, index)))
+        n = [sum(value is not None for value in at) for at in values]
+        return tuple(Mean(mean=_mean(at), n=k, planned=len(at)) for at, k in zip(values, n, strict=True))
 
     by_persona = _grouped(turns, lambda turn: turn[2])
     return Course(

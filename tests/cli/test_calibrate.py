@@ -40,8 +40,8 @@ def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Lang
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     written(tmp_path / "labels.jsonl", labelled(language))
     done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
-    [kept] = Path("calibrations").iterdir()
-    rubric = judge_trust.read_calibration(kept).rubric
+    [kept] = judge_trust.stored_calibrations(Path("calibrations"))
+    rubric = kept.rubric
 
     assert done.code == 0
     compare(f"calibrate_{language}.txt", done.out.replace(rubric, "RUBRIC"))
@@ -75,8 +75,8 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     done = command(*USUAL, "--limit", "20", "--json")
 
     assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
-    [kept] = Path("calibrations").iterdir()
-    assert judge_trust.read_calibration(kept).n == 36
+    [kept] = judge_trust.stored_calibrations(Path("calibrations"))
+    assert kept.n == 36
     assert "is based on more answers than these" in done.err
 
 

@@ -86,8 +86,7 @@ def test_four_runs_are_no_trend() -> None:
     assert trend([4, 3, 2, 1]) is None
     assert falling is not None
     assert rising is not None
-    assert (falling.falling, falling.rising) == (True, False)
-    assert (rising.falling, rising.rising) == (False, True)
+    assert (falling.direction, rising.direction) == ("falling", "rising")
 
 
 def test_of_five_runs_the_interval_holds_every_slope() -> None:

@@ -265,12 +265,12 @@ def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
     )  # fmt: skip
 
     assert (passed.passed, passed.reasons) == (True, ())
-    assert (below.passed, below.incomplete, below.unsettled) == (False, False, False)
+    assert (below.passed, below.decision) == (False, "missed")
     assert below.reasons == (
         "Corrected by human grades, the score is 74; even the upper end of its 95 % interval, 79, is below"
         " the target 80.",
     )
-    assert (open_.passed, open_.incomplete, open_.unsettled) == (False, False, True)
+    assert (open_.passed, open_.incomplete, open_.decision) == (False, False, "undecided")
     assert open_.reasons == (
         "Corrected by human grades, the score is 78 and its 95 % interval 74 to 86; the target 80 lies"
         " within. More human grades or more questions would settle it.",

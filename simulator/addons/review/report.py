@@ -29,13 +29,13 @@ from simulator.core.types import Language
 from simulator.report.context import corrected_line
 from simulator.report.corrected import correction_texts
 from simulator.sheets.model import CHOICES
+from simulator.stats.corrected import TOP_GRADE
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.review import (
     PENDING,
-    TOP_GRADE,
     BlindAgreement,
-    DisputedTurn,
+    ComparedTurn,
     PendingReviews,
     Point,
     ReviewedTurn,
@@ -196,12 +196,12 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _missed(turn: DisputedTurn) -> Item:
+def _missed(turn: ComparedTurn) -> Item:
     grades = _("people {human:.3g} / judge {judge:.3g}", human=turn.human, judge=turn.judge)
     return _turn(turn, grades, tone="alarm")
 
 
-def _turn(turn: DisputedTurn | ReviewedTurn, what: Text, right: str = "", tone: Tone = "") -> Item:
+def _turn(turn: ComparedTurn | ReviewedTurn, what: Text, right: str = "", tone: Tone = "") -> Item:
     """A turn with what was said in it and of it."""
     texts = (
         (_("Customer"), turn.question),

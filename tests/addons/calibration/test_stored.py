@@ -4,9 +4,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from simulator.core.errors import InputError
 from simulator.stats import judge_trust
 from simulator.stats.judge_trust import (
     Calibration,
@@ -49,7 +46,7 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     path = save_calibration(kept, tmp_path)
 
     assert path == tmp_path / "groundedness-faithfulness-shop-abc-gpt-4.1.json"
-    assert judge_trust.read_calibration(path) == kept
+    assert judge_trust.stored_calibrations(tmp_path) == [kept]
     assert calibration_for("groundedness", {"abc", ""}, folder=tmp_path) == kept
     for judge, rubrics in (("groundedness", {"xyz"}), ("groundedness", {"abc", "xyz"}), ("turn", {"abc"})):
         assert calibration_for(judge, rubrics, folder=tmp_path) is None
@@ -85,13 +82,3 @@ def test_names_are_no_paths(tmp_path: Path) -> None:
 
     assert path.parent == tmp_path
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """A missing file, and one of another kind."""
-    (tmp_path / "x.json").write_text("{}", encoding="utf-8")
-
-    with pytest.raises(InputError, match="cannot be read"):
-        judge_trust.read_calibration(tmp_path / "none.json")
-    with pytest.raises(InputError, match="not a calibration; make one with: calibrate FILE"):
-        judge_trust.read_calibration(tmp_path / "x.json")
