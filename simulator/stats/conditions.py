@@ -484,7 +484,7 @@ _LACKS: Mapping[Lack, Message] = {
     "few": _("Questions that say anything about {condition}: {cases}. It takes {least}."),
     "nothing": _("No question of this run says anything about {condition}."),
     "silent": _(
-        "{condition} cannot be decided: it takes {lines} lines after the first, of these customers and of"
+        "{condition} cannot be decided: it takes {least} lines after the first, of these customers and of"
         " the reference; these have {n}."
     ),
     "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
@@ -517,8 +517,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
         range=range_text(checked),
         k=condition.repeats,
         of=checked.n + checked.failed,
-        least=MIN_QUESTIONS,
-        lines=SIZES[-1],
+        least=SIZES[-1] if checked.lack == "silent" else MIN_QUESTIONS,
         **checked.model_dump(include={"n", "cases", "failed"}),
         **(checked.more.model_dump() if checked.more else {}),
     )
