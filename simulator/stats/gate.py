@@ -288,17 +288,15 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     named = {condition.name for condition in target_conditions(target)}
     if limit is None:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
-    blind = _depends_on(summary.primary, target) and _lacks_evidence(results)
+    blind = depends_on(summary.primary, target) and _lacks_evidence(results)
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(summary, target, settings.max_failed, limit, blind=blind)
     made: Gate = import_module(CONDITIONS).conditions_gate(results, summary, settings, limit, blind=blind)
     return made
 
 
-def _lacks_evidence(results: Results, primary: str, target: float | str | None) -> bool:
-    """Whether a target depends on a judge that had answers, but no evidence to check any of them against."""
-    if not depends_on(primary, target):
-        return False
+def _lacks_evidence(results: Results) -> bool:
+    """Whether judges had answers, but no evidence to check any of them against."""
     answered = False
     for conversation in results.conversations:
         if has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
@@ -316,10 +314,6 @@ def has_evidence(case: Case) -> bool:
     """Whether a case says itself what a right answer to it is, or what has to be known for one."""
     answer_known = any(case.references) or case.label is not None or case.facts != Facts()
     return answer_known or case.answerable is False or case.handover != "optional"
-
-
-# In this order.
-_SHOWN_OF_JUDGES = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped")
 
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:

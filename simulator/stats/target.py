@@ -50,11 +50,12 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
     primary = primary_judge(map(judge_name, settings.judges))
     if settings.adapter != "recorded" or not depends_on(primary, settings.target):
         return
-    answered = [case for case in cases if case.answer or case.recorded]
-    if answered and not any(
+    evidence = [
         has_evidence(case) or case.contexts or any(answer.passages for answer in case.recorded)
-        for case in answered
-    ):
+        for case in cases
+        if case.answer or case.recorded
+    ]
+    if evidence and not any(evidence):
         msg = _(
             "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
             " a column 'reference' or 'contexts'.",
