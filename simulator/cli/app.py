@@ -327,8 +327,7 @@ def _read_env_file() -> None:
             if value is not None:
                 os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:
-        msg = _(".env: cannot be read ({error}).", error=error)
-        raise InputError(msg) from None
+        raise InputError(_(".env: cannot be read ({error}).", error=error)) from None
 
 
 @cache

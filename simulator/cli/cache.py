@@ -27,8 +27,7 @@ def command(
     """
     settings, path = load_settings(flags), cache_file()
     if action == "show" and older_than is not None:
-        msg = _("--older-than can only be used with `cache clear`.")
-        raise InputError(msg)
+        raise InputError(_("--older-than can only be used with `cache clear`."))
     cleared = clear(path, older_than) if action == "clear" else None
     n, size = entries(path), size_on_disk(path)
     if settings.json_output:

@@ -1,7 +1,6 @@
 """`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from simulator.addons.bias_probes import report
 from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
-from simulator.cli.forecast import JudgeWork, judged, spent_json
+from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
@@ -20,7 +19,6 @@ from simulator.core.templates import LANGUAGES
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
 from simulator.stats import judge_trust
-from simulator.stats.bias import Bias
 from simulator.stats.figures import rounded
 
 
@@ -97,22 +95,13 @@ def command(  # noqa: PLR0917 - one for each option
 
     labels = CalibrationRequest(str(file), judge, str(label), good, limit)
     with stdout_to_stderr():
-        calibration_run = CalibrationRun(labels, settings, Path(calibrations))
-    return _calibrate(calibration_run)
-
-
-# --- By labels ---
-
-
-def _calibrate(run: CalibrationRun) -> int:
+        run = CalibrationRun(labels, settings, Path(calibrations))
     settings, (grader, model) = run.settings, run.grader()
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
     )
-    job = JudgeWork(about, "" if grader == "by_function" else model, len(run.rows), run.forecast())
-    graded = judged(run.grade, job, settings)
-    if isinstance(graded, int):
-        return graded
+    model, most = "" if grader == "by_function" else model, run.forecast()
+    graded = judged(settings, run.grade, about, model, pieces=len(run.rows), most=most)
     compared = run.compare(graded)
     calibration = run.calibration(compared)
     path = None
@@ -136,9 +125,6 @@ def _calibrate(run: CalibrationRun) -> int:
     return exit_code_of_failures(counts.failed, tried, settings.max_failed, counts.reason)
 
 
-# --- By probes ---
-
-
 def _probe(run: ProbeRun) -> int:
     settings, models = run.settings, run.context.models()
     about = _(
@@ -151,10 +137,8 @@ def _probe(run: ProbeRun) -> int:
     if not settings.dry_run:
         for note in notes:
             say(_("Warning: {note}", note=note.text) if note.tone == "alarm" else note.text)
-    job = JudgeWork(about, models["judge"], len(run.contexts), run.forecast())
-    bias = judged(run.grade, job, settings)
-    if isinstance(bias, int):
-        return bias
+    pieces, most = len(run.contexts), run.forecast()
+    bias = judged(settings, run.grade, about, models["judge"], pieces=pieces, most=most)
     paths = run.keep(bias)
     for judge in (judge for judge, path in paths.items() if path is None):
         say(_("Not saved for {judge}: there is a result from more pairs of the same questions.", judge=judge))
@@ -166,34 +150,30 @@ def _probe(run: ProbeRun) -> int:
     for path in filter(None, paths.values()):
         stream.write(safe_text(shown(_("Saved: {path}", path=path), languages[-1])) + "\n")
     if settings.json_output:
-        print_json(_probes_json(run, bias, paths))
+        print_json(
+            {
+                "probes": bias.probes,
+                "answers": bias.contexts,
+                "seed": bias.seed,
+                "source": run.source,
+                "model": models["judge"],
+                "judges": {
+                    judge: {
+                        "rubric": run.rubric(judge),
+                        "broken": [
+                            rounded(row.model_dump(mode="json"))
+                            for row in bias.broken
+                            if row.judge in (judge, f"{judge}.correctness")
+                        ],
+                        "saved": str(paths[judge]) if paths[judge] else None,
+                    }
+                    for judge in run.judges
+                },
+                "rows": [rounded(row.model_dump(mode="json")) for row in bias.rows],
+                "warnings": [str(note.text) for note in notes],
+                "failed": run.states["failed"],
+                **spent_json(run.context.ledger),
+            }
+        )
     failed = run.states["failed"]
     return exit_code_of_failures(failed, failed + run.states["scored"], settings.max_failed)
-
-
-def _probes_json(run: ProbeRun, bias: Bias, paths: Mapping[str, Path | None]) -> dict[str, Any]:
-    broken = {
-        judge: [rounded(row.model_dump(mode="json")) for row in bias.broken if row.judge in names]
-        for judge in run.judges
-        for names in [(judge, f"{judge}.correctness")]
-    }
-    notes = family_notes(run.settings.model_dump(), run.context.models())
-    return {
-        "probes": bias.probes,
-        "answers": bias.contexts,
-        "seed": bias.seed,
-        "source": run.source,
-        "model": run.context.models()["judge"],
-        "judges": {
-            judge: {
-                "rubric": run.rubric(judge),
-                "broken": broken[judge],
-                "saved": str(paths[judge]) if paths[judge] else None,
-            }
-            for judge in run.judges
-        },
-        "rows": [rounded(row.model_dump(mode="json")) for row in bias.rows],
-        "warnings": [str(note.text) for note in notes],
-        "failed": run.states["failed"],
-        **spent_json(run.context.ledger),
-    }

@@ -100,7 +100,7 @@ def make(  # noqa: PLR0917 - one for each option
     )
     run = TestSetRun(request, settings)
     if settings.dry_run:
-        return show_calls({"judge": run.forecast()}, as_json=settings.json_output)
+        show_calls({"judge": run.forecast()}, settings)
     check_prices(settings, run.models.items())
     return _make(run, path, Path(personas_out) if personas_out else None)
 
@@ -131,8 +131,7 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     if run.logs is not None:
         outcome.add(run.logs.made)
     if not outcome.cases and not outcome.stopped and not outcome.failures:
-        msg = _("no question could be made that passes the checks.")
-        raise InputError(msg)
+        raise InputError(_("no question could be made that passes the checks."))
     outcome.write()
     settings = run.settings
     if outcome.cases and "sheets" in settings.to and not outcome.stopped:

@@ -4,7 +4,7 @@ from typing import Any
 
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.addons.compare.report import pairwise_report
-from simulator.cli.forecast import JudgeWork, judged, spent_json
+from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import exit_code_of_failures, unread_output_allowed
@@ -37,10 +37,8 @@ def command(
     settings = load_settings(flags)
     comparison = Comparison(compared, settings)
     about = ngettext("{n} pair of answers.", "{n} pairs of answers.", n=len(comparison.pairs))
-    job = JudgeWork(about, comparison.model, len(comparison.pairs), comparison.forecast())
-    outcomes = judged(comparison.judged, job, settings)
-    if isinstance(outcomes, int):
-        return outcomes
+    pieces, most = len(comparison.pairs), comparison.forecast()
+    outcomes = judged(settings, comparison.judged, about, comparison.model, pieces=pieces, most=most)
     result = comparison.result(outcomes)
     report, ledger = pairwise_report(result), comparison.ledger
     tokens = {role: {"in": used.tokens_in, "out": used.tokens_out} for role, used in ledger.roles.items()}

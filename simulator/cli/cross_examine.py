@@ -113,7 +113,7 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
         context.check_adapter(results.conversations)
     examiner = Examiner(questions, settings, asking, comparing)
     if settings.dry_run:
-        return show_calls(estimate(context, examiner, chosen, compared), as_json=settings.json_output)
+        show_calls(estimate(context, examiner, chosen, compared), settings)
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call

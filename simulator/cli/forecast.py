@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
+
+import typer
 
 from simulator.cli.terminal import (
     DONE,
@@ -38,23 +40,19 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
         say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
     else:
         say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
-    if settings.budget is not None:
-        say(_budget(settings.budget, settings.jpy_per_usd, estimate))
-
-
-def _budget(budget: float, jpy_per_usd: float, estimate: Forecast) -> Message:
+    if (budget := settings.budget) is None:
+        return
+    rate, short = settings.jpy_per_usd, None
+    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
+    if cost > budget and estimate.like:
+        short = _("It may not be enough: {cost} USD are expected.", cost=dollars(cost))
+    elif cost > budget:
+        short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
     line = _(
         "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
-        budget=dollars(budget),
-        yen=budget * jpy_per_usd,
-        rate=jpy_per_usd,
-    )
-    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
-    if cost <= budget:
-        return line
-    if estimate.like:
-        return sentences(line, _("It may not be enough: {cost} USD are expected.", cost=dollars(cost)))
-    return sentences(line, _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost)))
+        budget=dollars(budget), yen=budget * rate, rate=rate,
+    )  # fmt: skip
+    say(sentences(line, short))
 
 
 # --- Forecasts of --dry-run ---
@@ -64,53 +62,46 @@ def show_forecast(estimate: Forecast, *, as_json: bool, jpy_per_usd: float = JPY
     """Prints the forecast of a run: what it costs, by role and model, and what that rests on."""
     if as_json:
         print_json(_forecast_json(estimate))
-        return
+    else:
+        print_report(forecast_report(estimate, jpy_per_usd), as_json=False)
 
-    print_report(forecast_report(estimate, jpy_per_usd), as_json=False)
 
-
-def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
-    """Prints the forecast of a command that knows only the most that it takes, by role; returns DONE."""
-    if as_json:
+def show_calls(estimate: Mapping[Any, Spending], settings: Settings) -> NoReturn:
+    """Ends a command with the most that it would take, by role: it knows no more."""
+    if settings.json_output:
         print_json(_calls_json(estimate))
-        return DONE
+        raise typer.Exit(DONE)
     spending = [(title("role", role), spent) for role, spent in estimate.items()]
     most = Line(_("At most {total}. Nothing was started.", total=total(estimate.values())))
     blocks = (spending_table("forecast", _("role"), spending), most) if len(spending) > 1 else (most,)
     print_report(Report(_("Forecast"), language_of(os.environ), blocks))
-    return DONE
+    raise typer.Exit(DONE)
 
 
-class JudgeWork(NamedTuple):
-    """Work that one model does, piece by piece: what it is, by which model, how much, and what it takes."""
-
-    about: Message
-    model: str
-    pieces: int
-    most: Spending
+Work = Callable[[Callable[..., None]], Coroutine[Any, Any, Result]]
 
 
 def judged(
-    work: Callable[[Callable[..., None]], Coroutine[Any, Any, Result]],
-    job: JudgeWork,
-    settings: Settings,
-) -> Result | int:
-    """What the work returns; or the exit code, where it was a dry run or ended early.
+    settings: Settings, work: Work[Result], about: Message, model: str, *, pieces: int, most: Spending
+) -> Result:
+    """What a model's work returns, which `about` describes; a dry run, or an early end, ends the command.
 
-    `work` is given what it calls for every piece that is done.
+    `work` is given what it calls for every piece that is done; it takes `most` at most.
     """
     if settings.dry_run:
-        return show_calls({"judge": job.most}, as_json=settings.json_output)
+        show_calls({"judge": most}, settings)
     by = None  # where functions alone grade, there is nothing to say
-    if job.most.calls:
-        check_prices(settings, [("judge", job.model)])
-        by = _("Model: {model}. At most {total}.", model=job.model, total=total([job.most]))
-    elif job.model == LEXICAL:
+    if most.calls:
+        check_prices(settings, [("judge", model)])
+        by = _("Model: {model}. At most {total}.", model=model, total=total([most]))
+    elif model == LEXICAL:
         by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
-    say(sentences(job.about, by))
-    with progress_bar(job.pieces, _("graded")) as bar:
+    say(sentences(about, by))
+    with progress_bar(pieces, _("graded")) as bar:
         done = run_async(work(bar.advance), saved_in_cache(settings.cache))
-    return INCOMPLETE if done is None else done
+    if done is None:
+        raise typer.Exit(INCOMPLETE)
+    return done
 
 
 def spent_json(ledger: Ledger) -> dict[str, Any]:

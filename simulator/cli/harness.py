@@ -15,8 +15,7 @@ from simulator.core.messages import _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 from simulator.runner.bot_choice import is_bundled, unknown_bot_error
-from simulator.storage.run_file import find_run, read_run
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
 
 # Settings that the tasks of lm_eval have themselves, or that it has no use for.
 _WITHOUT = frozenset({
@@ -72,8 +71,7 @@ def _resume(settings: Settings) -> int:
     results = read_run(path)
     note = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict):
-        msg = _("{run} is not a run of lm_eval: python run.py --resume {run}", run=results.run.id)
-        raise InputError(msg)
+        raise InputError(_("{run} is not a run of lm_eval: python run.py --resume {run}", run=results.run.id))
     stored = _as_stored(path, settings)
     if results.run.status == "finished":
         return publish(path, stored)

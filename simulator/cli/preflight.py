@@ -66,8 +66,7 @@ def check_folder(runs: Path) -> None:
     except OSError:  # it cannot even be looked at
         writable = False
     if not writable:
-        msg = _("{runs}: cannot be written. Choose another folder with --runs.", runs=runs)
-        raise RunFileError(msg)
+        raise RunFileError(_("{runs}: cannot be written. Choose another folder with --runs.", runs=runs))
 
 
 def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:

@@ -34,8 +34,7 @@ from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate, as_json, gate_of
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
-from simulator.storage.run_file import read_run
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import read_run, replay_of
 
 if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements

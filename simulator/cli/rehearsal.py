@@ -34,8 +34,7 @@ from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run, no_preparation
-from simulator.storage.run_file import RunFile, find_run
-from simulator.storage.runs import SKIPPED_NOTE
+from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {

@@ -14,8 +14,7 @@ from simulator.core.settings import NOT_STORED, Settings, stored_settings
 from simulator.core.types import Run
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
-from simulator.storage.run_file import RunFile, find_run, read_run
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 
 def resume(settings: Settings) -> int | FinishedRun:

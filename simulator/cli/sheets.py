@@ -329,8 +329,7 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
                 guide.ok(_("{email} can write into it", email=known))
             return
         if email is None:
-            msg = _("only {who} can open the sheet: add --share EMAIL.", who=client.account.email)
-            raise InputError(msg)
+            raise InputError(_("only {who} can open the sheet: add --share EMAIL.", who=client.account.email))
     while email.lower() not in editors:
         try:
             client.persist(partial(client.invite, key, email), email, attempts=2)

@@ -6,18 +6,16 @@ from typing import Any, cast
 from simulator.addons.calibration import thresholds
 from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
 from simulator.addons.calibration.thresholds import (
-    JudgedScores,
     LabelledAnswers,
     SuggestionMethod,
 )
-from simulator.cli.forecast import JudgeWork, judged
+from simulator.cli.forecast import judged
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.show import show_report
-from simulator.cli.terminal import DONE, exit_code_of_failures, stdout_to_stderr
+from simulator.cli.terminal import exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
-from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Language
+from simulator.core.settings import load_settings
 from simulator.data.rows import split_sheet
 from simulator.grading.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.stats.calibration import Method
@@ -84,42 +82,11 @@ def suggest(  # noqa: PLR0917 - one for each option
         raise InputError(msg)
     with stdout_to_stderr():
         answers = LabelledAnswers(file, outputs, settings, label=label, good=good, limit=limit)
-    return _grade(answers, Path(file).name, how, target)
-
-
-# The subcommands.
-SUBCOMMANDS = {"suggest": suggest}
-ABOUT = """Find out from which score on an answer is right.
-
-\b
-python run.py thresholds suggest labelled.csv --judges rougeL,meteor
-python run.py thresholds suggest labelled.csv --write metric_output_info.json
-"""
-
-
-def _grade(answers: LabelledAnswers, file: str, how: SuggestionMethod, target: Path | None) -> int:
-    """Grades the labelled answers of a file, and shows what the thresholds would be."""
-    settings, models = answers.context.settings, answers.context.models()
-    about = ngettext("{n} answer to grade.", "{n} answers to grade.", n=len(answers.rows))
-    job = JudgeWork(about, models.get("judge", ""), len(answers.rows), answers.forecast())
-    evidence = judged(answers.evidence, job, settings)
-    if isinstance(evidence, int):
-        return evidence
+    model, pieces = answers.context.models().get("judge", ""), len(answers.rows)
+    about = ngettext("{n} answer to grade.", "{n} answers to grade.", n=pieces)
+    evidence = judged(settings, answers.evidence, about, model, pieces=pieces, most=answers.forecast())
     language = language_of_most(row.case.language for row in answers.rows)
-    _show(f"{file} ({answers.label.good})", language, evidence, how, target, settings)
-    failed = evidence.failed
-    return exit_code_of_failures(failed, len(evidence.judged) + failed, settings.max_failed)
-
-
-def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made of it
-    source: str,
-    language: Language,
-    evidence: JudgedScores,
-    how: SuggestionMethod,
-    target: Path | None,
-    settings: Settings,
-) -> int:
-    """Prints the suggestions, and writes them into the metric file where one was named."""
+    source = f"{Path(file).name} ({answers.label.good})"
     if not any(answer.right for answer in evidence.judged):
         msg = _("{source}: no right answer has a score, so no threshold can be suggested.", source=source)
         raise InputError(msg)
@@ -139,4 +106,15 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
         "changes": [change._asdict() for change in changes],
     }
     show_report(thresholds_report(outcome), figures, as_json=settings.json_output)
-    return DONE
+    failed = evidence.failed
+    return exit_code_of_failures(failed, len(evidence.judged) + failed, settings.max_failed)
+
+
+# The subcommands.
+SUBCOMMANDS = {"suggest": suggest}
+ABOUT = """Find out from which score on an answer is right.
+
+\b
+python run.py thresholds suggest labelled.csv --judges rougeL,meteor
+python run.py thresholds suggest labelled.csv --write metric_output_info.json
+"""

@@ -38,8 +38,7 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
         for piece in unpacker.pieces(chunk) if unpacker else (chunk,):
             size += len(piece)
             if max(size, packed) > LARGEST_BODY:
-                msg = _("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20)
-                raise BodyError(msg)
+                raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
             yield piece
 
 
@@ -70,8 +69,7 @@ class _Unpacker:
     def _begin(self, chunk: bytes) -> None:
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            msg = _("the answer is compressed in more than {n} parts", n=_MOST_PARTS)
-            raise BodyError(msg)
+            raise BodyError(_("the answer is compressed in more than {n} parts", n=_MOST_PARTS))
         # Some servers leave out deflate's header, by which it would be known.
         bare = self.is_deflate and chunk[0] & 0x0F != zlib.DEFLATED
         self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)

@@ -167,8 +167,7 @@ _KINDS = {
 def _share(value: float) -> float:
     """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
     if not (0 < value <= 1 or 2 <= value <= 100):
-        msg = _("must be between 0 and 1, or a percentage from 2 to 100")
-        raise ValueError(msg)
+        raise ValueError(_("must be between 0 and 1, or a percentage from 2 to 100"))
     return value / 100 if value > 1 else value
 
 
@@ -183,8 +182,7 @@ def read_confidence(value: object) -> float | None:
         number = math.nan
     share = number / 100 if number > 1 else number
     if isinstance(value, bool) or not 0.5 < share < 1:
-        msg = _("must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none")
-        raise ValueError(msg)
+        raise ValueError(_("must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"))
     return share
 
 
@@ -254,8 +252,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     text = "".join(unicodedata.normalize("NFKC", value).replace(",", "").split()).lower()
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
-        msg = _("is not an amount such as 5, 5USD, 800JPY or 800円")
-        raise ValueError(msg)
+        raise ValueError(_("is not an amount such as 5, 5USD, 800JPY or 800円"))
     number = float(found[2])
     return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
 
@@ -342,8 +339,7 @@ def read_shard(text: str) -> Shard:
     found = _SHARD.fullmatch(text.strip())
     shard = Shard(*map(int, found.groups())) if found else None
     if shard is None or not 1 <= shard.number <= shard.parts:
-        msg = _("write 2/5 for the second of five")
-        raise ValueError(msg)
+        raise ValueError(_("write 2/5 for the second of five"))
     return shard
 
 
@@ -351,8 +347,7 @@ def read_sample(text: str) -> Sample:
     """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
     found = _SAMPLE.fullmatch(text.strip())
     if found is None or not int(found[1]):
-        msg = _("write 200 for 200 rows, or 200:7 with a seed of your own")
-        raise ValueError(msg)
+        raise ValueError(_("write 200 for 200 rows, or 200:7 with a seed of your own"))
     return Sample(int(found[1]), int(found[2] or 0))
 
 
@@ -663,8 +658,7 @@ class Settings(RowSettings):
             return value
         names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
         if given and not names:
-            msg = _("names nothing")
-            raise ValueError(msg)
+            raise ValueError(_("names nothing"))
         return names
 
     @field_validator("user_model", mode="before")
@@ -692,14 +686,12 @@ class Settings(RowSettings):
         if isinstance(value, dict):
             return {k: setting_text(v) for k, v in value.items()}
         if not isinstance(value, (list, tuple)):
-            msg = _("must be a table of settings")
-            raise ValueError(msg)
+            raise ValueError(_("must be a table of settings"))
         pairs = {}
         for item in value:
             key, separator, text = str(item).partition("=")
             if not separator or not key.strip():
-                msg = _("'{item}' is not key=value", item=item)
-                raise ValueError(msg)
+                raise ValueError(_("'{item}' is not key=value", item=item))
             pairs[key.strip()] = text
         return pairs
 
@@ -714,19 +706,16 @@ class Settings(RowSettings):
     @classmethod
     def _some(cls, value: Names) -> Names:
         if not value:
-            msg = _("name at least one judge")
-            raise ValueError(msg)
+            raise ValueError(_("name at least one judge"))
         return value
 
     @field_validator("red")
     @classmethod
     def _on_their_scales(cls, value: RedRules) -> RedRules:
         if not all(0 <= (share or 0) <= 1 for share in (value.overall, value.conversation)):
-            msg = _("overall and conversation are shares from 0 to 1")
-            raise ValueError(msg)
+            raise ValueError(_("overall and conversation are shares from 0 to 1"))
         if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
-            msg = _("groundedness and correctness are grades from 1 to 5")
-            raise ValueError(msg)
+            raise ValueError(_("groundedness and correctness are grades from 1 to 5"))
         return value
 
     @field_validator("redact", mode="before")

@@ -136,8 +136,7 @@ def _persona_id(name: str) -> str:
     }
     if not name.isascii() and _plain(name) not in ids:
         there = ", ".join(f"{persona_id} ({table['ja']['name']})" for persona_id, table in tables.items())
-        msg = _("unknown persona '{name}'. There are: {names}.", name=name, names=there)
-        raise InputError(msg)
+        raise InputError(_("unknown persona '{name}'. There are: {names}.", name=name, names=there))
     return ids.get(_plain(name), name)
 
 
@@ -319,8 +318,7 @@ def module_of_file(path: Path) -> ModuleType:
     """The module of a file, loaded once (that can take gigabytes). What it raises passes through."""
     file = path.resolve()
     if not file.is_file():
-        msg = _("{path}: there is no such file here.", path=path)
-        raise InputError(msg)
+        raise InputError(_("{path}: there is no such file here.", path=path))
     for known in list(sys.modules.values()):
         if getattr(known, "__dict__", {}).get("__file__") == str(file):
             return known
@@ -329,8 +327,7 @@ def module_of_file(path: Path) -> ModuleType:
     place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(f"_user_{file.stem}_{place}", file)
     if spec is None or spec.loader is None:
-        msg = _("{path}: not a Python file.", path=path)
-        raise InputError(msg)
+        raise InputError(_("{path}: not a Python file.", path=path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:

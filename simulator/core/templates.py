@@ -54,8 +54,7 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
     """Both languages hold the prompts named in `allowed`, each with the same allowed variables."""
     for language in LANGUAGES:
         if not isinstance(tables.get(language), Mapping):
-            msg = _("{path}: the table [{language}] is missing.", path=path, language=language)
-            raise PromptError(msg)
+            raise PromptError(_("{path}: the table [{language}] is missing.", path=path, language=language))
     for key, variables in allowed.items():
         used = {language: _variables(path, language, key, tables[language]) for language in LANGUAGES}
         for language in LANGUAGES:

@@ -13,7 +13,7 @@ from simulator.core.types import Case, Conversation, RedRules, Results, Run, Sco
 from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Retest, Summary
 from simulator.stats.red import KINDS
 from simulator.storage.results import select_conversations
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import replay_of
 
 # The judge that reads how the customer feels.
 FEELING = "tone"

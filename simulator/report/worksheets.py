@@ -45,7 +45,7 @@ from simulator.stats.red import red_questions, worst_severity
 from simulator.stats.review import blind_sample, review_keys
 from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import replay_of
 
 # A row of the summary: its key, what it is about, the figure, and what that rests on.
 _Figure = tuple[str, Text, SheetCell, Text]

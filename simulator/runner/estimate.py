@@ -44,8 +44,7 @@ from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
-from simulator.storage.run_file import RUN_FILE, read_run
-from simulator.storage.runs import read_newest
+from simulator.storage.run_file import RUN_FILE, read_newest, read_run
 from simulator.users.persona import PersonaUser
 
 # Answers, passages and lines that do not exist yet are assumed to have at most this many characters.

@@ -24,7 +24,7 @@ from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import counted_turns
 from simulator.storage.results import without_superseded
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import replay_of
 
 # A conversation by case, persona, repetition and, of several models, who plays; a turn by conversation and
 # number.

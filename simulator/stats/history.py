@@ -17,8 +17,7 @@ from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Language, Status, Value
 from simulator.stats.figures import rounded
 from simulator.stats.summary import figures_of, grading_judges, summarise
-from simulator.storage.run_file import RUN_FILE, read_run, run_ids
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 
 # Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
 MIN_RUNS = 5

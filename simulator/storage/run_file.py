@@ -49,6 +49,8 @@ from simulator.storage import schema
 from simulator.storage.results import Reader, StoredConversations, StoredScores, results_of, run_of
 
 RUN_FILE = "run.sqlite"
+# Notes of a run: the request of lm_eval that it answers, and the rows of its data that were left out.
+HARNESS_NOTE, SKIPPED_NOTE = "harness", "rows_skipped"
 _INSERT_CONVERSATION = (
     'INSERT INTO conversations (id, position, persona, repeat, "case", user_model) VALUES (?, ?, ?, ?, ?, ?)'
 )
@@ -388,6 +390,26 @@ def run_ids(runs: Path) -> list[str]:
     if not runs.is_dir():
         return []
     return sorted(entry.name for entry in runs.iterdir() if (entry / RUN_FILE).is_file())
+
+
+def read_newest(folder: Path) -> Iterator[Run]:
+    """The runs of a folder, newest first; unreadable ones are left out."""
+    for name in reversed(run_ids(folder)):
+        with (
+            contextlib.suppress(RunFileError),
+            schema.snapshot(folder / name / RUN_FILE) as file,
+            contextlib.closing(file),
+        ):
+            yield run_of(file)
+
+
+def replay_of(run: Run) -> str | None:
+    """The id of the run whose customers' lines were replayed; None for a run that replays none."""
+    replay = run.settings.get("replay")
+    if not isinstance(replay, str) or not replay:
+        return None
+    path = Path(replay.replace("\\", "/"))
+    return path.parent.name if path.name == RUN_FILE and path.parent.name else path.name
 
 
 def new_run_id(now: datetime, personas: Iterable[str]) -> str:

@@ -17,8 +17,7 @@ from simulator.report.comparison import history_report
 from simulator.report.painters.console import paint
 from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
 from simulator.stats.summary import figures_of
-from simulator.storage.run_file import add_note, read_run
-from simulator.storage.runs import replay_of
+from simulator.storage.run_file import add_note, read_run, replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said
 

@@ -30,8 +30,7 @@ from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, create_run
-from simulator.storage.run_file import RunFile
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.storage.run_file import HARNESS_NOTE, RunFile
 from simulator.users.scripted import MixedUser
 
 # Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself

@@ -8,7 +8,7 @@ from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, ngettext
 from simulator.core.types import Results
 from simulator.report.row_sections import figure_cell
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.storage.run_file import HARNESS_NOTE
 
 
 def section(results: Results) -> Section | None:

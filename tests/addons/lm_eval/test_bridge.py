@@ -16,8 +16,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
-from simulator.storage.run_file import find_run, read_run, run_ids
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run, run_ids
 from tests.servers.logprobs import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
 from tests.servers.replies import ChatRequest
