@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.cli.destinations import ReportOutput, write_report
 from simulator.cli.forecast import spent_json
-from simulator.cli.preflight import run_settings
 from simulator.cli.publish import json_object, page_html, report_context
-from simulator.cli.rehearsal import FinishedRun, start
+from simulator.cli.rehearsal import FinishedRun, run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError, UnknownName

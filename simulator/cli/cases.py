@@ -1,15 +1,19 @@
 """`cases make KNOWLEDGE`: test questions from the user's own documents, and from recorded dialogues."""
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.testset.files import check, check_name
+from simulator.addons.testset import files
+from simulator.addons.testset.checks import RejectedQuestion, TestSet
+from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
-from simulator.cli.case_report import Outcome, show
-from simulator.cli.forecast import show_calls, total
+from simulator.cli.forecast import show_calls, spent_json, total
 from simulator.cli.options import argument, option, takes
+from simulator.cli.show import write_atomically
 from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
@@ -20,10 +24,62 @@ from simulator.cli.terminal import (
     say,
 )
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import _, ngettext, sentences
+from simulator.core.messages import (
+    Message,
+    _,
+    as_called,
+    language_of_most,
+    ngettext,
+    pgettext,
+    safe_text,
+    sentences,
+    shown,
+)
 from simulator.core.roles import check_one_player
 from simulator.core.settings import load_settings
+from simulator.core.types import Case, Language
 from simulator.models.pricing import check_prices
+from simulator.privacy.patterns import mask
+
+# By their tags and ids, in the order of the summary.
+KIND_TITLES: dict[str, Message] = {
+    "simple": _("simple"),
+    "number": _("number or date"),
+    "procedure": _("procedure"),
+    "two-passages": _("two passages"),
+    "comparison": _("comparison"),
+    "follow-up": pgettext("a kind of question", "follow-up"),
+    "complaint": _("complaint that hides a question"),
+    "false-fact": _("false fact taken for granted"),
+    "neighbour": _("neighbouring topic"),
+    "competitor": _("competitor"),
+    "private": _("private data"),
+    "small-talk": _("small talk"),
+    FROM_LOGS: _("from logs"),
+}
+WORDING_TITLES: dict[str, Message] = {
+    "plain": _("plain"),
+    "keigo": _("polite"),
+    "casual": _("casual"),
+    "keywords": _("keywords"),
+    "typed": _("mistyped"),
+}
+REASON_TITLES: dict[str, Message] = {
+    "empty": _("no question or no right answer"),
+    "long": _("too long"),
+    "language": _("not in the documents' language"),
+    "document": _("mentions the document itself"),
+    "copied": _("copies the document"),
+    "unanswerable": _("the documents do not answer it"),
+    "differs": _("the documents give another answer"),
+    "one_passage": _("one passage is enough"),
+    "alone": _("needs no earlier turn"),
+    "no_number": _("no number in the right answer"),
+    "unsupported": _("figures of the right answer are not in the documents"),
+    "answered": _("meant to be out of scope, but the documents answer it"),
+    "no_name": _("does not name the invented company"),
+    "duplicate": _("nearly the same as another"),
+}
 
 
 @takes(
@@ -80,7 +136,7 @@ def make(  # noqa: PLR0917 - one for each option
         raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:
         raise InputError(_("--personas-out can only be used with --from-logs."))
-    check_name(path)
+    files.check_name(path)
     if path.exists() and not overwrite and not settings.dry_run:
         msg = _("{path} already exists: choose another file with --out, or replace it with --overwrite.")
         raise InputError(msg.format(path=path))
@@ -88,7 +144,7 @@ def make(  # noqa: PLR0917 - one for each option
         msg = _("--to {other}: questions can be written to a file (--out) and to sheets.", other=other[0])
         raise InputError(msg)
     if "sheets" in settings.to:
-        check(settings.sheet, settings.worksheet)
+        files.check(settings.sheet, settings.worksheet)
     request = TestSetRequest(
         knowledge,
         number,
@@ -120,38 +176,40 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     """Makes the questions and writes what there is, also when it ends early; returns the exit code."""
     _announce(run)
     outcome = Outcome(path)
+
+    async def make_all() -> None:
+        try:
+            await run.make(bar.update)
+            await run.distil(bar.update)
+            if personas is not None:
+                (outcome.personas, outcome.mix), outcome.no_personas = await run.personas(personas)
+        finally:
+            await run.close()
+
     try:
         with progress_bar(1, _("made and checked")) as bar:
-            asyncio.run(_make_all(run, outcome, personas, bar.update))
+            asyncio.run(make_all())
     except InputError:
         raise
     except (RehearsalError, KeyboardInterrupt) as error:
         outcome.stopped = reason_of(error)
-    outcome.add(run.made)
-    if run.logs is not None:
-        outcome.add(run.logs.made)
+    outcome.add(run.made, *([run.logs.made] if run.logs else []))
     if not outcome.cases and not outcome.stopped and not outcome.failures:
         raise InputError(_("no question could be made that passes the checks."))
     outcome.write()
     settings = run.settings
     if outcome.cases and "sheets" in settings.to and not outcome.stopped:
         outcome.propose(settings.sheet or "", settings.worksheet or "")
-    show(run, outcome)
+    # In the language of most questions; stdout may be for JSON.
+    stream = sys.stderr if settings.json_output else sys.stdout
+    for line in _lines(run, outcome):
+        stream.write(safe_text(shown(line, outcome.language)).replace("\n", " ") + "\n")
     if settings.json_output:
         print_json(outcome.as_json(run))
-    return _exit_code(run, outcome)
-
-
-async def _make_all(
-    run: TestSetRun, outcome: Outcome, personas: Path | None, progress: Callable[[int, int], None]
-) -> None:
-    try:
-        await run.make(progress)
-        await run.distil(progress)
-        if personas is not None:
-            (outcome.personas, outcome.mix), outcome.no_personas = await run.personas(personas)
-    finally:
-        await run.close()
+    code = _exit_code(run, outcome)
+    if code and outcome.written:
+        say(_("Add --overwrite to replace {path}.", path=path))
+    return code
 
 
 def _announce(run: TestSetRun) -> None:
@@ -167,17 +225,157 @@ def _announce(run: TestSetRun) -> None:
     say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 
-def _exit_code(run: TestSetRun, outcome: Outcome) -> int:
+def _exit_code(run: TestSetRun, outcome: "Outcome") -> int:
     """DONE, or INCOMPLETE where it stopped or too much failed; stderr says how to go on."""
     if outcome.stopped:
         reason = _("{reason:sentence}", reason=outcome.stopped)
         say(_("error: {message}", message=sentences(reason, saved_in_cache(run.settings.cache))))
-        code = INCOMPLETE
+        return INCOMPLETE
+    failed = len(outcome.failures)
+    kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
+    tried = len(outcome.cases) + len(outcome.rejected) + failed
+    return exit_code_of_failures(failed, tried, run.settings.max_failed, kinds)
+
+
+class Outcome:
+    """The questions that were made, those that were rejected or failed, and where they were written."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the file for the questions; nothing is made yet."""
+        self.path = path
+        self.cases: list[Case] = []
+        self.rejected: list[RejectedQuestion] = []
+        self.failures: list[tuple[str, str]] = []
+        self.no_personas: Message | str = ""
+        self.stopped: Message | str = ""
+        self.personas: list[Path] = []
+        self.mix: Path | None = None
+        self.proposed: files.ProposedCases | None = None
+        self.written = False
+
+    def add(self, *made: TestSet) -> None:
+        """Adds what was made from articles, and from logs."""
+        for questions in made:
+            self.cases += questions.cases
+            self.rejected += questions.rejected
+            self.failures += questions.failures
+
+    @property
+    def language(self) -> Language:
+        """The language of most questions; Japanese on a tie."""
+        cases = [*self.cases, *(question.case for question in self.rejected)]
+        return language_of_most(case.language for case in cases)
+
+    @property
+    def rejected_path(self) -> Path:
+        """The file of the rejected questions, beside the other."""
+        return self.path.with_name(f"{self.path.name}.rejected.csv")
+
+    def write(self) -> None:
+        """Writes both files, each only if it would hold a question."""
+        if self.cases:
+            write_atomically(self.path, files.content_of(self.cases, self.path))
+            self.written = True
+        if self.rejected:
+            table = files.rejected_of(
+                self.rejected, lambda question: shown(REASON_TITLES[question.why], self.language)
+            )
+            write_atomically(self.rejected_path, table)
+        else:
+            self.rejected_path.unlink(missing_ok=True)
+
+    def propose(self, sheet: str, worksheet: str) -> None:
+        """Adds the questions to the team's worksheet, unapproved."""
+        self.proposed = files.propose(self.cases, sheet, worksheet, self.language)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many questions there are of each kind and wording, and rejected ones for each reason."""
+        tags = Counter(tag for case in self.cases for tag in case.tags)
+        why: Counter[str] = Counter(question.why for question in self.rejected)
+        return {
+            "kinds": {kind: tags[kind] for kind in KIND_TITLES if tags[kind]},
+            "wordings": {wording: tags[wording] for wording in WORDING_TITLES if tags[wording]},
+            "why": {reason: why[reason] for reason in REASON_TITLES if why[reason]},
+        }
+
+    def as_json(self, run: TestSetRun) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        counts = self.counts()
+        return {
+            "cases": len(self.cases),
+            "file": str(self.path) if self.written else None,
+            "answerable": sum(case.answerable is True for case in self.cases),
+            "out_of_scope": sum(case.answerable is False for case in self.cases),
+            "kinds": counts["kinds"],
+            "wordings": counts["wordings"],
+            "rejected": [
+                {
+                    **{key: getattr(question.case, key) for key in ("id", "question")},
+                    "references": list(question.case.references_at(1)),
+                    "passages": list(question.case.passages),
+                    "tags": list(question.case.tags),
+                    "why": question.why,
+                    "detail": question.detail,
+                }
+                for question in self.rejected
+            ],
+            "failures": dict(Counter(kind for _id, kind in self.failures)),
+            "passages": len(run.articles),
+            "dialogues": len(run.logs.dialogues) if run.logs else 0,
+            "redacted": run.logs.counts if run.logs else {},
+            "personas": [str(path) for path in self.personas],
+            "mix": str(self.mix) if self.mix else None,
+            "sheet": self.proposed
+            and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
+            "models": run.models,
+            "prompts": run.prompts.fingerprint(),
+            **spent_json(run.ledger),
+            "stopped": self.stopped or None,
+        }
+
+
+def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
+    counts = outcome.counts()
+    if outcome.cases:
+        yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
+        yield _("Kinds: {counts}", counts=_named(KIND_TITLES, counts["kinds"]))
+        if counts["wordings"]:
+            yield _("Wordings: {counts}", counts=_named(WORDING_TITLES, counts["wordings"]))
     else:
-        failed = len(outcome.failures)
-        kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
-        tried = len(outcome.cases) + len(outcome.rejected) + failed
-        code = exit_code_of_failures(failed, tried, run.settings.max_failed, kinds)
-    if code and outcome.written:
-        say(_("Add --overwrite to replace {path}.", path=outcome.path))
-    return code
+        yield _("No question could be made.")
+    if n := len(outcome.rejected):
+        yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, counts["why"]))
+        yield _("What was rejected, and why: {path}", path=outcome.rejected_path)
+    if outcome.failures:
+        kinds = tuple(f"{kind} {n}" for kind, n in Counter(kind for _id, kind in outcome.failures).items())
+        yield _("Failures of the model: {kinds}", kinds=kinds)
+    yield from _lines_of_logs(run, outcome)
+    if sheet := outcome.proposed:
+        added = {"n": sheet.added, "url": sheet.url}
+        yield _("Added to the sheet's test questions, not yet approved: {n} ({url})", **added)
+        if sheet.near:
+            yield _("Not added, because a question like it is there already: {n}", n=sheet.near)
+        yield from sheet.notes
+    if outcome.cases and outcome.proposed:
+        yield _("Next: review them in the sheet, set the good ones to Approved, then use them:")
+        yield as_called(f"  python run.py --cases sheet:{run.settings.sheet} --adapter bot.py:answer")
+    elif outcome.cases:
+        yield _("Next: have people review and correct them, then use them:")
+        yield as_called(f"  python run.py --cases {outcome.path} --adapter bot.py:answer")
+
+
+def _lines_of_logs(run: TestSetRun, outcome: Outcome) -> Iterator[Message]:
+    if run.logs is None:
+        return
+    counts = sorted(run.logs.counts.items())
+    masks = tuple(f"{mask(kind, outcome.language).strip('[]')} {n}" for kind, n in counts)
+    yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
+    if outcome.personas:
+        yield _("Personas written: {names}", names=tuple(map(str, outcome.personas)))
+    elif outcome.no_personas:
+        yield _("No personas were made ({why}).", why=outcome.no_personas)
+
+
+def _named(titles: Mapping[str, Message], counts: Mapping[str, int]) -> tuple[Message, ...]:
+    """Numbers behind the titles of what they count."""
+    return tuple(_("{name} {n}", name=titles[key], n=n) for key, n in counts.items())

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
-from simulator.cli.preflight import check_folder, check_target, run_settings
+from simulator.cli.rehearsal import check_folder, check_target, run_settings
 from simulator.cli.show import show_report
 from simulator.cli.terminal import DONE, MISSED, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError

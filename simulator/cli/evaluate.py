@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from simulator.cli.options import argument, takes_settings
-from simulator.cli.simulate import PREFLIGHT, REHEARSAL
+from simulator.cli.simulate import REHEARSAL
 from simulator.core.settings import load_settings
 
 # Several data sets, prompts or models: imported where there may be some.
@@ -32,17 +32,11 @@ def command(
     """
     files, prompts = cases or [], flags["prompt"] or []
     one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
-    if _may_be_matrix(files, prompts, flags):
+    keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
+    several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
+    if several or flags["resume"] or any(name.endswith(".toml") for name in files):
         matrices: Any = import_module(MATRIX)
         if matrix := matrices.matrix_or_record(files, prompts, one):
             return int(matrices.run_matrix(matrix, one))
     settings = load_settings(one | {"cases": files[0] if files else None})
-    settings = import_module(PREFLIGHT).run_settings(settings, "single_turn")
-    return int(import_module(REHEARSAL).run_or_resume(settings))
-
-
-def _may_be_matrix(files: list[str], prompts: list[str], flags: dict[str, Any]) -> bool:
-    """Whether the options could mean a matrix, so that it is worth to import one."""
-    keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
-    several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
-    return several or bool(flags["resume"]) or any(name.endswith(".toml") for name in files)
+    return int(import_module(REHEARSAL).run_or_resume(settings, "single_turn"))

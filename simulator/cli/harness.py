@@ -6,9 +6,8 @@ from typing import Any
 from simulator.addons.lm_eval.tasks import TaskRequest, check_installed, evaluation, sources_of
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import OWN_SETTINGS, PANELS, option, takes
-from simulator.cli.preflight import check_folder, run_settings
-from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish
+from simulator.cli.rehearsal import check_folder, progress_on_stderr, run_settings
 from simulator.cli.terminal import say, stdout_to_stderr
 from simulator.core.errors import InputError
 from simulator.core.messages import _

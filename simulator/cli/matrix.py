@@ -38,9 +38,8 @@ from simulator.addons.matrix.record import (
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.cli.destinations import check_destinations, push_to_sheet
 from simulator.cli.forecast import show_forecast, total
-from simulator.cli.preflight import check_engine, check_folder, run_settings
 from simulator.cli.publish import page_html, report_context, say_stopped
-from simulator.cli.rehearsal import start
+from simulator.cli.rehearsal import check_engine, check_folder, run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.show import show_report, write_atomically
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr

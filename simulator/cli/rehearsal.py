@@ -5,35 +5,43 @@ what finishes one is in cli/resume.py.
 """
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cli.preflight import announce, check_engine, check_folder, check_retest, check_target
-from simulator.cli.progress import progress_on_stderr
+from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
     is_closed_output,
     only_the_verdict,
     print_json,
+    progress_bar,
     say,
     stdout_to_stderr,
 )
-from simulator.core.errors import InputError, RehearsalError, Unforeseen
-from simulator.core.messages import Message, _
-from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, read_shard
-from simulator.core.types import Conversation
+from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
+from simulator.core.messages import Message, _, listed, ngettext, sentences
+from simulator.core.roles import check_players, endpoints
+from simulator.core.settings import Protocol, Settings, read_shard
+from simulator.core.titles import title
+from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
+from simulator.data.knowledge import unread_files
 from simulator.models.pricing import Ledger
+from simulator.report.tables import money
 from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run, no_preparation
+from simulator.stats.red import primary_judge, red_marks
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
@@ -46,11 +54,14 @@ FEATURES = {
     "likeness": "simulator.stats.likeness",
     "outputs": "simulator.grading.metric_file",
     "resume": "simulator.cli.resume",
+    "scoring": "simulator.stats.contest",
     "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
     "target": "simulator.stats.target",
     "to": "simulator.cli.destinations",
 }
+# Unread files that are named at most.
+LISTED = 8
 # Imported when there is something to report: the first question does not wait for it.
 PUBLISH = "simulator.cli.publish"
 
@@ -60,8 +71,9 @@ def feature(setting: str) -> Any:
     return import_module(FEATURES[setting])
 
 
-def run_or_resume(settings: Settings) -> int:
+def run_or_resume(settings: Settings, protocol: Protocol) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
+    settings = run_settings(settings, protocol)
     check_engine(settings)
     if settings.to:
         feature("to").check_destinations(settings)
@@ -89,6 +101,183 @@ class FinishedRun(NamedTuple):
             if isinstance(error, RehearsalError) or is_closed_output(error):
                 raise
             raise Unforeseen(self.path) from error
+
+
+# --- Before it: what rules it out ---
+
+
+def run_settings(settings: Settings, protocol: Protocol) -> Settings:
+    """The settings of a run of a protocol: those of the other one, which rehearsal.toml may hold, are unset.
+
+    Raises InputError for a way of scoring that does not fit the judges.
+    """
+    values: dict[str, Any] = {"protocol": protocol}
+    values |= {name: Settings.model_fields[name].get_default() for name in foreign_settings(protocol)}
+    if protocol == "single_turn":
+        values["turns"] = 1
+    elif settings.outputs:
+        judges = tuple(name for name in settings.judges if name != PASSED)
+        values["judges"] = judges or Settings.model_fields["judges"].get_default()
+    settings = settings.model_copy(update=values)
+    if settings.scoring is not None:
+        settings = feature("scoring").contest_settings(settings)
+    return settings
+
+
+def check_engine(settings: Settings) -> None:
+    """Raises InputError for options that cannot be used together, and where the extra is missing."""
+    if settings.engine == "local":
+        if settings.scheduler or settings.workers:
+            given = "--scheduler" if settings.scheduler else "--workers"
+            raise InputError(_("{value} can only be used with --engine dask.", value=given))
+        return
+    if find_spec("distributed") is None or find_spec("cryptography") is None:
+        msg = _("--engine dask needs the extra 'dask': pip install 'distributed>=2025.4' 'cryptography>=45'.")
+        raise InputError(msg)
+    if not (settings.scheduler or settings.workers):
+        raise InputError(_("--engine dask needs --workers N on this machine, or --scheduler ADDRESS."))
+    if settings.customers:
+        raise InputError(_("--customers needs one machine to measure from: leave out --engine dask."))
+
+
+def check_folder(runs: Path) -> None:
+    """Raises RunFileError where a folder of runs could not be made or written; makes nothing."""
+    try:
+        existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
+        writable = existing.is_dir() and os.access(existing, os.W_OK)
+    except OSError:  # it cannot even be looked at
+        writable = False
+    if not writable:
+        raise RunFileError(_("{runs}: cannot be written. Choose another folder with --runs.", runs=runs))
+
+
+def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
+    """Raises InputError for a target that could be reached by accident: by stand-ins, or without evidence."""
+    settings = context.settings
+    if settings.target is None:
+        return
+
+    roles: list[Role] = ["user", "judge"]
+    if settings.adapter == "demo":
+        roles.append("demo")
+    check_players(settings, context.endpoints, [role for role in roles if context.is_played(role)])
+    feature("target").check_evidence(settings, (conversation.case for conversation in plan))
+
+
+def check_retest(context: RunContext) -> None:
+    """Raises InputError for --retest where no judge could say anything else when it grades again."""
+    if context.settings.retest and not context.panel.retest.calls:
+        msg = _(
+            "--retest has nothing to grade twice, for no judge of whole answers asks a model: leave it out."
+        )
+        raise InputError(msg)
+
+
+# --- What is said when it starts, and while it goes on ---
+
+
+def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
+    """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
+    knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
+    if knowledge and (files := unread_files(knowledge)):
+        say(_("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED)))
+    if settings.adapter == "recorded" and context.has_customers and not settings.redacts:
+        say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
+    size = _size(settings, context, plan)
+    if not context.models():
+        say(sentences(size, _("No model is used besides the bot.")))
+        return
+    if context.offline:
+        reason = _("Offline as requested") if settings.offline else _("No model configured")
+        roles = _("customer and judges") if context.has_customers else _("the judges")
+        stand_ins = {"reason": reason, "roles": roles}
+        why = _("{reason}: lexical stand-ins play {roles} (no language model, no cost).", **stand_ins)
+        say(sentences(size, why))
+        return
+    roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
+    models = tuple(
+        _("{role} {model}", role=title("role", role), model=context.models()[role]) for role in roles_played
+    )
+    say(sentences(size, _("Models: {models}.", models=models)))
+
+
+def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:
+    if not context.has_customers:
+        rows, bot = ngettext("{n} row", "{n} rows", n=len(plan)), settings.adapter
+        if prompt := context.applied_prompt:
+            return _("{rows}, bot: {bot}, prompt: {prompt}.", rows=rows, bot=bot, prompt=prompt.title)
+        return _("{rows}, bot: {bot}.", rows=rows, bot=bot)
+    turns = settings.turns
+    if settings.adapter == "recorded":  # as far as the log goes
+        turns = max((context.turns(conversation)[0] for conversation in plan), default=turns)
+    return _(
+        "{conversations}, up to {turns} each, bot: {bot}.",
+        conversations=ngettext("{n} conversation", "{n} conversations", n=len(plan)),
+        turns=ngettext("{n} turn", "{n} turns", n=turns),
+        bot=settings.adapter,
+    )
+
+
+class Tally:
+    """Counts conversations, graded and red turns of a run."""
+
+    def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
+        """`changed` is called after every event."""
+        self.planned, self.context = len(plan), context
+        self.over = self.graded_turns = self.red = 0
+        self.primary = primary_judge(context.grading.names)
+        self.changed: Callable[[], None] = lambda: None
+
+    def turn(self, conversation: Conversation) -> None:
+        """There is a new turn."""
+        self.changed()
+
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
+        """A turn has been graded; of whole conversations only the endings are counted."""
+        if context.closing is not None:
+            return
+        self.graded_turns += 1
+        rules = self.context.settings.red
+        self.red += bool(red_marks(context.conversation, scores, rules, self.primary))
+        self.changed()
+
+    def ended(self, conversation: Conversation) -> None:
+        """A conversation is over."""
+        self.over += 1
+        self.changed()
+
+    def __str__(self) -> str:
+        return str(self.message())
+
+    def message(self) -> Message:
+        """One line: conversations, turns, red, calls, money."""
+        spent = self.context.ledger.spent
+        price = money(spent) if spent.cost_usd is None else f"{spent.cost_usd:.2f} USD"
+        counts = {"over": self.over, "planned": self.planned, "graded": self.graded_turns, "red": self.red}
+        if spent.calls:
+            return _(
+                "{over}/{planned} conversations, {graded} turns graded, {red} red, {calls} calls, {price}",
+                calls=spent.calls,
+                price=price,
+                **counts,
+            )
+        return _("{over}/{planned} conversations, {graded} turns graded, {red} red", **counts)
+
+
+@contextlib.contextmanager
+def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Iterator[Tally]:
+    """The tally, shown as a bar when stderr is a terminal."""
+    tally, updated = Tally(plan, context), 0.0
+    with progress_bar(len(plan), tally.message()) as bar:
+
+        def changed() -> None:
+            nonlocal updated
+            if time.monotonic() - updated > 0.1:
+                updated = time.monotonic()
+                bar.update(tally.over, len(plan), tally.message())
+
+        tally.changed = changed
+        yield tally
 
 
 # --- A new run ---

@@ -7,7 +7,7 @@ from simulator.cli.options import takes_settings
 from simulator.core.settings import load_settings
 
 # Imported when there is a run to make: a page of help does without.
-PREFLIGHT, REHEARSAL = "simulator.cli.preflight", "simulator.cli.rehearsal"
+REHEARSAL = "simulator.cli.rehearsal"
 
 
 @takes_settings("dialogue")
@@ -16,5 +16,4 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    settings = import_module(PREFLIGHT).run_settings(load_settings(flags), "dialogue")
-    return int(import_module(REHEARSAL).run_or_resume(settings))
+    return int(import_module(REHEARSAL).run_or_resume(load_settings(flags), "dialogue"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.progress import Tally, progress_on_stderr
+from simulator.cli.rehearsal import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Score, Usage

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.cli.preflight import run_settings
+from simulator.cli.rehearsal import run_settings
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.addons.dask import worker
-from simulator.cli import preflight
+from simulator.cli import rehearsal
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
@@ -52,7 +52,7 @@ def test_a_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line that says what to install."""
-    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
+    monkeypatch.setattr(rehearsal, "find_spec", lambda _: None)
 
     assert main(["--engine", "dask", "--workers", "2"]) == 2
     assert "extra 'dask'" in capsys.readouterr().err

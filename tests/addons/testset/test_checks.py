@@ -26,7 +26,7 @@ from simulator.addons.testset.prompts import (
     Prompts,
     check_form,
 )
-from simulator.cli.case_report import KIND_TITLES, REASON_TITLES, WORDING_TITLES
+from simulator.cli.cases import KIND_TITLES, REASON_TITLES, WORDING_TITLES
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
