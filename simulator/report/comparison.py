@@ -13,7 +13,6 @@ from simulator.core.document import (
     BRIEF,
     PAGE,
     TEXT,
-    Block,
     Cell,
     Chart,
     Fact,
@@ -53,7 +52,7 @@ from simulator.stats.comparison import (
     is_regression,
 )
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
+from simulator.stats.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
@@ -140,17 +139,14 @@ def comparison_report(
     """
     summary = after.summary
     parts = _Parts(changes, summary, language)
-    sections = [
-        Section("verdict", "", parts.verdict()),
-        Section("verdict", "", parts.in_brief(), views=BRIEF),
-    ]
+    sections = list(parts.verdict())
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
+    sections += page_section(page)
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
-    wording = "rows" if summary.rows else ""
-    return Report(title, language, sections=(*sections, *page_section(page)), wording=wording)
+    return Report(title, language, sections=tuple(sections), wording="rows" if summary.rows else "")
 
 
 class _Parts:
@@ -159,27 +155,28 @@ class _Parts:
     def __init__(self, changes: RunComparison, summary: Summary, language: Language) -> None:
         self.changes, self.titles, self.rows = changes, summary.titles(language), summary.rows
 
-    def verdict(self) -> tuple[Block, ...]:
-        """Whether the bot got better, what that rests on, and what makes the two hard to compare."""
-        notes = (*self._below(), *self._guarded(), *self._compared(), *self._changed(), *self._cautions())
-        return self._verdict(), Notes.of(notes)
+    def verdict(self) -> Iterator[Section]:
+        """Whether the bot got better, what that rests on, and what makes the two hard to compare.
 
-    def in_brief(self) -> tuple[Block, ...]:
-        """The verdict without how turns were compared, and without the reasons that stand with the turns."""
-        guarded = (line for line in self._guarded() if isinstance(line, Line))
-        return self._verdict(), Notes.of((*self._below(), *guarded, *self._changed(), *self._cautions()))
+        In brief without how turns were compared, and without the reasons that stand with the turns.
+        """
+        first, guarded = list(self._below()), list(self._guarded())
+        last: list[Text | Line] = [*self._changed(), *self._cautions()]
+        notes = Notes.of((*first, *guarded, *self._compared(), *last))
+        brief = Notes.of((*first, *(line for line in guarded if isinstance(line, Line)), *last))
+        yield Section("verdict", "", (self._headline(), notes))
+        yield Section("verdict", "", (self._headline(), brief), views=BRIEF)
 
-    def _verdict(self) -> Line:
+    def _headline(self) -> Line:
         """The verdict on the scores."""
         row, changes, said = self.changes.score, self.changes, list[Message]()
         tone: Tone = "alarm"
         if changes.verdict == "not_comparable" or row is None:
-            said.append(
-                _(
-                    "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
-                    " earlier run again by the same rubric."
-                )
+            other_rubric = _(
+                "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
+                " earlier run again by the same rubric."
             )
+            said.append(other_rubric)
         else:
             said.append(_VERDICTS[_verdict_key(row)].format(**_figures(row)))
             tone = _TONES.get(changes.verdict, "strong")
@@ -225,13 +222,13 @@ class _Parts:
         """Which turns were compared."""
         changes = self.changes
         if origin := changes.after.replay_of:
+            text = _("This run is a replay of {run}, as long as the lines fitted.")
             if changes.same_lines == changes.lines:
-                yield _("This run is a replay of {run} (the customers say the same).", run=origin)
-            else:
-                yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
+                text = _("This run is a replay of {run} (the customers say the same).")
+            yield text.format(run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
-            lines = {"same": changes.same_lines, "n": changes.lines}
-            yield _("The same customer lines on {same} of {n} turns.", **lines)
+            same, n = changes.same_lines, changes.lines
+            yield _("The same customer lines on {same} of {n} turns.", same=same, n=n)
         else:
             yield _(
                 "Free conversations: from turn 2 on the lines differ. Turns are compared where the customer"
@@ -249,12 +246,8 @@ class _Parts:
 
     def _guarded(self) -> Iterator[Text | Line]:
         for broken in self.changes.broken:
-            question = _(
-                "Must not break, but turned red: {question} ({case})",
-                question=broken.question,
-                case=broken.case,
-            )
-            yield Line(question, "alarm")
+            text = _("Must not break, but turned red: {question} ({case})")
+            yield Line(text.format(**broken.model_dump(include={"question", "case"})), "alarm")
             if broken.why:
                 yield _("→ {why}", why=broken.why)
         unchecked = self.changes.unchecked
@@ -262,10 +255,8 @@ class _Parts:
         if checked and not self.changes.broken:
             yield Line(_("Cases that must not break: {n}, none of them broke.", n=checked), "good")
         if unchecked:
-            unknown = _(
-                "Must not break, but in one of the runs only, so nobody knows: {cases}", cases=unchecked
-            )
-            yield Line(unknown, "alarm")
+            text = _("Must not break, but in one of the runs only, so nobody knows: {cases}")
+            yield Line(text.format(cases=unchecked), "alarm")
 
     def _cautions(self) -> Iterator[Line]:
         """What makes the two hard to compare; first of all, that stand-ins judged."""
@@ -279,50 +270,46 @@ class _Parts:
 
     def turned(self) -> Iterator[Section]:
         """The turns that turned red, and those that are no longer red."""
-        red = [self._turn(each, "▲", why_after=each.why_after) for each in self.changes.turned_red]
-        green = [self._turn(each, "✓", why_before=each.why_before) for each in self.changes.turned_green]
+        red = [self._turn(each, "▲") for each in self.changes.turned_red]
+        green = [self._turn(each, "✓") for each in self.changes.turned_green]
         to_red = ngettext("Turned red ({n} turn)", "Turned red ({n} turns)", n=len(red))
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
         for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
             block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
             yield Section(key, title, (block,), views=TEXT, folded=True)
-        reasons = Items.first(SHOWN_BRIEFLY, map(self._reason, self.changes.turned_red), _MORE)
-        yield Section("turned_red", to_red, (reasons,), views=BRIEF)
+        reasons = (
+            Item(
+                _("{where}: {question}", where=self._where(each), question=excerpt(each.question, QUESTION)),
+                (Fact("", excerpt(each.why_after, REASON)),),
+            )
+            for each in self.changes.turned_red
+        )
+        yield Section("turned_red", to_red, (Items.first(SHOWN_BRIEFLY, reasons, _MORE),), views=BRIEF)
         cases = list(dict.fromkeys(each.case for each in self.changes.turned_green))
         fixed = (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else ()
         yield Section("turned_green", to_green, fixed, views=BRIEF)
-
-    def _reason(self, each: TurnChange) -> Item:
-        """A turn that turned red, in a line, and why."""
-        line = _("{where}: {question}", where=self._where(each), question=excerpt(each.question, QUESTION))
-        return Item(line, (Fact("", excerpt(each.why_after, REASON)),))
 
     def _where(self, each: TurnChange) -> Message:
         where = turn_text((each.persona, *each.others), each.case, each.turn, self.titles)
         return _("{where}  [must not break]", where=where) if each.guarded else where
 
-    def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:
+    def _turn(self, each: TurnChange, marker: str) -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
-        silent = _("(no answer)")
+        silent, is_red = _("(no answer)"), marker == "▲"
+        why_before, why_after = ("", each.why_after) if is_red else (each.why_before, "")
         before = Fact(_("Before"), each.before or silent, (why_before,) if why_before else ())
         now = Fact(_("Now"), each.after or silent, (why_after,) if why_after else ())
-        return Item(
-            self._where(each),
-            facts=(Fact(pgettext("who speaks", "Customer"), each.question),),
-            tone="strong",
-            marker=marker,
-            sides=((before, now),),
-        )
+        question = Fact(pgettext("who speaks", "Customer"), each.question)
+        return Item(self._where(each), (question,), "strong", marker, ((before, now),))
 
     def differences(self) -> Iterator[Section]:
         """The difference by judge, persona and tag, and what there is to say of a third run."""
         changes, reds = self.changes, self.changes.reds
+        counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
         turns = _(
             "Turns compared: {n}, of these turned red {red}, no longer red {green}, still red {still}.",
             n=_compared_turns(changes),
-            red=reds.turned_red,
-            green=reds.turned_green,
-            still=reds.still_red,
+            **counts,
         )
         cases = _(
             "Cases with more red turns {worse}, with fewer {better} (McNemar's test, p = {p}).",
@@ -376,10 +363,9 @@ class _Parts:
         blocks = (Table.of("runs", columns, rows), Line(_("{parts}", parts=counts)), paired)
         yield Section("compare", _("What changed"), blocks, views=PAGE)
         order = list(_CHANGES)
-        changed = sorted(
-            (pair for pair in pairs if pair.changed),
-            key=lambda pair: (order.index(pair.change), pair.by or 0.0),
-        )
+        # Others have nothing to look at.
+        changed = [p for p in pairs if p.reds[0] != p.reds[1] or abs(p.by or 0.0) >= 0.005]
+        changed.sort(key=lambda pair: (order.index(pair.change), pair.by or 0.0))
         # The page of the later run has them under their number in its plan.
         links = {
             key: f"report.html#{anchor(at)}" for at, key in enumerate(after.results.conversations.ids, 1)
@@ -443,15 +429,14 @@ def _verdict_key(row: Difference) -> str:
 
 def _figures(row: Difference) -> dict[str, object]:
     """The values of a sentence on a difference."""
+    counts = row.model_dump(include={"pairs", "cases", "moved"})
     return {
         "was": points(row.before),
         "now": points(row.after),
         "by": signed_points(row.difference),
         "larger": largest(row.larger),
-        "pairs": row.pairs,
-        "cases": row.cases,
-        "moved": row.moved,
         "p": p_text(row.p_holm),
+        **counts,
         **ends(row.interval),
     }
 
@@ -493,16 +478,13 @@ class _Pair(NamedTuple):
 
     @classmethod
     def of(cls, runs: PairedRuns, key: ConversationKey) -> "_Pair":
-        earlier, later = talks = runs.earlier[key], runs.later[key]
+        one, other = runs.earlier[key], runs.later[key]
         was, became = (
             sum((talk.id, turn.index) in red for turn in talk.turns)
-            for talk, red in zip(talks, runs.reds, strict=True)
+            for talk, red in zip((one, other), runs.reds, strict=True)
         )
-        before, after = (
-            run.summary.conversation_scores.get(talk.id)
-            for run, talk in zip((runs.before, runs.after), talks, strict=True)
-        )
-        return cls(earlier, later, (was, became), (before, after))
+        before, after = (run.summary.conversation_scores for run in (runs.before, runs.after))
+        return cls(one, other, (was, became), (before.get(one.id), after.get(other.id)))
 
     @property
     def change(self) -> tuple[bool, bool]:
@@ -514,11 +496,6 @@ class _Pair(NamedTuple):
         """By how much the score changed."""
         before, after = self.scores
         return None if before is None or after is None else after - before
-
-    @property
-    def changed(self) -> bool:
-        """Whether there is anything to look at."""
-        return self.reds[0] != self.reds[1] or abs(self.by or 0.0) >= 0.005
 
 
 def _side(
@@ -590,49 +567,31 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
 
 def _history_notes(history: History) -> Iterator[Text | Line]:
     """The trend, falls, and what could not be read."""
-    if history.runs:
-        yield _trend(history)
-    if fall := history.dropped:
-        dropped = _(
-            "{run} fell by {by} points from the run before, more than chance.",
-            run=fall.later,
-            by=points(fall.by),
-        )
-        yield Line(dropped, "alarm")
-        yield _compare(fall)
-    if fall := history.eroded:
-        eroded = _(
-            "Each step was within chance, but the newest run is {by} points below the best one, {run}"
-            " ({best}).",
-            by=points(fall.by),
-            run=fall.earlier,
-            best=points(fall.best),
-        )
-        yield Line(eroded, "alarm")
-        yield _compare(fall)
-    if history.runs and len(history.followed) < len(history.runs):
+    n, trend = len(history.followed), history.trend
+    if trend:
+        text, tone = _TRENDS[history.direction]
+        yield Line(text.format(slope=signed_points(trend.slope), **ends(trend.interval)), tone)
+    elif history.runs:
+        yield _("A trend takes at least {needed} comparable runs (now {n}).", needed=MIN_RUNS, n=n)
+    dropped = _("{run} fell by {by} points from the run before, more than chance.")
+    eroded = _(
+        "Each step was within chance, but the newest run is {by} points below the best one, {run} ({best})."
+    )
+    for fall, text in ((history.dropped, dropped), (history.eroded, eroded)):
+        if fall:
+            run = fall.later if fall is history.dropped else fall.earlier
+            yield Line(text.format(run=run, by=points(fall.by), best=points(fall.best)), "alarm")
+            yield _(
+                "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
+            )
+    if history.runs and n < len(history.runs):
         yield _(
             "The trend is over the {n} runs with the cases, bot and rubric of the newest one that went on to"
             " its end.",
-            n=len(history.followed),
+            n=n,
         )
     if unread := history.unread:
         yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
-
-
-def _trend(history: History) -> Text | Line:
-    if history.trend is None:
-        return _(
-            "A trend takes at least {needed} comparable runs (now {n}).",
-            needed=MIN_RUNS,
-            n=len(history.followed),
-        )
-    text, tone = _TRENDS[history.direction]
-    return Line(text.format(slope=signed_points(history.trend.slope), **ends(history.trend.interval)), tone)
-
-
-def _compare(fall: Fall) -> Message:
-    return _("Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later)
 
 
 def _history_chart(runs: list[PastRun]) -> Chart:

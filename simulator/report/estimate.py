@@ -1,7 +1,5 @@
 """The forecast of a run: what it costs, by role, and how to know better."""
 
-from collections.abc import Callable
-
 from simulator.core.document import Block, Line, Report, Section, Table, Text
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import JPY_PER_USD, dollars
@@ -53,14 +51,10 @@ def _cost_text(forecast: Forecast, rate: float) -> Message:
 def _table(forecast: Forecast) -> Table:
     """Calls, tokens and cost of each model: what is expected, or the range where nothing is."""
     ends = (forecast.expected,) if forecast.like else (forecast.low, forecast.high)
-    rows = [
-        (
-            title("role", role),
-            model,
-            *_figures([each.get((role, model), Spending(cost_usd=0.0)) for each in ends]),
-        )
-        for role, model in ends[-1]
-    ]
+    rows: list[tuple[Text, ...]] = []
+    for role, model in ends[-1]:
+        spent = [each.get((role, model), Spending(cost_usd=0.0)) for each in ends]
+        rows.append((title("role", role), model, *_figures(spent)))
     if len(rows) > 1:
         rows.append((_("total"), "", *_figures([total_spending(list(each.values())) for each in ends])))
     columns = _("role"), _("model"), _("calls"), _("tokens in"), _("tokens out"), _("USD")
@@ -69,17 +63,10 @@ def _table(forecast: Forecast) -> Table:
 
 def _figures(ends: list[Spending]) -> tuple[Text, ...]:
     """Calls, tokens in and out, and dollars; `12-36` where the ends differ."""
-
-    def between(figure: Callable[[Spending], str]) -> str:
-        return "-".join(dict.fromkeys(map(figure, ends)))
-
-    is_priced = all(each.cost_usd is not None for each in ends)
-    return (
-        between(lambda each: f"{each.calls:,}"),
-        between(lambda each: f"{each.tokens_in:,}"),
-        between(lambda each: f"{each.tokens_out:,}"),
-        between(lambda each: dollars(each.cost_usd or 0.0)) if is_priced else _("unknown"),
-    )
+    counts = ([f"{getattr(each, key):,}" for each in ends] for key in ("calls", "tokens_in", "tokens_out"))
+    costs = [dollars(each.cost_usd) for each in ends if each.cost_usd is not None]
+    figures = ["-".join(dict.fromkeys(figure)) for figure in (*counts, costs)]
+    return tuple(figures) if len(costs) == len(ends) else (*figures[:-1], _("unknown"))
 
 
 def _assumptions(forecast: Forecast) -> Message:
@@ -87,14 +74,12 @@ def _assumptions(forecast: Forecast) -> Message:
     if forecast.like:
         return _("Calls and tokens are what that run took for each of its conversations.")
     asked_again = _("A reply that has to be asked for once more is not counted.")
-    if forecast.rows:
-        return sentences(
-            _("At least, if answers and grades are short; at most, if they are long."), asked_again
-        )
     ends = _(
         "At least, if every customer leaves after the first answer and texts are short; at most, if all stay"
         " to the last turn and texts are long."
     )
+    if forecast.rows:
+        ends = _("At least, if answers and grades are short; at most, if they are long.")
     return sentences(ends, asked_again)
 
 
@@ -112,11 +97,12 @@ def _why_free(forecast: Forecast) -> Message | None:
     """Why there is nothing to pay; None where there is."""
     if forecast.high:
         return None
-    if not forecast.offline:
-        return _("No model takes part beside the bot.")
+    played = _(
+        "No model configured: lexical stand-ins play customer and judges (no language model, no cost)."
+    )
     if forecast.rows:
-        return _("No model configured: lexical stand-ins play the judges (no language model, no cost).")
-    return _("No model configured: lexical stand-ins play customer and judges (no language model, no cost).")
+        played = _("No model configured: lexical stand-ins play the judges (no language model, no cost).")
+    return played if forecast.offline else _("No model takes part beside the bot.")
 
 
 def _cost(spending: ByModel) -> float | None:

@@ -109,7 +109,18 @@ def junit_xml(context: ReportContext) -> str:
     gate, name = context.gate, f"rehearsal {context.results.run.id}"
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
     for row in rows:
-        suite.append(_case(row, context.summary.primary))
+        title, verdict = f"{row['case']} turn {row['turn']}", row["scores"].get(context.summary.primary)
+        case = SubElement(suite, "testcase", classname=_text(row["persona"]), name=_text(title))
+        found = None
+        if row["red"]:
+            found = SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"]))
+        elif verdict is None or verdict["state"] == "failed":
+            reason = verdict["reason"] if verdict else "not graded"
+            found = SubElement(case, "error", type="ungraded", message=_text(reason))
+        elif verdict["state"] == "skipped":
+            SubElement(case, "skipped", message=_text(verdict["reason"]))
+        if found is not None:
+            found.text = _text(f"Q: {row['user']}\nA: {row['answer']}")
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         if not gate.passed:
@@ -119,24 +130,6 @@ def junit_xml(context: ReportContext) -> str:
     suite.set("time", f"{context.summary.seconds:.3f}")
     indent(suite)
     return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _case(row: dict[str, object], primary: str) -> Element:
-    title = f"{row['case']} turn {row['turn']}"
-    case = Element("testcase", classname=_text(row["persona"]), name=_text(title))
-    scores = row["scores"]
-    verdict = scores.get(primary) if isinstance(scores, dict) else None
-    dialogue = f"Q: {row['user']}\nA: {row['answer']}"
-    if row["red"]:
-        SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"])).text = _text(
-            dialogue
-        )
-    elif verdict is None or verdict["state"] == "failed":
-        reason = verdict["reason"] if verdict else "not graded"
-        SubElement(case, "error", type="ungraded", message=_text(reason)).text = _text(dialogue)
-    elif verdict["state"] == "skipped":
-        SubElement(case, "skipped", message=_text(verdict["reason"]))
-    return case
 
 
 def _text(value: object) -> str:

@@ -70,12 +70,8 @@ def cause_text(cause: Cause, sure: bool) -> Message:
 
 def spoilt_text(found: Improvements) -> Text:
     """How many turns the simulated customer spoilt; empty for none."""
-    spoilt = sum(len(fix.turns) for fix in found.customer)
-    if not spoilt:
-        return ""
-    return _(
-        "Besides, turns in which not the bot but the simulated customer was at fault: {turns}.", turns=spoilt
-    )
+    text = _("Besides, turns in which not the bot but the simulated customer was at fault: {turns}.")
+    return text.format(turns=sum(len(fix.turns) for fix in found.customer)) if found.customer else ""
 
 
 def lead_text(found: Improvements) -> Text:
@@ -95,12 +91,8 @@ def lead_text(found: Improvements) -> Text:
 
 def how_text(found: Improvements) -> Text:
     """How gains are calculated; empty where there are none."""
-    if not (found.foretells and lead_text(found)):
-        return ""
-    goal = points(found.goal)
-    return _(
-        "Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).", goal=goal
-    )
+    text = _("Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).")
+    return text.format(goal=points(found.goal)) if found.foretells and lead_text(found) else ""
 
 
 def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
@@ -122,33 +114,29 @@ def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | No
 
 
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
-    """The gravest turn of each of the reddest questions with its reason, and the best fixes."""
+    """The gravest turn of each of the reddest questions with its reason, and the best fixes.
+
+    On a later turn the question is followed by what the customer said there.
+    """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
     asked = {case.case: case.question for case in summary.cases}
-    items = tuple(
-        _red_question(red, asked.get(red.case, ""), titles, _REASON[language]) for red in gravest[:SHOWN]
-    )
+    items = []
+    for red in gravest[:SHOWN]:
+        where = turn_text(red.persona, red.case, red.turn, titles)
+        if red.turn > 1:
+            where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
+        marked = _("{mark} · {where}", mark=mark_text(red), where=where)
+        reason = failure_text(red.failure) or excerpt(red.reason, _REASON[language])
+        told = tuple(Fact("", each) for each in (marked, reason) if each)
+        items.append(Item(excerpt(asked.get(red.case) or red.question, _QUESTION), told, "strong"))
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
-    yield Section("reddest", title, (Items(items, numbered=True),), views=BRIEF | TERMINAL)
+    yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TERMINAL)
     if found.fixes:
-        best = tuple(
-            Item(fix.what, (Fact("", _figures(fix, found, brief=True)),), "strong")
-            for fix in found.fixes[:SHOWN]
-        )
+        figures = ((fix.what, _figures(fix, found, brief=True)) for fix in found.fixes[:SHOWN])
+        best = tuple(Item(what, (Fact("", text),), "strong") for what, text in figures)
         yield Section("fix", _("Fix first"), (Items(best, _below(found, run), numbered=True),), views=BRIEF)
-
-
-def _red_question(red: RedTurn, question: str, titles: Titles, most: int) -> Item:
-    """The question, what the customer said on a later turn, how the answer was marked, and why."""
-    where = turn_text(red.persona, red.case, red.turn, titles)
-    if red.turn > 1:
-        where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
-    marked = _("{mark} · {where}", mark=mark_text(red), where=where)
-    reason = failure_text(red.failure) or excerpt(red.reason, most)
-    told = tuple(Fact("", each) for each in (marked, reason) if each)
-    return Item(excerpt(question or red.question, _QUESTION), told, "strong")
 
 
 def _below(found: Improvements, run: str) -> Message:
@@ -253,28 +241,15 @@ def cards(
     ]
 
 
-def page_remarks(found: Improvements) -> list[Text]:
-    """What the page says below the fixes: turns that the customer spoilt, and how gains are calculated."""
-    return [text for text in (spoilt_text(found), how_text(found)) if text]
-
-
 def red_turns_section(summary: Summary, language: Language) -> Section | None:
     """The gravest red turns with what was said, folded."""
     if not summary.reddest:
         return None
-    shown = summary.reddest[:QUOTED]
-    titles = summary.titles(language)
-    items = tuple(
-        Item(
-            _(
-                "{mark} · {where}",
-                mark=mark_text(red),
-                where=turn_text(red.persona, red.case, red.turn, titles),
-            ),
-            (*dialogue(red), Fact(pgettext("the model that grades", "Judge"), red.reason)),
-            "strong",
-        )
-        for red in shown
-    )
-    name = _("Gravest turns ({n}/{red})", n=len(shown), red=summary.red)
-    return Section("gravest", name, (Items(items, numbered=True),), views=MARKDOWN, folded=True)
+    titles, items = summary.titles(language), []
+    for red in summary.reddest[:QUOTED]:
+        where = turn_text(red.persona, red.case, red.turn, titles)
+        reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
+        title = _("{mark} · {where}", mark=mark_text(red), where=where)
+        items.append(Item(title, (*dialogue(red), reason), "strong"))
+    name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red)
+    return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

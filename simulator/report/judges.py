@@ -103,9 +103,9 @@ def by_rule(name: str) -> bool:
 
 def _is_stand_in(name: str, rubrics: Sequence[str], models: Mapping[str, str]) -> bool:
     """Whether a judge counts words in place of a model, or rests on embeddings that do."""
-    if models.get("judge") == LEXICAL or any(rubric.startswith(f"{LEXICAL}-") for rubric in rubrics):
-        return True
-    return canonical_judge(name.partition("@")[0]) == "cosine" and models.get("embed") == LEXICAL
+    role = "embed" if canonical_judge(name.partition("@")[0]) == "cosine" else "judge"
+    lexical = {models.get("judge"), models.get(role), *(rubric.partition("-")[0] for rubric in rubrics)}
+    return LEXICAL in lexical
 
 
 def trust_section(trusts: JudgeTrusts) -> Section | None:
@@ -146,18 +146,12 @@ def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list
     if same_family(judge, bot):
         own = _(
             "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
-            " more kindly.",
-            judge=judge,
-            other=bot,
+            " more kindly."
         )
-        notes.append(Line(own, "alarm"))
+        notes.append(Line(own.format(judge=judge, other=bot), "alarm"))
     if same_family(judge, user):
-        shared = _(
-            "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
-            judge=judge,
-            other=user,
-        )
-        notes.append(Line(shared, "soft"))
+        shared = _("Judge and simulated customer are models of one family (judge {judge}, customer {other}).")
+        notes.append(Line(shared.format(judge=judge, other=user), "soft"))
     return notes
 
 
@@ -235,10 +229,8 @@ def drift_notes(drift: Drift) -> Iterator[Line]:
         changed = _("{judge}: prompt or model are no longer those of the calibration.", judge=judge)
         yield Line(changed, "alarm")
     if drift.failed:
-        failed = _(
-            "{judge}, answers of the drift check that were not graded: {n}.", n=drift.failed, judge=judge
-        )
-        yield Line(failed, "soft")
+        failed = _("{judge}, answers of the drift check that were not graded: {n}.")
+        yield Line(failed.format(n=drift.failed, judge=judge), "soft")
 
 
 def _judge_of(drift: Drift) -> str:

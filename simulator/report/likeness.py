@@ -46,16 +46,10 @@ def section(found: Likeness) -> Section:
             low=low,
             high=high,
         )
-    apart = [
-        _(
-            "{name}: {ours} %, people {people} %",
-            name=_SHARES[name],
-            ours=f"{100 * ours:.0f}",
-            people=f"{100 * (people or 0):.0f}",
-        )
-        for name in found.largest
-        for ours, people in [found.shares[name]]
-    ]
+    apart = []
+    for name in found.largest:
+        ours, people = (f"{100 * (share or 0):.0f}" for share in found.shares[name])
+        apart.append(_("{name}: {ours} %, people {people} %", name=_SHARES[name], ours=ours, people=people))
     columns = (_("Figure"), _("These customers"), _("People"))
     rows = [
         (_name(key), _cell(key, ours), _cell(key, people)) for key, (ours, people) in found.shares.items()
@@ -86,8 +80,6 @@ def _name(key: str) -> Text:
 def _cell(key: str, value: float | None) -> Cell:
     if value is None:
         return Cell(text="–")
-    share = _("{n} %", n=f"{100 * value:.0f}")
-    return Cell(
-        text=f"{value:.3g}" if key in MEDIANS else share,
-        number=round(value if key in MEDIANS else 100 * value, 1),
-    )
+    if key in MEDIANS:
+        return Cell(text=f"{value:.3g}", number=round(value, 1))
+    return Cell(text=_("{n} %", n=f"{100 * value:.0f}"), number=round(100 * value, 1))

@@ -4,8 +4,7 @@ Each function makes one, or returns None where the run has nothing to show: the 
 outputs of JSON answers, classes, and choices.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
@@ -48,12 +47,20 @@ def contest_section(results: Results) -> Section | None:
     if not results.run.is_contest:
         return None
     found = contest_result(results)
-    rows = []
-    for each in found.metrics:
-        mean = Cell(text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean)
-        rows.append((each.name, mean, each.n, each.planned))
-    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
-    tables = [Table.of("metrics", columns, rows, _("Metrics"))]
+    metrics = Table.listing(
+        "metrics",
+        found.metrics,
+        {
+            _("Metric"): lambda each: each.name,
+            _("Mean"): lambda each: Cell(
+                text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean
+            ),
+            _("Graded"): lambda each: each.n,
+            pgettext("a number of them", "Rows"): lambda each: each.planned,
+        },
+        _("Metrics"),
+    )
+    tables = [metrics]
     notes = [_("No model was called, so that nothing was spent.")]
     if found.cost:
         spending: list[tuple[Text, Spending]] = list(found.cost.items())
@@ -62,10 +69,10 @@ def contest_section(results: Results) -> Section | None:
         tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
         notes = []
     if any("," in name for name in found.cost):
-        note = _(
+        apart = _(
             "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
         )
-        notes.append(note)
+        notes = [apart]
     return figures_section(
         key="contest",
         title=_("Contest scoring"),
@@ -152,10 +159,7 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
             key=found.missing.get("key", 0),
         )
     if found.failed:
-        yield _(
-            "Not decided because grading failed, and in no share: {n} rows.",
-            n=found.failed,
-        )
+        yield _("Not decided because grading failed, and in no share: {n} rows.", n=found.failed)
     if found.extra:
         named = list(found.extra.items())[:_EXTRA_KEYS_SHOWN]
         yield _(
@@ -180,8 +184,9 @@ def skipped_section(results: Results) -> Section | None:
     skipped = SkippedRows.of(results.notes)
     if not skipped.count:
         return None
-    unlisted = skipped.count - len(skipped.listed)
-    more = [_("Of {n} more, place and reason are not kept.", n=unlisted)] if unlisted > 0 else []
+    notes = [_("Skipped rows are no part of the score; fix them and evaluate again.")]
+    if (unlisted := skipped.count - len(skipped.listed)) > 0:
+        notes.insert(0, _("Of {n} more, place and reason are not kept.", n=unlisted))
     places_by_reason: dict[Text, list[Text]] = {}
     for row in skipped.listed:
         places_by_reason.setdefault(row.why, []).append(row.place)
@@ -204,7 +209,7 @@ def skipped_section(results: Results) -> Section | None:
             first=skipped.listed[0].message,
         ),
         tables=[Table.of("rows_skipped", columns, rows)],
-        notes=(*more, _("Skipped rows are no part of the score; fix them and evaluate again.")),
+        notes=notes,
         figures=skipped.as_json(),
     )
 
@@ -233,14 +238,12 @@ def choices_section(results: Results) -> Section | None:
         for name, each in subjects.items()
     )
 
-    def letter_cell(counts: Mapping[str, int], letter: str) -> Cell:
-        n = counts.get(letter, 0)
-        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%")
-
-    letters = (
-        (letter, letter_cell(found.chosen, letter), letter_cell(found.right, letter))
-        for letter in LETTERS
-        if letter in found.chosen or letter in found.right
+    sides = (found.chosen, found.right)
+    numbers = ((each, [side.get(each, 0) for side in sides]) for each in LETTERS)
+    letters: Iterator[tuple[str | Cell, ...]] = (
+        (letter, *(Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%") for n in counts))
+        for letter, counts in numbers
+        if any(counts)
     )
     return figures_section(
         key="choices",
@@ -271,10 +274,7 @@ def _choices_notes(found: Choices) -> Iterator[Message]:
             share=f"{100 * n / found.accuracy.n:.1f}",
         )
     if found.failed:
-        yield _(
-            "Not counted because grading failed: {n}.",
-            n=found.failed,
-        )
+        yield _("Not counted because grading failed: {n}.", n=found.failed)
 
 
 # Classification
@@ -314,66 +314,45 @@ def _classes_line(found: Classification) -> Message:
 
 def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
     classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
-    averages = (
+    classes += [
         (_("macro avg"), found.macro),
         (_("weighted avg"), found.weighted),
         (_("micro avg"), found.micro),
-    )
-    per_class = Table.of(
-        "classes",
-        (_("Label"), _("Precision"), _("Recall"), "F1", _("Support")),
-        (
-            (name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support)
-            for name, of in (*classes, *averages)
-        ),
-        _("Per class"),
-        counts=3,
-    )
-    is_small = len(found.labels) <= _LARGEST_MATRIX
-    confusion = _confusion_table(found) if is_small else _most_confused_table(found)
-    for table in (per_class, confusion):
+    ]
+    columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
+    rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
+    per_class = Table.of("classes", columns, rows, _("Per class"), counts=3)
+    confused = _confusion_table if len(found.labels) <= _LARGEST_MATRIX else _most_confused_table
+    for table in (per_class, confused(found)):
         title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
         yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
 
 
 def _confusion_table(found: Classification) -> Table:
-    return Table.of(
-        "confusion",
-        (_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")),
-        (
-            (label, *_confusion_cells(expected, row), sum(row))
-            for expected, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True))
-        ),
-        _("Confusion matrix (rows: expected, columns: predicted)"),
-        counts=len(found.labels) + 2,
-        shaded=True,
-    )
-
-
-def _confusion_cells(expected: int, row: tuple[int, ...]) -> Iterator[Cell]:
     """Counts with their share of the row; on the diagonal a large share is good, elsewhere it is bad."""
-    total = sum(row)
-    for predicted, n in enumerate(row):
-        share = n / total if total else 0.0
-        good = 0.6 + 0.4 * share if predicted == expected else 0.7 - share / 2
-        shade = None if share < _LEAST_COLOURED else good
-        yield Cell(text=f"{n:,}", number=n, note=f"{100 * share:.0f}%" if n else "", shade=shade)
+    rows = []
+    for label, counts in zip(found.labels, found.confusion, strict=True):
+        cells: list[Cell | Text | int] = [label]
+        for predicted, n in zip((*found.labels, None), counts, strict=True):
+            share = n / (sum(counts) or 1)
+            good = 0.6 + 0.4 * share if predicted == label else 0.7 - share / 2
+            shade = None if share < _LEAST_COLOURED else good
+            cells.append(Cell(text=f"{n:,}", number=n, note=f"{100 * share:.0f}%" if n else "", shade=shade))
+        rows.append([*cells, sum(counts)])
+    columns: list[Text] = [_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")]
+    title = _("Confusion matrix (rows: expected, columns: predicted)")
+    return Table.of("confusion", columns, rows, title, counts=len(found.labels) + 2, shaded=True)
 
 
 def _most_confused_table(found: Classification) -> Table:
     labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
-    pairs = Counter(
-        {
-            (expected, predicted): n
-            for expected, row in enumerate(found.confusion)
-            for predicted, n in enumerate(row)
-            if n and predicted != expected
-        }
-    )
-    rows = (
-        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), n)
-        for (expected, predicted), n in pairs.most_common(_CONFUSIONS_SHOWN)
-    )
+    confused = [
+        (_("{expected} → {predicted}", expected=expected, predicted=predicted), n)
+        for expected, row in zip(labels, found.confusion, strict=False)
+        for predicted, n in zip(labels, row, strict=True)
+        if n and predicted != expected
+    ]
+    rows = sorted(confused, key=lambda row: -row[1])[:_CONFUSIONS_SHOWN]
     columns = (_("expected → predicted"), pgettext("a number of them", "Rows"))
     return Table.of("confused", columns, rows, _("Confused most often"))
 
@@ -400,11 +379,8 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
             generation=found.n - found.by_likelihood,
         )
     if found.failed or found.skipped:
-        yield _(
-            "Not counted: grading failed {n}, without a label {skipped}.",
-            n=found.failed,
-            skipped=found.skipped,
-        )
+        text = _("Not counted: grading failed {n}, without a label {skipped}.")
+        yield text.format(n=found.failed, skipped=found.skipped)
     most = found.commonest
     accuracy = with_error(most.support / found.n)
     yield _("Always {label} would reach an accuracy of {accuracy}.", label=most.label, accuracy=accuracy)

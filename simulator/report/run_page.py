@@ -94,7 +94,14 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
     scored = conversations_with_scores(results, list(numbers))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
-    endings, passages = list(_endings(context)), _passages(views.passages, talks)
+    endings = [(how, context.titles("ended", how), n) for how, n in summary.ended.items()]
+    if (left := summary.planned - sum(summary.ended.values())) > 0:
+        endings.append(("", _("not finished"), left))
+    passages = _passages(views.passages, talks)
+    # A bar for each reason why turns are red, which may stand beside another.
+    kinds = sorted(summary.red_kinds.items(), key=lambda item: -item[1])
+    names = tuple(context.titles("mark", kind) for kind, _n in kinds)
+    bars = Series("", tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds))
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
     there = [each for each in report.shown_in("page") if filled.get(each.key, True)]
@@ -105,7 +112,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     ahead = sorted((each for each in there if each.key in front), key=lambda each: front.index(each.key))
     ahead = [*(each for each in there if each.key in own), *ahead]
     figures = [each for each in there if each not in ahead]
-    best = summary.corrected or summary
+    best, fixes = summary.corrected or summary, feature("fixes")
     return render(
         "run_page.html.j2",
         report,
@@ -130,14 +137,17 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         lowest=lowest_score(results, summary),
         corrected=corrected_line(summary, gate.target),
         score_lines=list(score_lines(context))[1:],
-        red_kinds=_red_kinds(context),
+        red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
-        worth=_worth(context),
-        cards=feature("fixes").cards(context, mends, anchors) if found else [],
+        # Of stand-ins the notice says it.
+        worth="" if summary.offline else feature("trust").worth(context.trusts.judges.get(summary.primary)),
+        cards=fixes.cards(context, mends, anchors) if found else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(found.fixes) if found else 0,
-        fix_lead=feature("fixes").lead_text(found) if found else "",
-        fix_below=feature("fixes").page_remarks(found) if found else [],
+        fix_lead=fixes.lead_text(found) if found else "",
+        fix_below=[text for text in (fixes.spoilt_text(found), fixes.how_text(found)) if text]
+        if found
+        else [],
         table=tables.personas_table(summary, context.titles),
         weakest=weakest_mean(summary),
         endings=endings,
@@ -155,32 +165,15 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     )
 
 
-def _worth(context: ReportContext) -> Text:
-    """What the deciding judge's grades are worth, in a line; of stand-ins the notice says it."""
-    if context.summary.offline:
-        return ""
-    return feature("trust").worth(context.trusts.judges.get(context.summary.primary))  # type: ignore[no-any-return]
-
-
-def _red_kinds(context: ReportContext) -> Chart | None:
-    """A bar for each reason why turns are red, which may stand beside another."""
-    kinds = sorted(context.summary.red_kinds.items(), key=lambda item: -item[1])
-    names = tuple(context.titles("mark", kind) for kind, _n in kinds)
-    bars = Series("", tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds))
-    return Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None
-
-
 def _question(
     reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
     """A question and its red answers, each once: the gravest first, then those that most customers got."""
     listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
-    conversations = context.results.conversations.with_ids(
-        list(dict.fromkeys(each for each, _turn in listed))
-    )
+    ids = list(dict.fromkeys(each for each, _turn in listed))
     said = {
         (each.id, turn.index): (turn.answer.text, tables.expected_at(each.case, turn.index, QUOTED_LENGTH))
-        for each in conversations
+        for each in context.results.conversations.with_ids(ids)
         for turn in each.turns
         if (each.id, turn.index) in listed
     }
@@ -205,15 +198,6 @@ def _question(
     case = next(each for each in context.summary.cases if each.case == reds[0].case)
     worst, left = worst_severity(reds[0].marks), len(reds) - len(listed)
     return {"case": case, "severity": worst, "entries": entries, "n": len(reds), "left": left}
-
-
-def _endings(context: ReportContext) -> Iterator[tuple[str, Text, int]]:
-    """How conversations ended: value in the filter, name and number; and last those that have not."""
-    summary = context.summary
-    for how, n in summary.ended.items():
-        yield how, context.titles("ended", how), n
-    if (left := summary.planned - sum(summary.ended.values())) > 0:
-        yield "", _("not finished"), left
 
 
 def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
@@ -530,18 +514,29 @@ class Span(NamedTuple):
 
 def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
     """What `claims` and `facts` found unsupported in a turn, contradictions first."""
-    listed = [*_claims(scores.get("claims")), *_facts(scores.get("facts"))]
+    listed = []
+    for claim in _findings(scores.get("claims"), "claims"):
+        words, passage = claim.get("claim"), claim.get("passage")
+        kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
+        if isinstance(words, str) and words.strip() and kind:
+            listed.append(Flaw(kind, "claims", words, passage if isinstance(passage, str) else ""))
+    for fact in _findings(scores.get("facts"), "facts"):
+        words = fact.get("text")
+        if isinstance(words, str) and words.strip() and fact.get("found") is False:
+            listed.append(Flaw("not_found", "facts", words))
     return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
 
 
 def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
     """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last."""
-    text, owners, placed = _FoldedText(answer), [-1] * len(answer), []
+    folded, owners, placed = _folded(answer), [-1] * len(answer), []
     listed: list[Flaw] = []
     for flaw in unmarked:
-        # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
-        place = text.place(flaw.words, owners, near=flaw.judge != "facts")
         words = _folded(flaw.words)[0]
+        place = _found(words, *folded, owners)
+        # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
+        if place is None and flaw.judge != "facts":
+            place = _nearest(words, answer, owners)
         if place is None and flaw.judge == "facts" and any(words in _folded(f.words)[0] for f in listed):
             continue
         if place:
@@ -560,55 +555,35 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
     return spans, [numbered[old] for old in order]
 
 
-def _claims(score: Score | None) -> Iterator[Flaw]:
-    for claim in _findings(score, "claims"):
-        words, passage = claim.get("claim"), claim.get("passage")
-        kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
-        if isinstance(words, str) and words.strip() and kind:
-            yield Flaw(kind, "claims", words, passage if isinstance(passage, str) else "")
-
-
-def _facts(score: Score | None) -> Iterator[Flaw]:
-    for fact in _findings(score, "facts"):
-        words = fact.get("text")
-        if isinstance(words, str) and words.strip() and fact.get("found") is False:
-            yield Flaw("not_found", "facts", words)
-
-
 def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
     """The findings of a score, as far as they have the expected shape."""
     findings = _listed(score, key) if score and score.state == "scored" else []
     return [each for each in findings if isinstance(each, dict)]
 
 
-class _FoldedText:
-    """A text as it is compared, with the place in the original of each of its characters."""
+def _found(
+    words: str, folded: str, places: Sequence[tuple[int, int]], owners: Sequence[int]
+) -> tuple[int, int] | None:
+    """Start and end of folded words in the original of a folded text, where nothing owns that place yet."""
+    # No number is cut: '24' is not found in '240'.
+    before = r"(?<!\d)" if words[:1].isdecimal() else ""
+    after = r"(?!\d)" if words[-1:].isdecimal() else ""
+    matches = re.finditer(rf"{before}(?={re.escape(words)}{after})", folded) if words else ()
+    found = ((places[match.start()][0], places[match.start() + len(words) - 1][1]) for match in matches)
+    return next((place for place in found if owners[place[0]] < 0), None)
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._folded, self._places = _folded(text)
 
-    def place(self, words: str, owners: list[int], *, near: bool) -> tuple[int, int] | None:
-        """Start and end of the words in the original, or with `near` of the sentence nearest to them."""
-        folded_words, _ = _folded(words)
-        # No number is cut: '24' is not found in '240'.
-        before = r"(?<!\d)" if folded_words[:1].isdecimal() else ""
-        after = r"(?!\d)" if folded_words[-1:].isdecimal() else ""
-        matches = re.finditer(rf"{before}(?={re.escape(folded_words)}{after})", self._folded)
-        for at in (match.start() for match in matches if folded_words):
-            first, end = self._places[at][0], self._places[at + len(folded_words) - 1][1]
-            if owners[first] < 0:
-                return first, end
-        pairs = Counter(pairwise(folded_words))
-        best, nearest = NEAREST, None
-        for match in _SENTENCE.finditer(self._text) if near and pairs else ():
-            share = (pairs & Counter(pairwise(_folded(match[0])[0]))).total() / pairs.total()
-            if share >= best and any(owner < 0 for owner in owners[slice(*match.span())]):
-                # Without the spaces around it.
-                start, sentence = match.start(), match[0]
-                nearest = start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
-                best = share + 1e-9
-        return nearest
+def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | None:
+    """Start and end of the sentence that shares most pairs of characters with folded words; None if few."""
+    pairs, best, nearest = Counter(pairwise(words)), NEAREST, None
+    for match in _SENTENCE.finditer(text) if pairs else ():
+        share = (pairs & Counter(pairwise(_folded(match[0])[0]))).total() / pairs.total()
+        if share >= best and any(owner < 0 for owner in owners[slice(*match.span())]):
+            # Without the spaces around it.
+            start, sentence = match.start(), match[0]
+            nearest = start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
+            best = share + 1e-9
+    return nearest
 
 
 def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:

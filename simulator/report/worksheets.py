@@ -63,16 +63,11 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 
 def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
     """All worksheets, in the order of their tabs: what decides first, technical details last."""
-    return (
-        summary_sheet(context),
-        review_sheet(context),
-        _fixes_sheet(context),
-        conversations_sheet(context),
-        blind_sheet(context),
-        questions_sheet(context),
-        history_sheet(context),
-        technical_sheet(context),
-    )
+    sheets = (
+        summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet, questions_sheet,
+        history_sheet, technical_sheet,
+    )  # fmt: skip
+    return tuple(make(context) for make in sheets)
 
 
 def summary_sheet(context: ReportContext) -> Worksheet:
@@ -99,15 +94,17 @@ def summary_sheet(context: ReportContext) -> Worksheet:
 
 def _verdict_cell(context: ReportContext) -> SheetCell:
     """The verdict in a word."""
-    gate = context.gate
-    unclear = gate.incomplete or context.summary.score is None
+    gate, text = context.gate, pgettext("of a target", "Missed")
+    mark: Mark = "red"
     if gate.passed is None:
-        return text_cell(context.text(_("No target")))
-    if gate.passed:
-        return text_cell(context.text(_("Reached")), "good")
-    if unclear or (gate.conditions and gate.decision == "undecided"):
-        return text_cell(context.text(_("Undecided")), "warn")
-    return text_cell(context.text(pgettext("of a target", "Missed")), "red")
+        text, mark = _("No target"), ""
+    elif gate.passed:
+        text, mark = _("Reached"), "good"
+    elif (
+        gate.incomplete or context.summary.score is None or (gate.conditions and gate.decision == "undecided")
+    ):
+        text, mark = _("Undecided"), "warn"
+    return text_cell(context.text(text), mark)
 
 
 def _means(context: ReportContext) -> Iterator[_Figure]:
@@ -165,9 +162,9 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
-    took = _("{minutes} min {seconds} s", minutes=minutes, seconds=seconds)
-    if not minutes:
-        took = _("{seconds} s", seconds=seconds)
+    took = (_("{minutes} min {seconds} s") if minutes else _("{seconds} s")).format(
+        minutes=minutes, seconds=seconds
+    )
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
     cost = money(summary.spent) if summary.spending else _("no model was called for customers or grading")
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
@@ -224,20 +221,19 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
 def history_sheet(context: ReportContext) -> Worksheet:
     """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
     summary, gate, run = context.summary, context.gate, context.results.run
-    figures: dict[str, float | None] = {
-        "score": None if summary.score is None else round(100 * summary.score, 1),
-        "target": None if gate.target is None else round(100 * gate.target, 1),
-        "red": summary.red,
-        "turns": summary.turns,
-        "no_answer": sum(summary.bot_failures.values()),
-        "seconds": round(summary.seconds),
-        "cost": None if summary.cost_usd is None else round(summary.cost_usd, 4),
-    }
     cells = {
         "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
         "verdict": _verdict_cell(context),
-        **{key: number_cell(n) for key, n in figures.items() if n is not None},
+        "red": number_cell(summary.red),
+        "turns": number_cell(summary.turns),
+        "no_answer": number_cell(sum(summary.bot_failures.values())),
+        "seconds": number_cell(round(summary.seconds)),
     }
+    if summary.cost_usd is not None:
+        cells["cost"] = number_cell(round(summary.cost_usd, 4))
+    for key, share in (("score", summary.score), ("target", gate.target)):
+        if share is not None:
+            cells[key] = number_cell(round(100 * share, 1))
     made = worksheet("history", context.text, (Row(key=run.id, cells=cells),), context.wording)
     chart = Chart(title=made.column("score").title, x="date", ys=("score", "target"))
     return made.model_copy(update={"chart": chart})
@@ -392,7 +388,9 @@ def review_sheet(context: ReportContext) -> Worksheet:
     for conversation in conversations:
         for turn in conversation.turns:
             rank = places.get((conversation.id, turn.index), len(places))
-            found = _Reviewed(_order(rank, conversation, turn, context), conversation, turn)
+            score = context.scores(conversation.id, turn.index).get(context.summary.primary)
+            value = score.value if score and score.value is not None else -1.0
+            found = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
             answers.setdefault(key_of(conversation, turn), []).append(found)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
     rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
@@ -400,36 +398,29 @@ def review_sheet(context: ReportContext) -> Worksheet:
 
 
 class _Reviewed(NamedTuple):
-    """A turn to review; no two have the same place in the order."""
+    """A turn to review: they sort by rank among red turns, then by grade; ungraded before good ones.
 
-    order: tuple[int, float, str, int]
+    No two have the same id and number.
+    """
+
+    rank: int
+    value: float
+    id: str
+    number: int
     conversation: Conversation
     turn: Turn
 
 
-def _order(
-    rank: int, conversation: Conversation, turn: Turn, context: ReportContext
-) -> tuple[int, float, str, int]:
-    """By the rank among red turns, then the lowest grade; ungraded before good ones."""
-    score = context.scores(conversation.id, turn.index).get(context.summary.primary)
-    value = score.value if score and score.value is not None else -1.0
-    return rank, value, conversation.id, turn.index
-
-
 def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> Row:
     """The row of an answer: what is said of the first of the turns in which it was given."""
-    _place, conversation, turn = turns[0]
+    conversation, turn = turns[0].conversation, turns[0].turn
     place, text = (conversation.id, turn.index), context.text
     red, _score, reason = _judged(conversation, turn, context)
     scores = context.scores(*place)
+    grades = {n: text(grade_text(scores[n])) for n in context.summary.judges if n in scores}
     graded = [
-        _(
-            "{judge} {grade}",
-            judge=context.titles("judge", name),
-            grade=text(grade_text(scores[name])).replace(" / ", "/"),
-        )
-        for name in context.summary.judges
-        if name in scores
+        _("{judge} {grade}", judge=context.titles("judge", name), grade=grade.replace(" / ", "/"))
+        for name, grade in grades.items()
     ]
     cause = SheetCell()
     if blame := context.causes.get(place):  # a suggestion beside the team's own
@@ -480,12 +471,8 @@ def _earlier(conversation: Conversation, turn: Turn, context: ReportContext) -> 
     """The turns before this one; the newest are kept where there are too many."""
     names = (_("Question"), _("Answer")) if context.wording else (_("Customer"), _("Desk"))
     customer, desk = map(context.text, names)
-    lines = [
-        line
-        for before in conversation.turns
-        if before.index < turn.index
-        for line in (f"{customer}: {before.user}", f"{desk}: {before.answer.text}")
-    ]
+    earlier = (each for each in conversation.turns if each.index < turn.index)
+    lines = (f"{customer}: {each.user}\n{desk}: {each.answer.text}" for each in earlier)
     return "\n".join(lines)[-LONGEST:]
 
 
@@ -493,11 +480,13 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     """A sample to be graded without sight of any score, in an order that says nothing."""
     sample = blind_sample(context.results, context.summary)
     drawn_from = {drawn.conversation for drawn in sample}
-    conversations = {each.id: each for _n, each in select_conversations(context.results, drawn_from)}
+    turns = {
+        (each.id, turn.index): (each, turn)
+        for _n, each in select_conversations(context.results, drawn_from)
+        for turn in each.turns
+    }
     rows = []
-    for drawn in sample:
-        conversation = conversations[drawn.conversation]
-        turn = next(turn for turn in conversation.turns if turn.index == drawn.turn)
+    for conversation, turn in (turns[drawn.conversation, drawn.turn] for drawn in sample):
         cells = {
             "earlier": text_cell(_earlier(conversation, turn, context)),
             "question": text_cell(turn.user),
