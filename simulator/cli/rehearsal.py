@@ -35,8 +35,7 @@ from simulator.core.settings import Protocol, Settings, read_shard
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import unread_files
-from simulator.models.pricing import Ledger
-from simulator.report.tables import money
+from simulator.models.pricing import Ledger, money
 from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
@@ -48,6 +47,7 @@ from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 FEATURES = {
     "cases": "simulator.runner.bot_choice",
     "check": "simulator.cli.drift_check",
+    "costs": "simulator.cli.costs",
     "customers": "simulator.addons.load.pace",
     "dry_run": "simulator.cli.forecast",
     "engine": "simulator.addons.dask.driver",
@@ -364,16 +364,17 @@ def play(
     if settings.calibration_file is not None:
         preparation = feature("check").checking(context, notes)
     if settings.dry_run:
-        costs = feature("dry_run")
-        estimate = costs.forecast(context, unfinished, Path(settings.runs))
-        costs.show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
+        estimate = feature("costs").forecast(context, unfinished, Path(settings.runs))
+        feature("dry_run").show_forecast(
+            estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd
+        )
         return DONE
     check_folder(Path(settings.runs))
     if not plan:
         return _finish_empty(open_file(), settings)
     announce(settings, context, unfinished)
     if context.models() and not context.offline:
-        feature("dry_run").announce_cost(settings, context, unfinished)
+        feature("costs").announce_cost(settings, context, unfinished)
     opened: list[RunFile] = []
 
     def opening() -> RunFile:

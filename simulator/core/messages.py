@@ -358,12 +358,12 @@ def encodable(value: Any) -> Any:
 _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
 _OPENING, _ENDING = "（「『【〈《［", "、。，．）」』】〉》］！？：；・…"
 _CLOSING = _ENDING + "ー々"
-_UNIT = re.compile(
+_UNIT = (
     rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*(?:(?<=[{_WIDE}])[,.:;!?)]+)?|[{_OPENING}]+"
 )
 # Short texts read better when words stay whole: a phrase is about what ends in hiragana (1ターンの・採点を).
 _HONORIFIC = "[おご][一-鿿]"
-_PHRASE = re.compile(
+_PHRASE = (
     rf"\s+|[{_OPENING}]*[^\s{_WIDE}]*[おご]?(?:(?![ぁ-ゟ{_OPENING}{_ENDING}])[{_WIDE}])*"
     rf"(?:(?!{_HONORIFIC})[ぁ-ゟ])*[{_ENDING}]*(?:(?<=[{_WIDE}])[,.:;!?)]+(?!\w))?"
 )
@@ -371,7 +371,7 @@ _PHRASE = re.compile(
 
 def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
     """The text in lines of at most `width` cells; its own line breaks are kept."""
-    units = _PHRASE if by_phrase else _UNIT
+    units = re.compile(_PHRASE if by_phrase else _UNIT)  # --help does without
     return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width), units)]
 
 

@@ -170,6 +170,11 @@ class Case(Value):
         """The acceptable answers of a turn (1-based); empty when none belong to it."""
         return self.references[turn - 1] if 0 < turn <= len(self.references) else ()
 
+    @property
+    def is_complaint(self) -> bool:
+        """Whether it must be handed over, and nothing is said of an answer."""
+        return self.answerable is None and self.handover == "required"
+
 
 Next = Literal["stay", "satisfied", "gave_up", "handed_over"]
 Got = Literal["nothing", "part", "all", "asked_back", "handed_over"]

@@ -49,6 +49,7 @@ FEATURES = {
     "profile": "simulator.data.profile",
     "structured": "simulator.data.structured",
     "workbooks": "simulator.data.workbooks",
+    "yaml": "simulator.data.yaml_rows",
 }
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
@@ -160,7 +161,7 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     elif suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
         found = feature("structured").json_rows(path, open_pieces(path))
     elif suffix in (".yaml", ".yml"):
-        found = feature("structured").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
+        found = feature("yaml").yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     else:
         raise _unknown_kind(path, suffix)
     rows: Rows = found

@@ -166,6 +166,15 @@ def total_spending(spendings: Sequence[Spending]) -> Spending:
     )
 
 
+def money(spent: Spending) -> Message:
+    """Dollars with the digits that small amounts need; of an unknown cost the part that is known."""
+    if spent.cost_usd is not None:
+        return _("{amount} USD", amount=dollars(spent.cost_usd))
+    if spent.known_usd:
+        return _("at least {amount} USD", amount=dollars(spent.known_usd))
+    return _("cost unknown")
+
+
 def check_prices(settings: Settings, models: Iterable[tuple[str, str]]) -> None:
     """Raises InputError when there is a budget and one of these roles' models has no known price."""
     prices = Prices.of(settings)

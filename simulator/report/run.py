@@ -28,6 +28,7 @@ from simulator.core.document import (
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
+from simulator.models.pricing import money
 from simulator.report import tables
 from simulator.report.context import (
     STAND_INS,
@@ -120,7 +121,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
         yield from (Fact(section.title, section.line) for section in context.sections if section.line)
     if any(spent.calls for spent in summary.spending.values()):
-        yield Fact(_("Cost"), tables.money(summary.spent))
+        yield Fact(_("Cost"), money(summary.spent))
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:

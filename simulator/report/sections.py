@@ -29,8 +29,8 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
-from simulator.models.pricing import total_spending
-from simulator.report.tables import FEELING, money, signed, spending_table
+from simulator.models.pricing import money, total_spending
+from simulator.report.tables import FEELING, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
 from simulator.stats.intervals import wilson

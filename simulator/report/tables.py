@@ -119,15 +119,6 @@ def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
             yield _("{role} ({model})", role=name, model=safe_text(model)) if model else name, model_spent
 
 
-def money(spent: Spending) -> Message:
-    """Dollars with the digits that small amounts need; of an unknown cost the part that is known."""
-    if spent.cost_usd is not None:
-        return _("{amount} USD", amount=dollars(spent.cost_usd))
-    if spent.known_usd:
-        return _("at least {amount} USD", amount=dollars(spent.known_usd))
-    return _("cost unknown")
-
-
 def grade_text(score: Score) -> Text:
     """A grade as people read it: '4 / 5', or why there is none."""
     if score.state == "scored" and score.raw is not None:

@@ -13,6 +13,7 @@ from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
+from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
 from simulator.report.context import STAND_INS, ReportContext, verdict
 from simulator.report.fixes import cause_text
@@ -24,7 +25,6 @@ from simulator.report.tables import (
     failure_text,
     grade_text,
     mark_text,
-    money,
     replay_note,
     setting_text,
 )

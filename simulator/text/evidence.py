@@ -353,10 +353,9 @@ ExpectedResponse = Literal["comfort", "refuse", "answer"]
 def expected_response(case: Case) -> ExpectedResponse:
     """What a right answer does: `comfort` a complaint, `refuse` the unanswerable, or `answer`.
 
-    A complaint is a case that must be handed over and has no answerability; without answerability, a
-    case is unanswerable when all its references decline.
+    Without answerability, a case is unanswerable when all its references decline.
     """
-    if case.answerable is None and case.handover == "required":
+    if case.is_complaint:
         return "comfort"
     known = all_references(case)
     declined = bool(known) and all(is_plain_refusal(text, case.language) for text in known)

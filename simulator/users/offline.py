@@ -18,7 +18,6 @@ from simulator.text.evidence import (
     all_references,
     best_agreement,
     coverage,
-    expected_response,
     refuses,
 )
 from simulator.text.wording import wording
@@ -206,7 +205,7 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     complaint no answer is of use.
     """
     texts = [turn.answer.text for turn in turns if turn.answer.error is None]
-    if expected_response(case) == "comfort":
+    if case.is_complaint:
         return 0.0
     known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
     if known:

@@ -10,7 +10,6 @@ from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
 from simulator.text.acts import apologises, ends_with_question, is_refusal
-from simulator.text.evidence import expected_response
 from simulator.users.base import UserPrompts
 from simulator.users.rules import cues_of, reactions_to, ruled
 
@@ -115,6 +114,14 @@ class PersonaUser:
         )
 
     def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
+        """The prompt, which says what matters after the last answer: it may ask back or refuse."""
+        answer, language = turns[-1].answer.text, case.language
+        asked_back, refused = ends_with_question(answer, language), is_refusal(answer, language)
+        return self.prompt(case, turns, asked_back=asked_back, refused=refused)
+
+    def prompt(
+        self, case: Case, turns: tuple[Turn, ...], *, asked_back: bool = False, refused: bool = False
+    ) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
         earlier = reactions_to(turns)
@@ -123,9 +130,9 @@ class PersonaUser:
             earlier,
             self.seed,
             self.prompts.usual(case.language),
-            asked_back=ends_with_question(turns[-1].answer.text, case.language),
-            refused=is_refusal(turns[-1].answer.text, case.language),
-            complains=expected_response(case) == "comfort",
+            asked_back=asked_back,
+            refused=refused,
+            complains=case.is_complaint,
         )
         system = self.prompts.text(
             case.language,

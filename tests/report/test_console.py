@@ -9,7 +9,8 @@ from rich.console import Console
 
 from simulator.core.document import View
 from simulator.core.types import Language, RedRules, Results, Spending
-from simulator.report.tables import money, rules_text
+from simulator.models.pricing import money
+from simulator.report.tables import rules_text
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare

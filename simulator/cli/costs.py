@@ -1,0 +1,48 @@
+"""What a run will cost, said before it is paid."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from simulator.cli.terminal import say
+from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.settings import Settings, dollars
+from simulator.core.types import Conversation, Spending
+from simulator.models.pricing import check_prices, money, total_spending
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import forecast
+
+
+def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
+    """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown."""
+    estimate = forecast(context, plan, Path(settings.runs))
+    check_prices(settings, estimate.high)
+    say(_("At most {total}.", total=total(estimate.high.values())))
+    if estimate.like:
+        expected = total(estimate.expected.values())
+        say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
+    else:
+        say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
+    if (budget := settings.budget) is None:
+        return
+    rate, short = settings.jpy_per_usd, None
+    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
+    if cost > budget and estimate.like:
+        short = _("It may not be enough: {cost} USD are expected.", cost=dollars(cost))
+    elif cost > budget:
+        short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
+    line = _(
+        "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
+        budget=dollars(budget), yen=budget * rate, rate=rate,
+    )  # fmt: skip
+    say(sentences(line, short))
+
+
+def total(spendings: Iterable[Spending]) -> Message:
+    """`36 model calls, about 31,000 tokens, 0.12 USD`."""
+    whole = total_spending(list(spendings))
+    return _(
+        "{calls}, about {tokens}, {money}",
+        calls=ngettext("{n} model call", "{n} model calls", n=whole.calls),
+        tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
+        money=money(Spending(cost_usd=whole.cost_usd)),  # "at most ... at least" says nothing
+    )
