@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
-from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output, say
+from simulator.cli.terminal import ExitCode, discard_output, is_closed_output, say
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
     CHECKOUT,
@@ -293,7 +293,7 @@ def _run(arguments: list[str]) -> int:
     command = command_tree()
     try:
         with _config(arguments) as words, command.make_context(CHECKOUT, words) as context:
-            return int(command.invoke(context) or DONE)
+            return int(command.invoke(context) or ExitCode.DONE)
     except typer.Exit as done:
         return done.exit_code
 
@@ -405,16 +405,18 @@ def _group(module: Any) -> typer.Typer:
 def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
     """One line on stderr, and the exit code that says whose turn it is."""
     if isinstance(error, RehearsalError):
-        return _say(error.message, TO_FIX if isinstance(error, InputError) else INCOMPLETE)
+        return _say(error.message, ExitCode.TO_FIX if isinstance(error, InputError) else ExitCode.INCOMPLETE)
     if isinstance(error, KeyboardInterrupt):
-        return _say(_("interrupted."), INCOMPLETE)
+        return _say(_("interrupted."), ExitCode.INCOMPLETE)
     if isinstance(error, SystemExit):
-        return _say(_("ended early: the bot's own code exited the program."), INCOMPLETE)
+        return _say(_("ended early: the bot's own code exited the program."), ExitCode.INCOMPLETE)
     cause: Any = error.__cause__ or error
     if getattr(cause, "errno", None) in _FULL:
         discard_output()
         why = os.strerror(cause.errno)
-        return _say(_("the disk is full ({why}); free some space and run it again.", why=why), INCOMPLETE)
+        return _say(
+            _("the disk is full ({why}); free some space and run it again.", why=why), ExitCode.INCOMPLETE
+        )
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
         path = context.command_path if context else CHECKOUT
@@ -423,9 +425,9 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
                 _("{message:sentence}", message=_command_line_mistake(error, arguments)),
                 _("See: {path} --help", path=as_called(path)),
             ),
-            TO_FIX,
+            ExitCode.TO_FIX,
         )
-    return _say(import_module(OUR_ERRORS).message(error, arguments), OUR_ERROR)
+    return _say(import_module(OUR_ERRORS).message(error, arguments), ExitCode.OUR_ERROR)
 
 
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
@@ -472,5 +474,5 @@ def _closed_output(arguments: Sequence[str]) -> int:
     """The exit code where nobody reads on."""
     discard_output()
     if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
-        return DONE
-    return _say(_("its output was not read to the end, so nobody has seen the verdict."), INCOMPLETE)
+        return ExitCode.DONE
+    return _say(_("its output was not read to the end, so nobody has seen the verdict."), ExitCode.INCOMPLETE)

@@ -4,7 +4,7 @@ import sys
 from typing import Any, Literal
 
 from simulator.cli.options import argument, option, takes
-from simulator.cli.terminal import DONE, print_json, say
+from simulator.cli.terminal import ExitCode, print_json, say
 from simulator.core.errors import InputError
 from simulator.core.messages import _, localised, ngettext
 from simulator.core.settings import load_settings
@@ -32,9 +32,9 @@ def command(
     n, size = entries(path), size_on_disk(path)
     if settings.json_output:
         print_json({"file": str(path), "bytes": size, "cleared": cleared, "entries": n})
-        return DONE
+        return ExitCode.DONE
     if cleared is not None:
         say(ngettext("{n} answer cleared.", "{n} answers cleared.", n=cleared))
     shown = _("{path}: {n} answers, {size:,.1f} MB", path=path, n=n, size=size / 1e6)
     sys.stdout.write(f"{localised(shown)}\n")
-    return DONE
+    return ExitCode.DONE

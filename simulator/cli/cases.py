@@ -16,7 +16,7 @@ from simulator.cli.forecast import show_calls, spent_json
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import (
-    INCOMPLETE,
+    ExitCode,
     exit_code_of_failures,
     print_json,
     progress_bar,
@@ -231,7 +231,7 @@ def _exit_code(run: TestSetRun, outcome: "Outcome") -> int:
     if outcome.stopped:
         reason = _("{reason:sentence}", reason=outcome.stopped)
         say(_("error: {message}", message=sentences(reason, saved_in_cache(run.settings.cache))))
-        return INCOMPLETE
+        return ExitCode.INCOMPLETE
     failed = len(outcome.failures)
     kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
     tried = len(outcome.cases) + len(outcome.rejected) + failed

@@ -15,8 +15,7 @@ from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report
 from simulator.cli.terminal import (
-    DONE,
-    INCOMPLETE,
+    ExitCode,
     exit_code_of_failures,
     reason_of,
     run_async,
@@ -101,14 +100,14 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
                 " they are."
             )
         )
-        return DONE
+        return ExitCode.DONE
     earlier = () if again else examined_of(results)
     done = {(turn.conversation, turn.turn) for turn in earlier}
     chosen = [t for t in targets(results, limit) if (t.conversation, t.turn.index) not in done]
     judged = () if again else judged_of(results)
     compared = list(across.questions(results, judged))
     if not chosen and not compared:
-        return DONE
+        return ExitCode.DONE
     with stdout_to_stderr():
         context.check_adapter(results.conversations)
     examiner = Examiner(questions, settings, asking, comparing)
@@ -132,6 +131,6 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
 
     failures = run_async(ask())
     if failures is None:
-        return INCOMPLETE
+        return ExitCode.INCOMPLETE
     reason, asked = reason_of(failures[0]) if failures else "", len(chosen) + len(compared)
     return exit_code_of_failures(len(failures), asked, settings.max_failed, reason)

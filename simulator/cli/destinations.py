@@ -5,7 +5,7 @@ import contextlib
 import inspect
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -152,7 +152,8 @@ def _user_function(name: str, output: ReportOutput) -> str:
     parameters = inspect.signature(function).parameters
     try:
         result = function(**{key: value() for key, value in values.items() if key in parameters})
-        result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+        if inspect.isawaitable(result):
+            result = asyncio.run(asyncio.wait_for(result, None))
     except (Exception, SystemExit) as error:  # the user's own code: it ends this report, not the run
         why = shelves.describe_error(error)
         msg = _(
@@ -160,10 +161,6 @@ def _user_function(name: str, output: ReportOutput) -> str:
         )
         raise RunFileError(msg) from None
     return f"{name}: {result}" if isinstance(result, str) else name
-
-
-async def _awaited(result: Awaitable[Any]) -> Any:
-    return await result
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user
-from simulator.cli.terminal import DONE, MISSED, unread_output_allowed
+from simulator.cli.terminal import ExitCode, unread_output_allowed
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say, sentences
 from simulator.core.settings import load_settings, stored_settings
@@ -38,7 +38,12 @@ def command(
     """
     settings = load_settings(flags)
     paths = [find_run(name, Path(settings.runs)) for name in (before, after)]
-    _check_different(paths, settings.runs)
+    one, other = (path.resolve().parent for path in paths)
+    if one == other:
+        older = [name for name in run_ids(Path(settings.runs)) if name < one.name]
+        same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
+        previous = _("The one before it: {run}.", run=older[-1]) if older else None
+        raise InputError(sentences(same, previous))
     later = _figures(paths[1])
     earlier = _figures(paths[0], later.summary.rules)
     changes = compared(earlier, later)
@@ -62,18 +67,7 @@ def command(
     figures = {**comparison_json(changes), "said": report.text(report.sections[0].line), "page": page or None}
     with unread_output_allowed(unread):
         show_report(report, figures, as_json=settings.json_output, view=settings.view)
-    return MISSED if changes.regression else DONE
-
-
-def _check_different(paths: list[Path], runs: str) -> None:
-    """Raises InputError where both are the same run, and names the one before it."""
-    one, other = (path.resolve().parent for path in paths)
-    if one != other:
-        return
-    older = [name for name in run_ids(Path(runs)) if name < one.name]
-    same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
-    before = _("The one before it: {run}.", run=older[-1]) if older else None
-    raise InputError(sentences(same, before))
+    return ExitCode.MISSED if changes.regression else ExitCode.DONE
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:

@@ -12,7 +12,7 @@ from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
 from simulator.cli.rehearsal import check_folder, check_target, run_settings
 from simulator.cli.show import show_report
-from simulator.cli.terminal import DONE, MISSED, TO_FIX, padded, print_json, stdout_to_stderr
+from simulator.cli.terminal import ExitCode, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import create_form
@@ -94,7 +94,7 @@ async def _react(settings: Settings) -> int:
     language = found[0].conversation.case.language
     names = Titles({persona.id: persona.speaks(language).name for persona in personas})
     show_report(reactions_report(found, wrong, names, language), figures, as_json=settings.json_output)
-    return MISSED if wrong else DONE
+    return ExitCode.MISSED if wrong else ExitCode.DONE
 
 
 async def _examine(settings: Settings) -> int:
@@ -145,7 +145,7 @@ async def _examine(settings: Settings) -> int:
     is_fine = all(each["ok"] for each in found)
     if as_json:
         print_json({"settings": shown, "checks": found, "ok": is_fine})
-    return DONE if is_fine else TO_FIX
+    return ExitCode.DONE if is_fine else ExitCode.TO_FIX
 
 
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}

@@ -8,7 +8,7 @@ from typing import Any
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user
-from simulator.cli.terminal import DONE, say, stdout_to_stderr, unread_output_allowed
+from simulator.cli.terminal import ExitCode, say, stdout_to_stderr, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
 from simulator.core.roles import models_named
@@ -87,7 +87,7 @@ def command(  # noqa: PLR0917 - one for each option
             say(shown(line, language, "rows" if summary.rows else ""))
     if markdown:
         write_for_user(markdown, as_markdown(report_of(top)))
-    return DONE
+    return ExitCode.DONE
 
 
 def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: str) -> Iterator[Message | str]:

@@ -48,7 +48,11 @@ def command(
     judges = ",".join(name for name in settings.judges if not settings.outputs or name != PASSED)
     outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
     resume = f"grade {{run}}{f' --judges {judges}' if judges else ''}{outputs}"
-    return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, resume)
+    # The judges of the run, in their order, then those of this grading.
+    stored = read_run(path).run.settings.get("judges")
+    earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
+    every = tuple(dict.fromkeys((*earlier, *settings.judges)))
+    return publish(path, settings.model_copy(update={"judges": every}), stopped, resume)
 
 
 def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str | None:
@@ -61,13 +65,8 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
     grading = Grading(settings, Models(by_role, settings, ledger))
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
-    say(
-        _(
-            "Grading {turns} turns with {names}.",
-            turns=turns,
-            names=", ".join((*grading.names, *grading.conversation_names)),
-        )
-    )
+    names = ", ".join((*grading.names, *grading.conversation_names))
+    say(_("Grading {turns} turns with {names}.", turns=turns, names=names))
 
     async def grade_all() -> Message | str | None:
         try:
@@ -80,10 +79,3 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
             return asyncio.run(grade_all())
     except KeyboardInterrupt:
         return _("interrupted")
-
-
-def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:
-    """The judges of the run, in their order, then those of this grading."""
-    stored = read_run(path).run.settings.get("judges")
-    earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
-    return tuple(dict.fromkeys((*earlier, *settings.judges)))

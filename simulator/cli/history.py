@@ -5,13 +5,13 @@ from typing import Any
 
 from simulator.cli.options import option, takes
 from simulator.cli.show import show_report, write_for_user
-from simulator.cli.terminal import DONE
+from simulator.cli.terminal import ExitCode
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
 from simulator.report.comparison import history_report
 from simulator.report.painters.html import page
 from simulator.runner.plan import read_plan
-from simulator.stats.history import History, PastRun, history, history_json, past_runs
+from simulator.stats.history import PastRun, history, history_json, past_runs
 
 
 @takes("cases", "adapter", "language", "runs", "json_output")
@@ -29,8 +29,13 @@ def command(
     """
     settings = load_settings(flags)
     runs, unread = past_runs(Path(settings.runs))
-    _show(history(_selected(runs, flags, settings), unread, last), settings, html)
-    return DONE
+    past = history(_selected(runs, flags, settings), unread, last)
+    language: Language = past.runs[-1].language if past.runs else "ja"
+    report = history_report(past, settings.case_language or language, html or "")
+    if html:
+        write_for_user(html, page(report))
+    show_report(report, {**history_json(past), "page": html}, as_json=settings.json_output)
+    return ExitCode.DONE
 
 
 def _selected(runs: tuple[PastRun, ...], flags: dict[str, Any], settings: Settings) -> list[PastRun]:
@@ -44,13 +49,3 @@ def _selected(runs: tuple[PastRun, ...], flags: dict[str, Any], settings: Settin
         cases = {conversation.case.id for conversation in plan}
         selected = [run for run in selected if run.cases and run.cases <= cases]
     return selected
-
-
-def _show(past: History, settings: Settings, html: str | None) -> None:
-    language: Language = past.runs[-1].language if past.runs else "ja"
-    if settings.language in ("ja", "en"):
-        language = settings.language
-    report = history_report(past, language, html or "")
-    if html:
-        write_for_user(html, page(report))
-    show_report(report, {**history_json(past), "page": html}, as_json=settings.json_output)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from simulator.cli.options import argument, option
-from simulator.cli.terminal import DONE
+from simulator.cli.terminal import ExitCode
 from simulator.core.errors import InputError
 from simulator.core.messages import CHECKOUT, _, as_called, language_of, localised
 from simulator.core.shelves import DEMO
@@ -48,4 +48,4 @@ def command(
     onward = _("It runs as it is: {program}", program=program)
     edit = _("Then put your own bot into bot.py, and your questions into questions.csv.")
     sys.stdout.write(f"{localised(written)}\n{localised(onward)}\n{localised(edit)}\n")
-    return DONE
+    return ExitCode.DONE

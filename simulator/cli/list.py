@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, print_json
+from simulator.cli.terminal import ExitCode, print_json
 from simulator.core import shelves
 from simulator.core.messages import Message, _, localised, pgettext
 from simulator.core.settings import load_settings
@@ -42,7 +42,7 @@ def command(flags: dict[str, Any]) -> int:
     }
     if settings.json_output:
         print_json(names)
-        return DONE
+        return ExitCode.DONE
     widest = max(len(name) for title in names if title != "runs" for name in names[title])
     for title, entries in names.items():
         sys.stdout.write(f"{localised(_TITLES[title])}\n")
@@ -50,15 +50,14 @@ def command(flags: dict[str, Any]) -> int:
             sys.stdout.write(f"  {name:{widest}}  {localised(about)}".rstrip() + "\n")
         if not entries:
             sys.stdout.write(f"  {localised(_NONE)}\n")
-    return DONE
+    return ExitCode.DONE
 
 
 def shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
     """What `list` says about each name of a shelf."""
-    rubrics = {path.stem for path in folder.glob("*.toml")}
     return {
         name: _titles(folder / f"{name}.toml")
-        if name in rubrics
+        if (folder / f"{name}.toml").is_file()
         else shelves.summary_line(folder / f"{name}.py")
         for name in names
     }

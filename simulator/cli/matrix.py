@@ -43,7 +43,7 @@ from simulator.cli.publish import page_html, report_context, say_stopped
 from simulator.cli.rehearsal import check_engine, check_folder, run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.show import show_report, write_atomically
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr
+from simulator.cli.terminal import ExitCode, say, stdout_to_stderr
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
@@ -162,7 +162,7 @@ class _MatrixRun(NamedTuple):
         for error in errors:
             say(_("cannot be run: {error}", error=error))
         show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
-        return INCOMPLETE if errors else DONE
+        return ExitCode.INCOMPLETE if errors else ExitCode.DONE
 
     def run_all(self) -> Message | str | None:
         """Runs every open cell, one after another; returns why it stopped before the last one."""
@@ -208,7 +208,7 @@ class _MatrixRun(NamedTuple):
             self.file.change(at, run=run_id, error="")
             finished = start(settings, run_id)
         if isinstance(finished, int):
-            return _("interrupted") if finished == INCOMPLETE else None
+            return _("interrupted") if finished == ExitCode.INCOMPLETE else None
         error = write_page(finished.path, finished.settings)
         if finished.stopped is None:
             self.file.change(at, error=str(error))
@@ -328,10 +328,10 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
         left, cells = len(figures.open), len(figures.cells)
         reason = stopped or _("{left} of {n} cells are not finished", left=left, n=cells)
         say_stopped(file.folder / RECORD, reason, "evaluate --resume {run}")
-        return INCOMPLETE
+        return ExitCode.INCOMPLETE
     if any(cell.incomplete for cell in figures.cells):
-        return INCOMPLETE
-    return MISSED if any(cell.passed is False for cell in figures.cells) else DONE
+        return ExitCode.INCOMPLETE
+    return ExitCode.MISSED if any(cell.passed is False for cell in figures.cells) else ExitCode.DONE
 
 
 def _write(  # noqa: PLR0917 - all that a report is made from

@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.cli.show import write_atomically
-from simulator.cli.terminal import (
-    DONE,
-    INCOMPLETE,
-    MISSED,
-    TO_FIX,
-    only_the_verdict,
-    print_json,
-    run_words,
-    say,
-)
+from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
@@ -38,7 +29,6 @@ from simulator.storage.run_file import read_run, replay_of
 
 if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
-    from simulator.stats.likeness import Likeness
 
 # Imported where other reports are asked for.
 DESTINATIONS = "simulator.cli.destinations"
@@ -66,7 +56,7 @@ def publish(
         with contextlib.suppress(RehearsalError):
             _publish(path, settings)
     say_stopped(path, stopped, resume)
-    return INCOMPLETE
+    return ExitCode.INCOMPLETE
 
 
 def say_stopped(path: Path, reason: Message | str, resume: Message | str = "--resume {run}") -> None:
@@ -83,7 +73,11 @@ def _publish(path: Path, settings: Settings) -> int:
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
-        say_bot_silent(results)
+        errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
+        first = next((error.message for error in errors if error), _("empty answers"))
+        bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
+        say(_("The bot never answered: {reason}", reason=first))
+        say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
     report = run_report(context)
     write_atomically(Path(context.page), page_html(context, report))
     print_report(report, as_json=settings.json_output or results.run.is_contest, view=settings.view)
@@ -94,40 +88,39 @@ def _publish(path: Path, settings: Settings) -> int:
     if settings.to:
         destinations = import_module(DESTINATIONS)
         destinations.write_reports(destinations.ReportOutput(context, report, path.parent, settings, shown))
-    if settings.open_page:
-        _open(Path(context.page))
+    if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
+        say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
     is_uncounted = summary.offline and context.gate.asked is None and summary.score is None
-    return (DONE if is_uncounted else _exit_code(context.gate)) or (INCOMPLETE if is_silent else DONE)
-
-
-def _open(page: Path) -> None:
-    """Shows a page in the reader's browser; says where it is when there is none."""
-    if not webbrowser.open(page.absolute().as_uri()):
-        say(_("No browser was found; open {path} yourself.", path=page))
+    return (ExitCode.DONE if is_uncounted else _exit_code(context.gate)) or (
+        ExitCode.INCOMPLETE if is_silent else ExitCode.DONE
+    )
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:
     """All that the reports of a run are made from."""
     summary, language = figures_of(results, settings), report_language(results)
+    likeness = None  # where customers said little there is none, unless logs were named
+    if not results.run.asks_once and (settings.likeness or summary.turns - summary.finished >= LITTLE_SAID):
+        likeness = feature("likeness").measured(results, settings.likeness)
+    # Stand-ins that counted words are not judged.
+    is_plain = not (
+        results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
+    )
+    trusts = JudgeTrusts()
+    if not is_plain or results.run.models.get("judge") != LEXICAL:
+        trusts = feature("trust").judge_trusts(results, summary, language)
     return ReportContext(
         results=results,
         summary=summary,
         gate=gate_of(results, summary, settings),
         language=language,
         improvements=improvements_for(results, summary, settings),
-        trusts=judge_trusts_of(results, summary, language),
+        trusts=trusts,
         page=str(path.with_name("report.html")),
         check=settings.check_format,
-        likeness=likeness_found(results, summary, settings),
+        likeness=likeness,
     )
-
-
-def likeness_found(results: Results, summary: Summary, settings: Settings) -> "Likeness | None":
-    """How like people the customers are; None where they said little, unless logs were named."""
-    if results.run.asks_once or (summary.turns - summary.finished < LITTLE_SAID and not settings.likeness):
-        return None
-    return feature("likeness").measured(results, settings.likeness)  # type: ignore[no-any-return]
 
 
 def page_html(context: ReportContext, report: Report | None = None) -> bytes:
@@ -139,15 +132,6 @@ def page_html(context: ReportContext, report: Report | None = None) -> bytes:
             break
         share *= 0.9 * LARGEST / len(page)
     return page
-
-
-def say_bot_silent(results: Results) -> None:
-    """Says on stderr why the bot never answered, and how to try it alone."""
-    errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
-    first = next((error.message for error in errors if error), _("empty answers"))
-    bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
-    say(_("The bot never answered: {reason}", reason=first))
-    say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
 
 
 def _print_contest(results: Results) -> None:
@@ -186,28 +170,18 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
         return None
     causes = feature("causes")
     try:
-        found: Improvements = causes.improvements_of_run(results, summary, settings)
+        return causes.improvements_of_run(results, summary, settings)  # type: ignore[no-any-return]
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        found = causes.improvements_of(results, summary)
-    return found
-
-
-def judge_trusts_of(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
-    """How far each judge is to be trusted; of stand-ins that counted words there is nothing to say."""
-    settings = results.run.settings
-    is_plain = not (results.notes or settings.get("replay") or stored_settings(settings).redacts)
-    if is_plain and results.run.models.get("judge") == LEXICAL:
-        return JudgeTrusts()
-    return feature("trust").judge_trusts(results, summary, language)  # type: ignore[no-any-return]
+        return causes.improvements_of(results, summary)  # type: ignore[no-any-return]
 
 
 def _exit_code(gate: Gate) -> int:
     if any(finding.problem == "evidence" for finding in gate.findings):
-        return TO_FIX
+        return ExitCode.TO_FIX
     if gate.incomplete:
-        return INCOMPLETE
-    return MISSED if gate.passed is False else DONE
+        return ExitCode.INCOMPLETE
+    return ExitCode.MISSED if gate.passed is False else ExitCode.DONE
 
 
 def report_language(results: Results) -> Language:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import argument, option, takes
-from simulator.cli.terminal import DONE, print_json
+from simulator.cli.terminal import ExitCode, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _, listed, localised, say
 from simulator.core.settings import load_settings
@@ -37,7 +37,7 @@ def command(
         files = len(purge.files)
         if not yes and not _agreed(purge, len(cached) if replies else 0):
             say(_("Nothing was deleted."))
-            return DONE
+            return ExitCode.DONE
         if replies and cached:
             delete(cache_file(), cached)
         delete_run(purge)
@@ -53,7 +53,7 @@ def command(
             }
         )
     _report(purge, files, deleted, left)
-    return DONE
+    return ExitCode.DONE
 
 
 def _agreed(purge: "Purge", replies: int) -> bool:

@@ -19,8 +19,7 @@ from pydantic import JsonValue
 
 from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import (
-    DONE,
-    INCOMPLETE,
+    ExitCode,
     is_closed_output,
     only_the_verdict,
     print_json,
@@ -246,9 +245,6 @@ class Tally:
         self.over += 1
         self.changed()
 
-    def __str__(self) -> str:
-        return str(self.message())
-
     def message(self) -> Message:
         """One line: conversations, turns, red, calls, money."""
         spent = self.context.ledger.spent
@@ -360,15 +356,14 @@ def play(
 ) -> int | FinishedRun:
     """Holds the unfinished conversations of a plan, and has them graded; or says what that will take."""
     settings = context.settings
-    preparation = no_preparation
-    if settings.calibration_file is not None:
-        preparation = feature("check").checking(context, notes)
+    checks = settings.calibration_file is not None
+    preparation = feature("check").checking(context, notes) if checks else no_preparation
     if settings.dry_run:
         estimate = feature("costs").forecast(context, unfinished, Path(settings.runs))
         feature("dry_run").show_forecast(
             estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd
         )
-        return DONE
+        return ExitCode.DONE
     check_folder(Path(settings.runs))
     if not plan:
         return _finish_empty(open_file(), settings)
@@ -383,12 +378,8 @@ def play(
 
     perform = run.perform if settings.engine == "local" else feature("engine").perform
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
-    sequential = settings.sequential
-    stopping = (
-        StoppingRule(feature("sequential").batches, feature("sequential").certain_decision)
-        if sequential
-        else None
-    )
+    certain = feature("sequential") if settings.sequential else None
+    stopping = StoppingRule(certain.batches, certain.certain_decision) if certain else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(context, plan, opening, progress, preparation, load_runner, stopping)
@@ -397,7 +388,7 @@ def play(
         if not opened:
             raise
         import_module(PUBLISH).say_stopped(opened[0].path, _("interrupted"))
-        return INCOMPLETE
+        return ExitCode.INCOMPLETE
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):
             raise
@@ -412,4 +403,4 @@ def _finish_empty(file: RunFile, settings: Settings) -> int:
     say(_("Shard {shard} has no questions, so there is nothing to run.", shard=settings.shard))
     if settings.json_output:
         print_json({"run": file.path.parent.name, "store": str(file.path), "turns": 0})
-    return DONE
+    return ExitCode.DONE

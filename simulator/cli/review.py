@@ -11,7 +11,7 @@ from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user
-from simulator.cli.terminal import DONE, say
+from simulator.cli.terminal import ExitCode, say
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, as_called, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
@@ -70,7 +70,7 @@ def command(
             )
             raise InputError(told)
         write_for_user(markdown, as_markdown(report))
-    return DONE
+    return ExitCode.DONE
 
 
 def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> ReadCounts:
@@ -80,9 +80,7 @@ def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> Read
     target = ReviewTarget(results, summary, report_language(results), *sheet)
     taken = taken_from(source, target)
     is_of_run = bool(taken.verdicts or taken.empty)
-    is_refused = (bool(taken.faults) and (strict or not is_of_run)) or (
-        bool(taken.other_runs) and not is_of_run
-    )
+    is_refused = bool(taken.faults) and strict if is_of_run else bool(taken.faults or taken.other_runs)
     for place, why in taken.notes:
         say(_("{place}: {why}.", place=_("{source}, {place}", source=source, place=place), why=why))
     for place, why in taken.faults:
@@ -130,7 +128,6 @@ def _outcome(path: Path, results: Results, settings: Settings, read: ReadCounts 
 
 
 def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
-
     summary, read = outcome.summary, outcome.read
     return {
         "run": summary.run,
@@ -149,21 +146,16 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
 
 
 def _export(results: Results, outcome: ReviewOutcome, path: Path) -> None:
-
-    lines = as_lines(results)
+    lines, run = as_lines(results), outcome.summary.run
     if not lines:
-        msg = _(
-            "nobody has graded a turn of {run} blind; name a file of grades with --from.",
-            run=outcome.summary.run,
-        )
+        msg = _("nobody has graded a turn of {run} blind; name a file of grades with --from.", run=run)
         raise InputError(msg)
     write_atomically(path, lines)
     saved = ngettext(
         "Written to {path} ({n} turn). To calibrate a judge with it:",
         "Written to {path} ({n} turns). To calibrate a judge with it:",
-        path=path,
-        n=lines.count("\n"),
-    )
+        path=path, n=lines.count("\n"),
+    )  # fmt: skip
     say(saved)
     command = as_called(f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human")
     sys.stderr.write(safe_text(f"  {command}\n"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import option, takes
-from simulator.cli.terminal import DONE, INCOMPLETE, say
+from simulator.cli.terminal import ExitCode, say
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, safe_text
 from simulator.core.settings import SETTINGS_FILE, load_settings
@@ -56,13 +56,13 @@ def command(
         _share(guide, sheet, share)
     except KeyboardInterrupt:
         say(_("Stopped. What is done is kept: python run.py sheets connect goes on from here."))
-        return INCOMPLETE
+        return ExitCode.INCOMPLETE
     guide.say(
         _("Connected. Open it: {address}", address=_address(sheet)),
         _("From now on rehearsals write there. One that is over: python run.py report latest --to sheets"),
         indent="",
     )
-    return DONE
+    return ExitCode.DONE
 
 
 SUBCOMMANDS = {"connect": command}

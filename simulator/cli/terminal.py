@@ -10,6 +10,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, TypeVar
 from unicodedata import east_asian_width
@@ -19,10 +20,19 @@ from simulator.core.messages import Message, _, localised, message_of, sentences
 from simulator.core.messages import say as say
 from simulator.core.shelves import describe_error
 
-DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
 SAVED = _("What is done so far is saved: run the same command again to continue.")
 
 Result = TypeVar("Result")
+
+
+class ExitCode(IntEnum):
+    """What a command says to the shell: whether all is well, and whose turn it is where it is not."""
+
+    DONE = 0
+    MISSED = 1
+    TO_FIX = 2
+    INCOMPLETE = 3
+    OUR_ERROR = 4
 
 
 def print_json(values: Mapping[str, Any]) -> None:
@@ -122,13 +132,13 @@ def saved_in_cache(cache: str) -> Message:
 def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message | str = "") -> int:
     """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets why."""
     if failed <= limit * tried:
-        return DONE
+        return ExitCode.DONE
     counts = {"failed": failed, "tried": tried}
     told = _("{failed} of {tried} failed ({reason:clause}).", reason=reason, **counts)
     if not reason:
         told = _("{failed} of {tried} failed.", **counts)
     say(_("error: {message}", message=sentences(told, _("The same command tries them again."))))
-    return INCOMPLETE
+    return ExitCode.INCOMPLETE
 
 
 class ProgressBar:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -396,6 +397,73 @@ def read_columns(value: Any) -> Any:
     return columns
 
 
+def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError(_("name at least one judge"))
+    return names
+
+
+def _reports(names: tuple[str, ...]) -> tuple[str, ...]:
+    """By our names for those that people use for a report; the page is written anyway."""
+    called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
+    return tuple(dict.fromkeys(called.get(name, name) for name in names if name != "html"))
+
+
+def _read_sample(value: Any) -> str | None:
+    return None if value is None or read_sample(str(value)) is None else str(value).strip()
+
+
+def _read_labels(value: Any) -> Any:
+    """Names, as a flag gives them, stand for themselves; a run also knows what stands for each."""
+    names = _texts(value)
+    if not isinstance(names, (list, tuple)):
+        return names
+    listed = (label.strip() for name in names for label in str(name).split(","))
+    return {label: (label,) for label in listed if label}
+
+
+def _read_names(value: Any) -> Any:
+    """'a,b' and ['a', 'b'] mean the same."""
+    given = _texts(value)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
+        return value
+    names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
+    if given and not names:
+        raise ValueError(_("names nothing"))
+    return names
+
+
+def _read_players(value: Any) -> Any:
+    """As other names, but one that is there twice is a mistake, and is kept."""
+    given = _texts(value)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
+        return () if value is None else value  # as earlier versions stored it
+    return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
+
+
+def _read_set(value: Any) -> Any:
+    """Flags arrive as ['key=value']; TOML values of any simple type as a table."""
+    if isinstance(value, dict):
+        return {k: setting_text(v) for k, v in value.items()}
+    if not isinstance(value, (str, list, tuple)):
+        raise ValueError(_("must be a table of settings"))
+    pairs = {}
+    for item in _texts(value):
+        key, separator, text = str(item).partition("=")
+        if not separator or not key.strip():
+            raise ValueError(_("'{item}' is not key=value", item=item))
+        pairs[key.strip()] = text
+    return pairs
+
+
+def _read_switch(value: Any) -> Any:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+def _texts(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
 Protocol = Literal["dialogue", "single_turn"]
 
 
@@ -407,7 +475,9 @@ class RowSettings(BaseModel):
     protocol: Protocol = Field("dialogue", description="Whether customers talk, or each row is asked once.")
     prompt: str | None = Field(None, description="Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
     outputs: str | None = Field(None, description="Judges, thresholds per output of a JSON answer (a file).")
-    sample: str | None = Field(None, description="Only N random rows: N, or N:SEED (default seed: 0).")
+    sample: Annotated[str | None, BeforeValidator(_read_sample)] = Field(
+        None, description="Only N random rows: N, or N:SEED (default seed: 0)."
+    )
     strict: bool = Field(False, description="Stop at the first wrong row instead of leaving it out.")
     shots: Annotated[int, Field(ge=0, le=100)] | None = Field(
         None, description="Examples shown before each row, instead of the prompt's own number."
@@ -416,19 +486,11 @@ class RowSettings(BaseModel):
         "auto",
         description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
     )
-    labels: dict[str, tuple[str, ...]] = Field({}, description="All labels (default: of the prompt or data).")
+    labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = Field(
+        {}, description="All labels (default: of the prompt or data)."
+    )
     positive: str | None = Field(None, description="Positive label, for F1. Default: 1, yes, or the rarer.")
     scoring: Literal["contest"] | None = Field(None, description="contest: five metrics, 1-5, and a total.")
-
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        """Names, as a flag gives them, stand for themselves; a run also knows what stands for each."""
-        names = value.split(",") if isinstance(value, str) else value
-        if not isinstance(names, (list, tuple)):
-            return names
-        listed = (label.strip() for name in names for label in str(name).split(","))
-        return {label: (label,) for label in listed if label}
 
     @model_validator(mode="before")
     @classmethod
@@ -440,11 +502,6 @@ class RowSettings(BaseModel):
         if not isinstance(named, (list, tuple)):
             return values
         return {**values, "judges": [PASSED, *(name for name in named if name != PASSED)]}
-
-    @field_validator("sample", mode="before")
-    @classmethod
-    def _drawn(cls, value: Any) -> str | None:
-        return None if value is None or read_sample(str(value)) is None else str(value).strip()
 
 
 PREFIX = "REHEARSAL_"
@@ -461,7 +518,7 @@ NOT_STORED = frozenset({
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
-Names = tuple[str, ...]
+Names = Annotated[tuple[str, ...], BeforeValidator(_read_names)]
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -491,14 +548,16 @@ class Settings(RowSettings):
         description="The bot: a name that `list` shows, or your own function: bot.py:answer. "
         "Your own questions need one.",
     )
-    set: dict[str, str] = Field({}, description="A setting of the adapter; repeatable.")
+    set: Annotated[dict[str, str], BeforeValidator(_read_set)] = Field(
+        {}, description="A setting of the adapter; repeatable."
+    )
     turns: Annotated[int, Field(ge=1, le=50)] = Field(
         3, description="Maximum number of questions a customer asks in one conversation."
     )
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(
         1, description="How often each customer asks each question."
     )
-    judges: Names = Field(
+    judges: Annotated[Names, AfterValidator(_some)] = Field(
         ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
         description="Who grades: names that `list` shows or your own files, separated by commas.",
     )
@@ -530,7 +589,9 @@ class Settings(RowSettings):
     rpm: Positive | None = Field(None, description="Requests per minute that each endpoint allows.")
     tpm: Positive | None = Field(None, description="Tokens per minute that each endpoint allows.")
     customers: Count | None = Field(None, description="Load rehearsal: so many customers at once, ungraded.")
-    arrival: str | None = Field(None, description="How customers come: 2/s, or 'ramp 60s'. Default: at once.")
+    arrival: Annotated[
+        str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
+    ] = Field(None, description="How customers come: 2/s, or 'ramp 60s'. Default: at once.")
     think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
         None, description="Seconds in which a customer reads and types before the next line (median)."
     )
@@ -539,7 +600,9 @@ class Settings(RowSettings):
     )
     scheduler: str | None = Field(None, description="Dask scheduler of workers: tcp:// or tls://host:8786.")
     workers: Count | None = Field(None, description="Workers to start here, or with --scheduler to wait for.")
-    shard: str | None = Field(None, description="Only this part of the questions (2/5); `merge` joins them.")
+    shard: Annotated[str | None, AfterValidator(lambda text: text and read_shard(text).text)] = Field(
+        None, description="Only this part of the questions (2/5); `merge` joins them."
+    )
     timeout: Seconds = Field(60.0, description="Seconds to wait for an answer from the bot or a model.")
     patience: Seconds = Field(
         default_factory=lambda given: max(120.0, given["timeout"]),
@@ -551,7 +614,7 @@ class Settings(RowSettings):
         description="Models' answers to identical requests: reuse and keep them (on), neither (off), "
         "only reuse (read), ask anew and keep (refresh).",
     )
-    user_model: Names = Field(
+    user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = Field(
         (),
         description="Model that plays the customer; repeatable: each plays every question, and the score says"
         " how far they differ.",
@@ -606,7 +669,7 @@ class Settings(RowSettings):
     budget: Amount | None = Field(
         None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
     )
-    redact: Literal["on", "off", "auto"] = Field(
+    redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = Field(
         "off",
         description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
         "answers only.",
@@ -616,7 +679,7 @@ class Settings(RowSettings):
     )
     red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
     greeting: dict[Language, str] | None = Field(None, description="The desk's first line (table greeting).")
-    to: Names = Field(
+    to: Annotated[Names, AfterValidator(_reports)] = Field(
         (),
         description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
     )
@@ -649,66 +712,6 @@ class Settings(RowSettings):
         chosen = any(values.get(key) for key in ("judges", "outputs", "scoring"))
         return values if chosen else {**values, "judges": SMALL_JUDGES}
 
-    @field_validator("persona", "judges", "to", "panel", "check", mode="before")
-    @classmethod
-    def _split(cls, value: Any) -> Any:
-        """'a,b' and ['a', 'b'] mean the same."""
-        given = [value] if isinstance(value, str) else value
-        if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
-            return value
-        names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
-        if given and not names:
-            raise ValueError(_("names nothing"))
-        return names
-
-    @field_validator("user_model", mode="before")
-    @classmethod
-    def _players(cls, value: Any) -> Any:
-        """'a,b' and ['a', 'b'] mean the same; a name that is there twice is a mistake, and is kept."""
-        given = [value] if isinstance(value, str) else value
-        if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
-            return () if value is None else value  # as earlier versions stored it
-        return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
-
-    @field_validator("to")
-    @classmethod
-    def _reports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Other names that people use for a report; the page is written anyway."""
-        called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
-        return tuple(dict.fromkeys(called.get(name, name) for name in value if name != "html"))
-
-    @field_validator("set", mode="before")
-    @classmethod
-    def _pairs(cls, value: Any) -> Any:
-        """Flags arrive as ['key=value']; TOML values of any simple type as a table."""
-        if isinstance(value, str):
-            value = [value]
-        if isinstance(value, dict):
-            return {k: setting_text(v) for k, v in value.items()}
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(_("must be a table of settings"))
-        pairs = {}
-        for item in value:
-            key, separator, text = str(item).partition("=")
-            if not separator or not key.strip():
-                raise ValueError(_("'{item}' is not key=value", item=item))
-            pairs[key.strip()] = text
-        return pairs
-
-    @field_validator("arrival", "shard")
-    @classmethod
-    def _as_written(cls, value: str | None, field: ValidationInfo) -> str | None:
-        if field.field_name == "arrival":
-            return value and read_arrival(value) and value.strip()
-        return value and read_shard(value).text
-
-    @field_validator("judges")
-    @classmethod
-    def _some(cls, value: Names) -> Names:
-        if not value:
-            raise ValueError(_("name at least one judge"))
-        return value
-
     @field_validator("red")
     @classmethod
     def _on_their_scales(cls, value: RedRules) -> RedRules:
@@ -717,11 +720,6 @@ class Settings(RowSettings):
         if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
             raise ValueError(_("groundedness and correctness are grades from 1 to 5"))
         return value
-
-    @field_validator("redact", mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
     @property
     def redacts(self) -> bool:

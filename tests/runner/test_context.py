@@ -77,15 +77,15 @@ def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> Non
         tally.turn(plan[0])
         tally.graded(an_exhibit(), [low])
         tally.ended(plan[0])
-        quiet = str(tally)
+        quiet = str(tally.message())
         made.ledger.charge("judge", Usage(model="gpt-4.1", tokens_in=100_000))
-        paid = str(tally)
+        paid = str(tally.message())
         made.ledger.charge("judge", Usage(model="unheard-of"))
 
     assert isinstance(tally, Tally)
     assert quiet == "1/2 conversations, 1 turns graded, 1 red"
     assert paid == f"{quiet}, 1 calls, 0.20 USD"
-    assert str(tally) == f"{quiet}, 2 calls, at least 0.20 USD"
+    assert str(tally.message()) == f"{quiet}, 2 calls, at least 0.20 USD"
     assert capsys.readouterr() == ("", "")
 
 
