@@ -23,7 +23,6 @@ from simulator.text import (
     act_model,
     acts,
     choices,
-    courtesies,
     embedding,
     entities,
     evidence,
@@ -32,7 +31,6 @@ from simulator.text import (
     overlap,
     segments,
     spelling,
-    turn_evidence,
     typography,
     wording,
 )
@@ -172,11 +170,11 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
-        "courtesies.declines": lambda text: (
-            courtesies.declines(text, "ja"),
-            courtesies.declines(text, "en"),
+        "evidence.declines": lambda text: (
+            evidence.declines(text, "ja"),
+            evidence.declines(text, "en"),
         ),
-        "courtesies.statements": lambda text: courtesies.statements(text, "ja"),
+        "evidence.statements": lambda text: evidence.statements(text, "ja"),
         "entities.dates": entities.dates,
         "entities.days_of": entities.days_of,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
@@ -210,10 +208,10 @@ def functions() -> dict[str, Use]:
         "normalise.folded": normalise.folded,
         "normalise.plain_form": normalise.plain_form,
         "normalise.squad_form": normalise.squad_form,
-        "normalise.cjk_characters": normalise.cjk_characters,
         "normalise.ascii_words": normalise.ascii_words,
-        "normalise.blank_words": normalise.blank_words,
-        "normalise.squad_words": normalise.squad_words,
+        "normalise.tokenizer": normalise.tokenizer().cut,
+        "normalise.tokenizer blank": normalise.tokenizer("blank").cut,
+        "normalise.tokenizer squad": normalise.tokenizer("squad").cut,
         "numerals.quantities": numerals.quantities,
         "numerals.number_text": numerals.number_text,
         "numerals.value_of": numerals.value_of,
@@ -239,10 +237,10 @@ def functions() -> dict[str, Use]:
         "spelling.spelling_pairs of an article": lambda text: spelling.spelling_pairs(_ASKED, [text]),
         "spelling.spelling_likeness": lambda text: spelling.spelling_likeness(text, "ひっこし"),
         "spelling.codes": spelling.codes,
-        "turn_evidence.declines_wrongly": lambda text: turn_evidence.declines_wrongly(
+        "evidence.declines_wrongly": lambda text: evidence.declines_wrongly(
             text, [text, _HELD], evidence.Agreement(0, 0), "en"
         ),
-        "turn_evidence.names_contact": lambda text: turn_evidence.names_contact(text, "en"),
+        "evidence.names_contact": lambda text: evidence.names_contact(text, "en"),
         "typography.nfkc": typography.nfkc,
         "typography.straight": typography.straight,
         "typography.half_width": typography.half_width,

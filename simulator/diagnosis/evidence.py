@@ -18,7 +18,6 @@ from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
 from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
-from simulator.text.courtesies import statements
 from simulator.text.entities import (
     Specific,
     details_of,
@@ -30,9 +29,17 @@ from simulator.text.entities import (
     required,
 )
 from simulator.text.entity_meaning import DetailIndex, Hours, Measure
-from simulator.text.evidence import Agreement, agreement, content_units, share, topic_units, total_weight
+from simulator.text.evidence import (
+    Agreement,
+    agreement,
+    content_units,
+    declines_wrongly,
+    share,
+    statements,
+    topic_units,
+    total_weight,
+)
 from simulator.text.segments import sentences, tokens
-from simulator.text.turn_evidence import declines_wrongly
 from simulator.users.faults import CustomerFault
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.

@@ -15,20 +15,21 @@ from simulator.core.replies import Statement, Usefulness, average_precision, rec
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
 from simulator.text import act_model, acts
-from simulator.text.courtesies import declines, statements
 from simulator.text.entities import lacking
 from simulator.text.evidence import (
+    TurnEvidence,
     all_references,
     best_agreement,
     content_units,
     coverage,
+    declines,
     share,
+    statements,
     support,
     topic_units,
     total_weight,
 )
 from simulator.text.segments import sentences
-from simulator.text.turn_evidence import TurnEvidence
 from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that

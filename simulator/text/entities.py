@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, permutations, product, zip_longest
-from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.templates import read_toml
@@ -31,7 +30,7 @@ from simulator.text.entity_meaning import (
     Measure,
     Token,
 )
-from simulator.text.numerals import KANJI, MONTHS, NUMERAL, digits_of, value_of
+from simulator.text.numerals import KANJI, MONTHS, NUMERAL, UNITS, digits_of, value_of
 from simulator.text.segments import CJK, MaskedText, normalise
 
 _TOP = (
@@ -483,7 +482,7 @@ class _Unit(NamedTuple):
     size: Decimal
 
 
-_TABLES = read_toml(Path(__file__).with_name("units.toml"))
+_TABLES = read_toml(UNITS)
 
 
 def _units() -> Iterator[tuple[str, _Unit]]:

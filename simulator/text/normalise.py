@@ -78,24 +78,9 @@ def tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     return _TOKENIZERS[name]
 
 
-def cjk_characters(text: str) -> list[str]:
-    """Each kana and kanji (also ー, 々), other scripts by word; NFKC, case-folded, without punctuation."""
-    return _TOKEN.findall(folded(text))
-
-
 def ascii_words(text: str) -> list[str]:
     """Runs of a-z and 0-9 of the lower-cased text, as the rouge_score package cuts; Japanese is lost."""
     return _ASCII_WORD.findall(text.lower())
-
-
-def blank_words(text: str) -> list[str]:
-    """What stands between blanks, in lower case."""
-    return text.lower().split()
-
-
-def squad_words(text: str) -> list[str]:
-    """Words without articles and punctuation, as SQuAD's own F1 counts them."""
-    return squad_form(text).split()
 
 
 @lru_cache(maxsize=1)
@@ -134,8 +119,10 @@ def _porter() -> Tokenizer:
 
 
 _TOKENIZERS = {
-    "cjk-char": Tokenizer("cjk-char-1", cjk_characters),
+    # Each kana and kanji (also ー, 々), other scripts by word; NFKC, case-folded, without punctuation.
+    "cjk-char": Tokenizer("cjk-char-1", lambda text: _TOKEN.findall(folded(text))),
     "ascii-words": Tokenizer("ascii-words-1", ascii_words),
-    "blank": Tokenizer("blank-1", blank_words),
-    "squad": Tokenizer("squad-1", squad_words),
+    "blank": Tokenizer("blank-1", lambda text: text.lower().split()),
+    # Words without articles and punctuation, as SQuAD's own F1 counts them.
+    "squad": Tokenizer("squad-1", lambda text: squad_form(text).split()),
 }

@@ -1,9 +1,11 @@
 """Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million."""
 
 import re
+import tomllib
 from collections.abc import Iterable
 from decimal import Context, Decimal
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from simulator.text.segments import normalise
@@ -23,6 +25,7 @@ _WORDS = {
 }  # fmt: skip
 _POWERS = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _EXACT = Context(prec=80)
+UNITS = Path(__file__).with_name("units.toml")
 
 KANJI = "".join((*_DIGITS, *_TENS, *_MYRIADS))
 # Digits with commas between thousands and a decimal part. Bounded: what is longer is no number of anything.
@@ -92,37 +95,13 @@ def _spelt(words: list[str]) -> Decimal:
     return Decimal(total + section)
 
 
-_SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_SCALES = _TENS | _MYRIADS | _POWERS
 
 # Digits joined by hyphens are one telephone number or code from this length on; 10-20 is a range.
 SHORTEST_CODE = 7
 
 # Every spelling of a unit, and the one it is compared as. Longest first: か月 before 月.
-_UNITS = {
-    "円": ("円", "yen", "jpy"),
-    "$": ("ドル", "dollars", "dollar", "usd"),
-    "%": ("パーセント", "percent", "per cent", "%"),
-    "か月": ("か月", "ヶ月", "ヵ月", "カ月", "ケ月", "箇月", "months", "month"),
-    "営業日": ("営業日", "business days", "business day", "working days", "working day"),
-    "週": ("週間", "weeks", "week"),
-    "日": ("日間", "日", "days", "day"),
-    "年": ("年間", "年", "years", "year"),
-    "月": ("月",),
-    "時間": ("時間", "hours", "hour", "hrs"),
-    "分": ("分間", "分", "minutes", "minute", "mins", "min"),
-    "秒": ("秒間", "秒", "seconds", "second"),
-    "時": ("時",),
-    "回": ("回", "times"),
-    "人": ("人", "名様", "名", "people", "persons", "person"),
-    "gb": ("ギガバイト", "ギガ", "gb", "giga", "gigs", "gig"),
-    "mb": ("メガバイト", "mb"),
-    "mbps": ("mbps",),
-    "gbps": ("gbps",),
-    "km": ("キロメートル", "km"),
-    "kg": ("キログラム", "キロ", "kg"),
-    "cm": ("センチ", "cm"),
-    "m": ("メートル", "m"),
-}
+_UNITS = tomllib.loads(UNITS.read_text(encoding="utf-8"))["stated"]
 _CANONICAL = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
 _SPELLINGS = "|".join(
     re.escape(s) + (r"(?![a-z])" if s[-1].isascii() and s[-1].isalpha() else "")
@@ -189,7 +168,11 @@ def quantities(text: str) -> frozenset[Quantity]:
 
     A lone digit without a unit is left out: it mostly numbers a step.
     """
-    plain = _KANJI_AMOUNT.sub(_arabic, _BRACKETED.sub(" ", normalise(text)))
+    plain = _KANJI_AMOUNT.sub(
+        # A kanji number before a unit: 二十四 as 24, 一万五千 as 15000.
+        lambda match: match[0] if (value := value_of(match[0])) is None else digits_of(value),
+        _BRACKETED.sub(" ", normalise(text)),
+    )
     found: set[Quantity] = set()
 
     def take_code(match: re.Match[str]) -> str:
@@ -199,11 +182,9 @@ def quantities(text: str) -> frozenset[Quantity]:
         found.add(Quantity(digits, ""))
         return " "
 
-    def take_clock(match: re.Match[str]) -> str:
-        found.add(_time(match))
-        return " "
-
-    rest = _CLOCK.sub(take_clock, _CODE.sub(take_code, plain))
+    rest = _CODE.sub(take_code, plain)
+    found.update(map(_time, _CLOCK.finditer(rest)))
+    rest = _CLOCK.sub(" ", rest)
     if "a" in rest or "e" in rest or "o" in rest or "u" in rest:  # no Latin vowel, no English date
         found.update(Quantity(str(int(next(filter(None, day)))), _DAY_UNIT) for day in _DAY.findall(rest))
         rest = _DAY.sub(" ", rest)
@@ -227,12 +208,6 @@ def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Qua
         for each in stated
         if each.value not in units or (each.unit and units[each.value].isdisjoint((each.unit, "")))
     )
-
-
-def _arabic(match: re.Match[str]) -> str:
-    """A kanji number before a unit: 二十四 as 24, 一万五千 as 15000."""
-    value = value_of(match[0])
-    return match[0] if value is None else digits_of(value)
 
 
 def _time(match: re.Match[str]) -> Quantity:

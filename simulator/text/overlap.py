@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from simulator.text.normalise import DEFAULT_TOKENIZER, PLAIN_FORM_VERSION, plain_form
@@ -87,15 +87,11 @@ def _common(mine: Counter[str], right: Counter[str]) -> int:
 def _chrf_ngrams(text: str, char_order: int, word_order: int) -> tuple[Counter[str], ...]:
     """The n-grams of each order; a reference is met again with each answer, so they are kept a while."""
     characters, words = "".join(text.split()), list(_words(text)) if word_order else []
-    return (
-        *(
-            Counter(characters[at : at + n] for at in range(len(characters) - n + 1))
-            for n in range(1, char_order + 1)
-        ),
-        *(
-            Counter(" ".join(words[at : at + n]) for at in range(len(words) - n + 1))
-            for n in range(1, word_order + 1)
-        ),
+    orders = (("", characters, char_order), (" ", words, word_order))
+    return tuple(
+        Counter(joint.join(pieces[at : at + n]) for at in range(len(pieces) - n + 1))
+        for joint, pieces, order in orders
+        for n in range(1, order + 1)
     )
 
 
@@ -141,6 +137,7 @@ def lcs_overlap(answer: Tokens, reference: Tokens, beta: float = 1.0) -> Overlap
 
 
 # Words and numbers, in which no match begins or ends (10 is not in 100, nor 5 in 1.5); other signs singly.
+_plain = lru_cache(maxsize=1024)(plain_form)  # a reference is met again with each answer
 _UNCUT = re.compile(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
 
 
@@ -170,7 +167,8 @@ def contains(answer: str, references: Sequence[str]) -> Measured:
     reference stands nowhere.
     """
     given = plain_form(answer)
-    return _found([_stands(_plain(reference), given) for reference in references])
+    plain = map(_plain, references)
+    return _found([bool(each) and each in given and _cut(each) in _cut(given) for each in plain])
 
 
 def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER) -> Measured:
@@ -189,13 +187,8 @@ def rouge_l(
     answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER, *, beta: float = 1.0
 ) -> Measured:
     """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
-
-    def compare(ours: Sequence[str], theirs: Sequence[str]) -> Overlap:
-        return lcs_overlap(ours, theirs, beta)
-
-    return _nearest(
-        answer, references, tokenizer, compare, "rouge-l" if beta == 1 else f"rouge-l beta {beta:g}"
-    )
+    name = "rouge-l" if beta == 1 else f"rouge-l beta {beta:g}"
+    return _nearest(answer, references, tokenizer, partial(lcs_overlap, beta=beta), name)
 
 
 def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Measured:
@@ -225,15 +218,6 @@ def _nearest(
     found = [compare(ours, each) for each in theirs]
     at = max(range(len(found)), key=lambda place: found[place].f)
     return Measured(found[at].f, at, found[at], name, used.name, len(ours), len(theirs[at]))
-
-
-@lru_cache(maxsize=1024)
-def _plain(reference: str) -> str:
-    return plain_form(reference)
-
-
-def _stands(wanted: str, given: str) -> bool:
-    return bool(wanted) and wanted in given and _cut(wanted) in _cut(given)
 
 
 def _cut(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.text.courtesies import declines, statements
+from simulator.text.evidence import declines, statements
 
 
 @pytest.mark.parametrize(

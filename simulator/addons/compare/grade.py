@@ -22,7 +22,7 @@ from simulator.core.types import GradingContext, Language, Value
 from simulator.grading.lexical import turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
 from simulator.models.client import Messages, Model
-from simulator.text.turn_evidence import TurnEvidence
+from simulator.text.evidence import TurnEvidence
 
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]
