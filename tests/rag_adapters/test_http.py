@@ -230,7 +230,7 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
         ({"headers": "just words"}, "headers: write 'Name: value"),
         ({"headers": "X-Asked: $question"}, r"headers may use \$session and \$language, not \$question"),
         ({"headers": "X-Break: ${BROKEN}"}, "line breaks or control codes"),
-        ({"method": "SAY"}, "method=SAY: Input should be 'POST' or 'GET'"),
+        ({"method": "SAY"}, "method=SAY: must be 'POST' or 'GET'"),
         ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
         ({"answer": "a["}, "answer=a"),
         ({"passages": "a["}, "passages=a"),

@@ -195,7 +195,7 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(
         ({"client_secret": "${NO_SUCH}"}, r"\$NO_SUCH is not set in the environment"),
         ({"token_url": "auth.example"}, "token_url: must begin with http"),
         ({"token_url": ""}, "client_id needs token_url beside it"),
-        ({"token_auth": "header"}, "token_auth=header: Input should be 'basic' or 'body'"),
+        ({"token_auth": "header"}, "token_auth=header: must be 'basic' or 'body'"),
         ({"headers": "authorization: Bearer x"}, "headers has an Authorization, and token_url gives one too"),
         ({"client_id": "$session"}, r"client_id cannot use \$session: it is the same for all customers"),
         ({"scope": "5 $"}, r"scope has a lone dollar"),

@@ -183,8 +183,8 @@ async def test_a_job_that_ends_in_a_bomb_is_not_unpacked() -> None:
         ({"job": ""}, "poll needs job beside it"),
         ({"job": "a["}, "job=a"),
         ({"job": "", "poll": "", "until": ""}, "interval needs poll beside it"),
-        ({"interval": 0}, "interval=0: Input should be greater than 0"),
-        ({"interval": 1e9}, "interval=1000000000.0: Input should be less than or equal to 3600"),
+        ({"interval": 0}, "interval=0: must be more than 0"),
+        ({"interval": 1e9}, "interval=1000000000.0: must be at most 3600"),
     ],
 )
 def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:

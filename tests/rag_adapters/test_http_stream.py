@@ -162,7 +162,7 @@ async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> No
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"stream": "yes"}, "stream=yes: Input should be '', 'sse' or 'lines'"),
+        ({"stream": "yes"}, "stream=yes: must be '', 'sse' or 'lines'"),
         ({"stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
         ({"stream": "", "restart": "event=end"}, "restart needs stream beside it"),
         ({"until": "=end"}, "until=: not a path"),

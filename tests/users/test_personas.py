@@ -37,12 +37,12 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
         (
             "patience = 3",
             "patiense = 3",
-            "patiense: Extra inputs are not permitted. Did you mean patience, politeness?",
+            "patiense: is not a known key. Did you mean patience, politeness?",
         ),
-        ("voice = ", "voise = ", "ja.voise: Extra inputs are not permitted. Did you mean voice?"),
-        ("questions = 0.35", "questions = 1.5", "questions: Input should be less than or equal to 1."),
-        ("feeling = -1", 'discloses = "now"', "discloses: Input should be 'at_once', 'when_asked'"),
-        ("feeling = -1", "pushback = 1", "pushback: Input should be greater than or equal to 2."),
+        ("voice = ", "voise = ", "ja.voise: is not a known key. Did you mean voice?"),
+        ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
+        ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),
+        ("feeling = -1", "pushback = 1", "pushback: must be at least 2."),
     ],
 )
 def test_a_setting_that_is_none_is_told(old: str, new: str, problem: str) -> None:
