@@ -112,7 +112,8 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     ahead = sorted((each for each in there if each.key in front), key=lambda each: front.index(each.key))
     ahead = [*(each for each in there if each.key in own), *ahead]
     figures = [each for each in there if each not in ahead]
-    best, fixes = summary.corrected or summary, feature("fixes")
+    best = summary.corrected or summary
+    fixes: Any = feature("fixes") if found else None
     return render(
         "run_page.html.j2",
         report,
