@@ -16,12 +16,15 @@ from simulator.core.types import (
     Passage,
     Persona,
     PersonaText,
+    RedRules,
     Results,
     Run,
     Score,
     Spending,
     Turn,
 )
+from simulator.stats.figures import Summary
+from simulator.stats.summary import summarise
 
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 GREETING = {
@@ -49,6 +52,11 @@ SPENDING = {
     "judge": Spending(calls=13, tokens_in=24_310, tokens_out=5_204, cost_usd=0.1128),
     "embed": Spending(calls=5, tokens_in=820, cost_usd=0.0001),
 }
+
+
+def summed(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> Summary:
+    """The summary of a run (the rehearsed one) by the usual rules."""
+    return summarise(results or rehearsed(), rules=RedRules(), judges=judges, seed=42)
 
 
 def large(conversations: int = 1000) -> Results:

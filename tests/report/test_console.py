@@ -12,10 +12,9 @@ from simulator.core.types import Language, RedRules, Results, Spending
 from simulator.models.pricing import money
 from simulator.report.tables import rules_text
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.report.views import paint
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
@@ -25,7 +24,7 @@ def painted(
     results: Results, language: Language, target: float | None = 0.9, view: View = "brief", **console: Any
 ) -> str:
     """The summary as it is printed to a file of a given width."""
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     out = io.StringIO()
     known: dict[str, Any] = {"width": 100, "force_terminal": False, "file": out}
     gate = decide(summary, target, 0.1)
@@ -49,9 +48,8 @@ def test_there_is_more_and_there_is_less() -> None:
         painted(rehearsed("en"), "en", view=view, width=120) for view in ("terminal", "brief", "verdict")
     )
 
-    assert verdict.splitlines() == [
-        line for line in brief.splitlines() if line.startswith(("Score", "Target"))
-    ]
+    first = [line for line in brief.splitlines() if line.startswith(("Score", "Target"))]
+    assert verdict.splitlines() == first
     assert brief.count("\n!") == 4
     assert whole.count("\n!") == 3 + int(brief.partition("Further warnings: ")[2][0])
     assert all(line in whole for line in verdict.splitlines())
@@ -66,7 +64,7 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
     results = rehearsed("ja")
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     paint(summary, decide(summary, 0.9, 0.1), results, "ja", Console(width=100, file=out))
     out.flush()
 

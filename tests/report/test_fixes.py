@@ -1,33 +1,45 @@
-"""What to fix, as people see it: terminal, page, worksheet, Markdown."""
+"""What to fix, as people see it: terminal, page, worksheet; what the team writes beside a fix stays there."""
 
 import io
+from collections.abc import Iterator
 
+import pytest
 from rich.console import Console
 
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, Results
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements, improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.console import paint
-from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
+from simulator.sheets.google_api import target
+from simulator.sheets.google_sheets import pull
+from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import rehearsed, summed
+from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, Counting, column, letter, pushed, row_of, sheets_server
+
+TAB = "改善"
 
 
 def report_context(
     results: Results, language: Language = "ja", improvements: Improvements | None = None
 ) -> ReportContext:
     """All that reports are made from."""
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     return context_of(results, summary, decide(summary, None, 0.05), language, improvements=improvements)
 
 
-def spoilt() -> ReportContext:
-    """A run in which every other red turn is the simulated customer's fault."""
+def fixes_sheet(known: ReportContext) -> Worksheet:
+    """The worksheet of what to fix."""
+    return next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
+
+
+def test_faults_of_the_customer_stand_apart_everywhere() -> None:
+    """Below the list, as one line of the page, unranked in the worksheet."""
     results = rehearsed("ja")
     summary = report_context(results).summary
     causes = [
@@ -37,44 +49,35 @@ def spoilt() -> ReportContext:
         )
         for number, red in enumerate(summary.reddest)
     ]  # fmt: skip
-    return report_context(results, improvements=improvements(results, summary, causes))
+    found, out = improvements(results, summary, causes), io.StringIO()
+    known = report_context(results, improvements=found)
+    paint(fixes_report(found, "run-1", summary, "ja", 10), Console(file=out, width=80))
+    last = fixes_sheet(known).rows[-1].cells
+
+    assert "お客様役の問題（ボットの直すところには数えません）" in out.getvalue()
+    page = render(results, summary, known.gate, "ja", improvements=found)
+    assert "ターンは、ボットではなくお客様役の問題です" in page
+    assert (last["found_cause"].text, "rank" in last, "gain" in last) == ("お客様役", False, False)
 
 
-def found(known: ReportContext) -> Improvements:
-    """What there is to fix: some turns are red."""
-    assert known.improvements
-    return known.improvements
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    """An empty spreadsheet."""
+    with sheets_server(monkeypatch) as running:
+        yield running
 
 
-def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
-    """The list as a terminal of that width shows it."""
-    out = io.StringIO()
-    report = fixes_report(found(known), "run-1", known.summary, known.language, top)
-    paint(report, Console(file=out, width=width))
-    return out.getvalue()
+def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
+    """The next run finds the same row, renews what is its own and leaves the team's."""
+    first, second = (fixes_sheet(report_context(rehearsed("ja", id=run))) for run in ("run-1", "run-2"))
+    pushed(first)
+    mari = server.person(KEY)
+    for name, text in (("assignee", "佐藤"), ("memo", "来週まで")):
+        place = f"{letter(column(server, name, 'fixes'))}{row_of(server, first.rows[0].key, TAB)}"
+        mari.type(TAB, place, text)
+    pushed(second)
+    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], client=Counting()).rows["fixes"]}
 
-
-def written(known: ReportContext) -> str:
-    """The list as Markdown."""
-    return markdown(fixes_report(found(known), "run-1", known.summary, known.language))
-
-
-def page(known: ReportContext) -> str:
-    """The page with what to fix."""
-    return render(known.results, known.summary, known.gate, known.language, improvements=known.improvements)
-
-
-def row(known: ReportContext, at: int = 0) -> dict[str, str]:
-    """A row of the worksheet, by column."""
-    sheet = next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
-    return {key: cell.text for key, cell in sheet.rows[at].cells.items()}
-
-
-def test_faults_of_the_customer_stand_apart_everywhere() -> None:
-    """Below the list, as one line of the page, unranked in the worksheet."""
-    known = spoilt()
-    last = row(known, -1)
-
-    assert "お客様役の問題（ボットの直すところには数えません）" in printed(known)
-    assert "ターンは、ボットではなくお客様役の問題です" in page(known)
-    assert (last["found_cause"], last.get("rank", ""), last.get("gain", "")) == ("お客様役", "", "")
+    assert len(rows) == len(first.rows)
+    assert {cells["run"] for cells in rows.values()} == {"run-2"}
+    assert (rows[first.rows[0].key]["assignee"], rows[first.rows[0].key]["memo"]) == ("佐藤", "来週まで")

@@ -3,7 +3,6 @@
 import os
 import re
 from base64 import b64encode
-from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,17 +13,20 @@ from jinja2 import Environment
 
 from simulator.core.types import Answer, Language, RedRules, Results
 from simulator.report.painters import html
+from simulator.stats.figures import Mean
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
-from tests.sample_runs import JUDGES, hostile, rehearsed
+from tests.sample_runs import JUDGES, hostile, large, rehearsed, summed
 
 XSS = (
     "x</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"
     "{{ 7*7 }}{% raw %}javascript:alert(1)&lt;b&gt;\x00\x1b[31m\u202e\u2028"
 )
+
+
+Tag = tuple[str, tuple[str, ...]]
 
 
 class Page(HTMLParser):
@@ -34,7 +36,7 @@ class Page(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, tuple[str, ...]]] = []
+        self.tags: list[Tag] = []
         self.attributes: list[tuple[str, str, str]] = []
         self.open: list[str] = []
         self.texts: list[str] = []
@@ -63,7 +65,7 @@ class Page(HTMLParser):
 def painted(results: Results, target: float | None = 0.9) -> PageParts:
     """A run with its figures."""
     judges = tuple(dict.fromkeys(score.judge for score in results.scores)) or JUDGES
-    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
+    summary = summed(results, judges)
     return PageParts(results, summary, decide(summary, target, 0.1))
 
 
@@ -116,36 +118,23 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else() -> 
     assert not [name for _, name, _ in Page(page).attributes if name == "style" or name.startswith("on")]
 
 
-@cache
-def harmless() -> tuple[Page, Page]:
-    """The pages of runs in which all that others write is a few letters."""
-    return Page(rendered(hostile("x"))), Page(rendered(everywhere("xyz")))
-
-
-@cache
-def paired() -> Page:
-    """The page that compares such a run with itself."""
-    return Page(side_by_side(painted(hostile("x")), painted(hostile("x")), "ja"))
-
-
-def assert_inert(text: str) -> None:
-    """The page has the tags that it has with a harmless text, and the text is shown as text."""
-    raw = rendered(hostile(text))
-    page = Page(raw)
-    further = Page(rendered(everywhere(text)))
-
-    baseline, beside = harmless()
-    assert page.tags == baseline.tags
-    assert Page(side_by_side(painted(hostile(text)), painted(hostile(text)), "ja")).tags == paired().tags
-    assert {*further.tags} <= {*beside.tags}
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", raw)
-    assert [v for _, name, v in page.attributes if name == "href" and not v.startswith("#")] == []
-
-
 def test_hostile_text_is_only_text() -> None:
-    """In every field that a bot, a model, a customer or a data set fills, ids included."""
-    assert_inert(XSS)
-    assert "{{ 7*7 }}{% raw %}javascript:alert(1)&amp;lt;b&amp;gt;" in rendered(hostile(XSS))
+    """In every field that others fill, ids included: the page has the tags that it has with a few letters."""
+
+    def tags(text: str) -> tuple[list[Tag], list[Tag], set[Tag]]:
+        """Those of the page of a run, of its comparison with itself, and of a page with everything."""
+        run = painted(hostile(text))
+        pages = (rendered(hostile(text)), side_by_side(run, run, "ja"), rendered(everywhere(text * 3)))
+        one, beside, further = (Page(page).tags for page in pages)
+        return one, beside, {*further}
+
+    raw = rendered(hostile(XSS))
+    one, beside, further = tags("x")
+    assert tags(XSS)[:2] == (one, beside)
+    assert tags(XSS)[2] <= further
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", raw)
+    assert [v for _, name, v in Page(raw).attributes if name == "href" and not v.startswith("#")] == []
+    assert "{{ 7*7 }}{% raw %}javascript:alert(1)&amp;lt;b&amp;gt;" in raw
 
 
 @pytest.mark.parametrize(
@@ -220,3 +209,34 @@ def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]  # fmt: skip
     html._template.cache_clear()
     assert compiled == ["t.j2", "t.j2"]
+
+
+def map_of(*overall: float, limit: float = 0.7) -> str:
+    """The page with the heat map of customers with these means, ten conversations each."""
+    results, summary, gate = painted(rehearsed("en"))
+    (each, *_), judges = summary.personas, {"turn": summary.judges["turn"]}
+    rows = tuple(
+        each.model_copy(update={"score": m, "judges": {"turn": Mean(mean=m, n=10, planned=10)}})
+        for m in overall
+    )
+    changes = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
+    return render(results, summary.model_copy(update=changes), gate, "en")
+
+
+@pytest.mark.parametrize(
+    ("overall", "named"),
+    [((0.56, 0.57, 0.58, 0.59), False), ((0.4, 0.57, 0.58), True), ((0.56,), False), ((0.8, 0.9), False)],
+)
+def test_no_cell_is_named_that_does_not_stand_apart(overall: tuple[float, ...], named: bool) -> None:
+    """The lowest of customers who are alike is lowest by chance, and one alone stands apart from nobody."""
+    assert ('<p class="firstline">' in map_of(*overall)) == named
+
+
+def test_passages_have_their_titles_most_often_red_first() -> None:
+    """The others are folded; every one can still be linked to."""
+    page = rendered(large(30))
+    shelf = page[page.index('<h2 id="shelf"') : page.index('<h2 id="technical"')]
+    red = [int(n) for n in re.findall(r"要確認 (\d+) ターン", shelf)]
+
+    assert red == sorted(red, reverse=True)
+    assert set(re.findall(r'href="#(p\d+)"', page)) <= set(re.findall(r'id="(p\d+)"', shelf))

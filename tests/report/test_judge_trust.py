@@ -12,18 +12,16 @@ from rich.console import Console
 
 from simulator.cli.app import main
 from simulator.core.document import Report
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, Results
 from simulator.report.context import JudgeTrusts
 from simulator.report.judges import judge_trusts, trust_section
 from simulator.report.painters.console import paint
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
-from simulator.stats.figures import Summary
 from simulator.stats.judge_trust import Calibration, Drift, StoredBias
-from simulator.stats.summary import summarise
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 
@@ -62,25 +60,21 @@ DRIFTED = Drift(
 )
 
 
-def known_of(
-    results: Results, language: Language = "ja", judges: tuple[str, ...] = JUDGES
-) -> tuple[Summary, JudgeTrusts]:
+def known_of(results: Results, language: Language = "ja") -> JudgeTrusts:
     # Without the two customers who were told different fees: that note has tests of its own.
     consistent = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
     results = results.model_copy(update={"conversations": consistent})
-    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
-    return summary, judge_trusts(results, summary, language)
+    return judge_trusts(results, summed(results), language)
 
 
 def test_customers_who_were_told_different_things_are_an_alarm() -> None:
     """With what each of the two was told."""
     results = rehearsed("ja", models={})
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     (note,) = judge_trusts(results, summary, "ja").notes
 
-    assert note.tone == "alarm"
-    assert "9,800円" in said(note.text, "ja")
-    assert "4,800円" in said(note.text, "ja")
+    text = said(note.text, "ja")
+    assert (note.tone, "9,800円" in text, "4,800円" in text) == ("alarm", True, True)
 
 
 def everything(language: Language) -> Results:
@@ -106,13 +100,10 @@ def everything(language: Language) -> Results:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Under the table of means: words, then the figure, then what to beware of."""
-    results = everything(language)
-    _summary, known = known_of(results, language)
-    section = trust_section(known)
+    section = trust_section(known_of(everything(language), language))
     assert section
     out = io.StringIO()
-    report = Report(section.title, language, section.blocks)
-    paint(report, Console(width=100, file=out))
+    paint(Report(section.title, language, section.blocks), Console(width=100, file=out))
 
     compare(f"standing_{language}.txt", out.getvalue())
 
@@ -121,16 +112,13 @@ def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
     """The words that a support lead reads; None and 未校正 for whoever was never compared with people."""
     judge_trust.save_calibration(a_calibration())
     judge_trust.save_calibration(a_calibration("similarity", rubric="another prompt"))
-    _, known = known_of(rehearsed("ja"))
+    known = known_of(rehearsed("ja"))
     groundedness, similarity = known.judges["groundedness"], known.judges["similarity"]
 
-    assert (
-        said(groundedness.calibration or "", "ja")
-        == "人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）"
-    )
-    assert groundedness.level == "well"
+    told = said(groundedness.calibration or "", "ja")
+    assert told == "人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）"
+    assert (groundedness.level, similarity.level) == ("well", "not_calibrated")
     assert similarity.calibration is None
-    assert similarity.level == "not_calibrated"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +138,7 @@ def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
 def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) -> None:
     """By its size, unless chance is not ruled out or there are too few answers."""
     judge_trust.save_calibration(a_calibration(figures=figures, n=n))
-    _, known = known_of(rehearsed("en"), "en")
+    known = known_of(rehearsed("en"), "en")
 
     assert known.judges["groundedness"].level == level
 
@@ -161,11 +149,11 @@ def test_a_steady_judge_is_said_to_be_steady() -> None:
     changed = steady.model_copy(update={"same_rubric": False, "failed": 3})
     for drift, alarms in ((steady, [False]), (changed, [False, True, False])):
         notes = {"drift": [drift.model_dump(mode="json")]}
-        _, known = known_of(rehearsed("ja", models={}).model_copy(update={"notes": notes}))
+        known = known_of(rehearsed("ja", models={}).model_copy(update={"notes": notes}))
         assert [note.tone == "alarm" for note in known.notes] == alarms
         assert known.judges["relevance"].warnings == ()
     foreign = rehearsed("ja", models={}).model_copy(update={"notes": {"drift": [{"of": "tomorrow"}]}})
-    assert known_of(foreign)[1].notes == ()
+    assert known_of(foreign).notes == ()
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -6,24 +6,11 @@ import re
 import pytest
 
 from simulator.cli import publish
-from simulator.core.types import RedRules, Results
 from simulator.report import run_page
 from simulator.report.files import json_lines, turn_rows
-from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
-from tests.sample_runs import JUDGES, large
-
-
-def summed(results: Results, rules: RedRules | None = None) -> Summary:
-    """The figures of a run."""
-    return summarise(results, rules=rules or RedRules(), judges=JUDGES, seed=42)
-
-
-def painted(results: Results, summary: Summary) -> str:
-    """Its page."""
-    return render(results, summary, decide(summary, 0.9, 0.05), "ja")
+from tests.sample_runs import large, summed
 
 
 def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +20,7 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
     monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
     results = large(300)
     summary = summed(results)
-    page = painted(results, summary)
+    page = render(results, summary, decide(summary, 0.9, 0.05), "ja")
     shown = page.count('<details class="talk')
 
     assert len(page.encode()) < 700_000

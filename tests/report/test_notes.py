@@ -4,18 +4,17 @@ import pytest
 
 from simulator.core.document import points
 from simulator.core.titles import title
-from simulator.core.types import RedRules, Results
+from simulator.core.types import Results
 from simulator.report.context import notes, verdict
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 
 def figures(results: Results | None = None) -> Summary:
     """The summary of a run."""
-    return summarise(results or rehearsed("en"), rules=RedRules(), judges=JUDGES, seed=42)
+    return summed(results or rehearsed("en"))
 
 
 @pytest.mark.parametrize(

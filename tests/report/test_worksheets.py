@@ -1,20 +1,23 @@
-"""The worksheets of a run: what stands in them, for whom, and in which order."""
+"""The worksheets of a run: what stands in them, for whom, in which order; and no cell of a table computes."""
 
+import csv
+import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Language, RedRules, Results, Turn
+from simulator.core.types import Answer, Language, Results, Turn
 from simulator.report.context import ReportContext
+from simulator.report.files import csv_bytes
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.red import red_questions
 from simulator.stats.review import review_keys
-from simulator.stats.summary import summarise
 from tests.report.views import context_of
-from tests.sample_runs import rehearsed
+from tests.sample_runs import rehearsed, summed
 
 NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "technical")
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
@@ -25,7 +28,7 @@ def report_context(
 ) -> ReportContext:
     """What the worksheets of the rehearsed run are made from."""
     results = results or rehearsed(language)
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     return context_of(results, summary, decide(summary, 0.9, 0.05), language, **settings)
 
 
@@ -123,3 +126,21 @@ def test_the_blind_worksheet_shows_no_score() -> None:
     for row in sheet.rows:
         assert not any(cell.mark or cell.note for cell in row.cells.values())
         assert "▲" not in row.cells["answer"].text
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " \n =1", "＝1", "\x1b\n=1")
+
+
+@pytest.mark.parametrize("said", FORMULAS)
+def test_no_cell_of_the_table_is_a_formula(said: str) -> None:
+    """Whatever blanks, line breaks and control codes stand before it."""
+    context = report_context()
+    (talk, *_) = context.results.conversations
+    turn = talk.turns[0]
+    hostile = turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": said})})
+    talks = (talk.model_copy(update={"turns": (hostile,)}),)
+    told = csv_bytes(replace(context, results=context.results.model_copy(update={"conversations": talks})))
+    cells = [cell for row in csv.reader(io.StringIO(told.decode("utf-8-sig"))) for cell in row]
+
+    assert any(cell.endswith(said[-2:]) for cell in cells)
+    assert [cell for cell in cells if cell.lstrip()[:1] in set("=+-@＝")] == []

@@ -4,7 +4,7 @@ import pytest
 
 from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.types import GradingContext, Score, State
-from simulator.stats.bias import Bias, BiasRow, Probe, is_bound, measure_bias
+from simulator.stats.bias import Bias, BiasRow, is_bound, measure_bias
 
 CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
@@ -22,22 +22,11 @@ def row(bias: Bias, kind: str, judge: str) -> BiasRow:
     return next(row for row in bias.rows if (row.kind, row.judge) == (kind, judge))
 
 
-def right(probe_sides: dict[str, Probe], context: GradingContext) -> bool:
-    """Whether this exhibit is the changed side of no flipped fact."""
-    probe = probe_sides.get(context.conversation)
-    return probe is None or probe.kind != "flipped_fact"
-
-
-CHANGED = {probe.changed.conversation: probe for probe in MADE}
+FLIPPED = {probe.changed.conversation for probe in MADE if probe.kind == "flipped_fact"}
 
 
 async def perfect(context: GradingContext) -> list[Score]:
-    return [score(context, 5 if right(CHANGED, context) else 1)]
-
-
-async def flattered(context: GradingContext) -> list[Score]:
-    """Gives a 5 to whoever says thank you, and a 4 else."""
-    return [score(context, 5 if "ありがとう" in context.turn.answer.text else 4)]
+    return [score(context, 1 if context.conversation in FLIPPED else 5)]
 
 
 async def test_a_perfect_judge_holds_every_bound() -> None:
@@ -52,45 +41,38 @@ async def test_a_perfect_judge_holds_every_bound() -> None:
     assert row(bias, "padding", "turn.correctness").difference == 0
 
 
-async def test_red_alone_catches_no_flipped_fact() -> None:
-    """A judge that sees a wrong fact as one grade worse has not seen it, although the turn becomes red."""
-
-    async def lenient(context: GradingContext) -> list[Score]:
-        return [score(context, 4 if right(CHANGED, context) else 3)]
-
-    flipped = row(await measure_bias(MADE, lenient), "flipped_fact", "turn")
-
-    assert (flipped.fell, flipped.turned, flipped.held) == (0, 1, False)
-
-
-async def test_a_judge_that_likes_thanks_is_flagged() -> None:
-    """Correctness that rises by more than 0.2 for courtesy breaks its bound; missed flips break theirs."""
-    bias = await measure_bias(MADE, flattered)
-    padded = row(bias, "padding", "turn.correctness")
-
-    assert padded.difference is not None
-    assert padded.difference > 0.2
-    assert padded.held is False
-    assert padded.interval is None  # of three questions
-    assert row(bias, "flipped_fact", "turn").held is False
-    assert {(broken.kind, broken.judge) for broken in bias.broken} == {
-        ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("flipped_fact", ""),
-        ("padding", "turn.correctness"),
-    }  # fmt: skip
-
-
-async def test_a_judge_that_sees_red_everywhere_catches_nothing() -> None:
-    """Right answers must not be red before: the flipped ones have to turn."""
+@pytest.mark.parametrize(("good", "bad", "fell", "red_before", "turned"), [(4, 3, 0, 0, 1), (3, 1, 1, 1, 0)])
+async def test_a_flipped_fact_has_to_fall_and_to_turn_red(
+    good: int, bad: int, fell: int, red_before: int, turned: int
+) -> None:
+    """Who sees it as one grade worse has not seen it; who sees red everywhere catches nothing."""
 
     async def grade(context: GradingContext) -> list[Score]:
-        return [score(context, 3 if right(CHANGED, context) else 1)]
+        return [score(context, bad if context.conversation in FLIPPED else good)]
 
     bias = await measure_bias(MADE, grade)
     flipped = row(bias, "flipped_fact", "turn")
 
-    assert (flipped.fell, flipped.red, flipped.red_before, flipped.turned) == (1, 1, 1, 0)
+    assert (flipped.fell, flipped.red, flipped.red_before, flipped.turned) == (fell, 1, red_before, turned)
     assert flipped.held is False
-    assert row(bias, "flipped_fact", "").held is False
+    assert row(bias, "flipped_fact", "").held is bool(turned)
+
+
+async def test_a_judge_that_likes_thanks_is_flagged() -> None:
+    """Correctness that rises by more than 0.2 for courtesy breaks its bound; missed flips break theirs."""
+
+    async def flattered(context: GradingContext) -> list[Score]:
+        return [score(context, 5 if "ありがとう" in context.turn.answer.text else 4)]
+
+    bias = await measure_bias(MADE, flattered)
+    padded = row(bias, "padding", "turn.correctness")
+
+    assert (padded.difference or 0) > 0.2
+    assert padded.interval is None  # of three questions
+    assert {(broken.kind, broken.judge) for broken in bias.broken} == {
+        ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("flipped_fact", ""),
+        ("padding", "turn.correctness"),
+    }  # fmt: skip
 
 
 async def test_noise_that_averages_out_is_not_sure() -> None:
@@ -101,9 +83,8 @@ async def test_noise_that_averages_out_is_not_sure() -> None:
         name = context.conversation
         return [score(context, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
 
-    found = row(
-        await measure_bias([p for p in MADE if p.cluster != "fees-03-"], grade), "padding", "groundedness"
-    )
+    probes = [probe for probe in MADE if probe.cluster != "fees-03-"]
+    found = row(await measure_bias(probes, grade), "padding", "groundedness")
 
     assert found.n % 2 == 0
     assert (found.difference, found.held, found.sure) == (0, True, False)

@@ -49,8 +49,6 @@ def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
     found = measure(graded, by)
     shown = figures_json(found)
 
-    assert found.red is not None
-    assert (found.red.rows, found.red.bad, found.red.of) == (3, 2, 3)
     assert found.kappa.value == pytest.approx(1 / 3)
     assert shown["red"] == {"rows": 3, "bad": 2, "of": 3, "precision": 0.6667, "recall": 0.6667}
     assert shown["leniency"] == {"value": None, "low": None, "high": None}
@@ -84,18 +82,8 @@ def test_many_grades_have_ten_bars_of_one_width() -> None:
     eleven = [place / 10 for place in range(11)]
     assert histogram(eleven, (0, 1)).bars == tuple((value, 1) for value in eleven)
     found = histogram([1, 1.5, 1.9, 2, *(2.1 + place / 10 for place in range(8)), 4.95, 5], (1, 5))
-    assert found.bars == (
-        (1, 1),
-        (1.4, 1),
-        (1.8, 3),
-        (2.2, 4),
-        (2.6, 3),
-        (3, 0),
-        (3.4, 0),
-        (3.8, 0),
-        (4.2, 0),
-        (4.6, 2),
-    )
+    assert [value for value, _n in found.bars] == [1, 1.4, 1.8, 2.2, 2.6, 3, 3.4, 3.8, 4.2, 4.6]
+    assert [n for _value, n in found.bars] == [1, 1, 3, 4, 3, 0, 0, 0, 0, 2]
 
 
 def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
@@ -108,15 +96,11 @@ def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
     ]
     found = measure(whole, BY)
 
-    assert [(scorer.name, scorer.n) for scorer in found.scorers] == [
-        ("length", 5),
-        ("token_precision", 5),
-        ("rival", 4),
-    ]
+    numbers = {scorer.name: scorer.n for scorer in found.scorers}
+    assert list(numbers.items()) == [("length", 5), ("token_precision", 5), ("rival", 4)]
     assert found.best_trivial == "token_precision"
     assert found.advantage is not None
-    assert found.advantage.value is not None
-    assert found.advantage.value < 0
+    assert (found.advantage.value or 0) < 0
 
 
 def test_people_are_compared_with_each_other() -> None:

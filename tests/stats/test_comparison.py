@@ -163,14 +163,14 @@ def test_an_interval_without_zero_that_chance_still_explains_leans() -> None:
 
 @pytest.mark.parametrize("tag", ["must-not-break", "壊さない", "必須", "Must Not Break", "must_not_break"])
 def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None:
-    """Green before and red now, although the mean rose and one case says nothing by itself."""
-    before = dict.fromkeys("abcdefgh", 0.8) | {"z": 0.8}
-    after = dict.fromkeys("abcdefgh", 1.0) | {"z": 0.4}
+    """Green before and red now, however much better the rest became."""
+    before = dict.fromkeys("abcdefghijkl", 0.2) | {"z": 0.8}
+    after = dict.fromkeys("abcdefghijkl", 1.0) | {"z": 0.6}
     found = compare_runs(
         a_side(grades_of(before)), a_side(grades_of(after), "after", tags={"z": (tag,)}), seed=1
     )
 
-    assert found.regression
+    assert (found.verdict, found.regression) == ("better", True)
     assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
     assert found.turned_red[0].guarded
 
@@ -184,6 +184,36 @@ def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
     assert (found.broken, found.regression) == ((), False)
     assert (found.guarded, found.unchecked) == (2, ("y",))
     assert not is_guarded(("必須項目",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "regression"),
+    [
+        ([0.8] * 12, [1.0] * 12, "better", False),
+        ([0.6] * 6 + [0.8] * 6, [1.0] * 11 + [0.6], "better", False),
+        ([0.8] * 12, [0.8] * 12, "no_difference", False),
+        ([0.8] * 12, [0.6] + [0.8] * 11, "no_difference", True),
+        ([0.8] * 12, [0.6] + [1.0] * 11, "better", True),
+        ([0.6] + [0.8] * 11, [0.8, 0.6] + [0.8] * 10, "no_difference", False),
+    ],
+)
+def test_another_judge_has_a_veto_only_where_more_turned_red(
+    before: list[float], after: list[float], verdict: str, regression: bool
+) -> None:
+    """Relevance falls in every case, which makes no turn red: what the deciding judge says is what counts."""
+    both = ("turn", "relevance")
+    one = a_result(grades_of([1.0] * 12), judges=("relevance",)).scores
+    other = a_result(grades_of([0.6] * 12), "after", judges=("relevance",)).scores
+    sides = [
+        side_of(run.model_copy(update={"scores": (*run.scores, *more)}))
+        for run, more in ((a_result(grades_of(before)), one), (a_result(grades_of(after), "after"), other))
+    ]
+    found = compare_runs(*sides, seed=1)
+
+    assert tuple(each.judge for each in found.judges) == both
+    assert found.verdict == verdict
+    assert found.fallen == ("relevance",)
+    assert found.regression is regression
 
 
 def test_another_rubric_is_not_comparable() -> None:

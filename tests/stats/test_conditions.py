@@ -16,7 +16,7 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import Language, RedRules, Results, Spending
+from simulator.core.types import Language, Results, Spending
 from simulator.report.conditions import conditions_table
 from simulator.report.context import notes, verdict
 from simulator.stats.conditions import (
@@ -34,9 +34,8 @@ from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import CheckedCondition
 from simulator.stats.intervals import cluster_values, p_below
 from simulator.stats.likeness import Likeness
-from simulator.stats.summary import summarise
 from tests.diff_runs import a_result, grades_of, stored
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import JUDGES, rehearsed, summed
 from tests.texts import said
 
 
@@ -268,7 +267,7 @@ def test_likeness_is_decided_by_its_figure_and_bounds(
     (condition,) = parse_conditions("likeness >= 85")
     checked = check_likeness(condition, found, level)
     assert (checked.decision, checked.lack) == (decision, lack)
-    summary = summarise(rehearsed(), rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed()
     gate = decide_conditions(summary, [checked], 1)
     assert gate.passed is (decision == "passed")
     if lack == "silent":
@@ -284,7 +283,7 @@ def test_likeness_is_decided_by_its_figure_and_bounds(
 def test_every_figure_agrees_with_the_summary(name: str, value: float | None) -> None:
     """What the gate measures is what reports show."""
     results = rehearsed()
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     found = measure_condition(Condition(name=name, comparison="<=", threshold=0.5), results, summary)
 
     known = {
@@ -313,7 +312,7 @@ def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, deci
         )}) for c, (first, whole) in zip(results.conversations, times, strict=True)
     )  # fmt: skip
     results = results.model_copy(update={"conversations": timed})
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    summary = summed(results, ("turn",))
     (condition,) = parse_conditions(text)
     found = measure_condition(condition, results, summary)
 
@@ -326,7 +325,7 @@ def test_an_unknown_cost_is_too_much_as_soon_as_its_known_part_is() -> None:
     """Of less nobody can say that it is within the limit."""
     spending = {"judge": Spending(cost_usd=None, known_usd=2.0, uncounted=1)}
     results = rehearsed().model_copy(update={"spending": spending})
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     limits = [Condition(name="cost_usd", comparison="<=", threshold=limit) for limit in (1.5, 2.0)]
 
     assert [measure_condition(each, results, summary).value for each in limits] == [2.0, None]
@@ -335,7 +334,7 @@ def test_an_unknown_cost_is_too_much_as_soon_as_its_known_part_is() -> None:
 def test_a_run_without_turns_says_nothing_of_them() -> None:
     """No turn was counted, which is not the same as none that is grave."""
     none = rehearsed().model_copy(update={"conversations": (), "scores": ()})
-    summary = summarise(none, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(none)
 
     for text in ("severity_major == 0", "red <= 0.1", "p95_seconds < 5"):
         (condition,) = parse_conditions(text)
@@ -345,7 +344,7 @@ def test_a_run_without_turns_says_nothing_of_them() -> None:
 def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
     """The gate over some figures of a calm run."""
     results = rehearsed()
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
     calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
     texts = {"score": "score >= 0.8", "refused_correctly": "refused_correctly >= 0.9"}
@@ -381,7 +380,7 @@ def test_the_verdict_in_a_phrase(
 def test_who_was_never_heard_is_missed() -> None:
     """A persona whose conversations all lack a grade keeps the gate from passing."""
     results: Results = rehearsed()
-    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    summary = summed(results)
     assert ungraded_personas(results, summary) == ()
     kept = {k: v for k, v in summary.conversation_scores.items() if not k.startswith("calm/")}
     silent = summary.model_copy(update={"conversation_scores": kept})

@@ -5,14 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simulator.core.types import RedRules, Results
+from simulator.core.types import Results
 from simulator.stats.corrected import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
 from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import Gate, as_json, decide
 from simulator.stats.intervals import interval_of_mean
-from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded, verdict
-from tests.sample_runs import JUDGES
+from tests.sample_runs import summed
 
 RUNS = 300
 
@@ -230,7 +229,7 @@ def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
 
 def summary(results: Results) -> Summary:
     """The summary of a run."""
-    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    return summed(results)
 
 
 def test_the_summary_has_it() -> None:

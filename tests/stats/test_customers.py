@@ -1,16 +1,12 @@
 """How the customers were played, in figures whose values are known beforehand."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.core.types import Ended, Language
 from simulator.stats.customers import (
     angry_thanks,
     early_leaving,
     goal_coverage,
-    length_quartiles,
-    line_length,
     line_lengths,
     prompt_leaving,
     summarise_customers,
@@ -35,23 +31,6 @@ def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
     assert "angry" not in found["en"]
 
 
-@pytest.mark.parametrize(
-    ("line", "language", "asks"),
-    [
-        ("いつからですか！", "ja", True),
-        ("いつから？", "ja", True),
-        ("分かりました。", "ja", False),
-        ("結論を言ってください！", "ja", False),
-        ("なるほど。それでいくらでしょう。", "ja", True),
-        ("When does it start?", "en", True),
-        ("Tell me when it starts.", "en", False),
-    ],
-)
-def test_questions_are_told_from_statements(line: str, language: Language, asks: bool) -> None:
-    """By how they end."""
-    assert fault_patterns(language).asks(line) is asks
-
-
 def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
     """All of it when the goal itself is said, nothing of it when only something else is."""
     whole = a_talk(("光を1年で解約したときの解約金の額を知りたい。", OTHER))
@@ -62,23 +41,19 @@ def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
     assert goal_coverage(a_talk((ASKED, OTHER), case=a_case(goal=None))) == []
 
 
-def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
-    """One of three refusals: the other two were pressed on or given up."""
-    conversations = [
+def test_leaving_early_and_leaving_in_time_are_counted() -> None:
+    """Early is one of three refusals, for the others were pressed on or given up.
+
+    In time is within a turn of a complete answer; who had no turn left to show it is not counted.
+    """
+    more = ("例外は？", OTHER)
+    early = [
         a_talk((ASKED, REFUSED), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ("誰なら？", None), ended=Ended.GAVE_UP),
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ended=Ended.BUDGET),
     ]
-    found = [hit for each in conversations for hit in early_leaving(each, ScoresByTurn())]
-
-    assert (sum(found), len(found)) == (1, 3)
-
-
-def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
-    """Within one more turn; who had no turn left to show it is not counted."""
-    more = ("例外は？", OTHER)
-    conversations = [
+    prompt = [
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, id="1"),
         a_talk((ASKED, OTHER), (ASKED, TOLD), more, ended=Ended.SATISFIED, id="2"),
         a_talk((ASKED, TOLD), more, more, ended=Ended.SATISFIED, id="3"),
@@ -86,26 +61,36 @@ def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
         a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    found = [hit for each in conversations for hit in prompt_leaving(each, ScoresByTurn())]
+    left_early = [hit for each in early for hit in early_leaving(each, ScoresByTurn())]
+    in_time = [hit for each in prompt for hit in prompt_leaving(each, ScoresByTurn())]
 
-    assert (sum(found), len(found)) == (2, 4)
+    assert (sum(left_early), len(left_early)) == (1, 3)
+    assert (sum(in_time), len(in_time)) == (2, 4)
 
 
 @pytest.mark.parametrize(
-    ("line", "language", "thanked"),
+    ("line", "language", "asks", "thanks"),
     [
-        ("ありがとうございます。", "ja", True),
-        ("助かりました。", "ja", True),
-        ("感謝なんてしません！", "ja", False),
-        ("急いでもらえると助かります。", "ja", False),
-        ("Thanks, that helps.", "en", True),
-        ("Thanks for nothing!", "en", False),
-        ("I would appreciate an answer.", "en", False),
+        ("いつからですか！", "ja", True, False),
+        ("いつから？", "ja", True, False),
+        ("分かりました。", "ja", False, False),
+        ("結論を言ってください！", "ja", False, False),
+        ("なるほど。それでいくらでしょう。", "ja", True, False),
+        ("When does it start?", "en", True, False),
+        ("Tell me when it starts.", "en", False, False),
+        ("ありがとうございます。", "ja", False, True),
+        ("助かりました。", "ja", False, True),
+        ("感謝なんてしません！", "ja", False, False),
+        ("急いでもらえると助かります。", "ja", False, False),
+        ("Thanks, that helps.", "en", False, True),
+        ("Thanks for nothing!", "en", False, False),
+        ("I would appreciate an answer.", "en", False, False),
     ],
 )
-def test_thanks_are_told_from_sarcasm_and_requests(line: str, language: Language, thanked: bool) -> None:
-    """Thanks for nothing are none."""
-    assert fault_patterns(language).thanks(line) is thanked
+def test_questions_and_thanks_are_told(line: str, language: Language, asks: bool, thanks: bool) -> None:
+    """From statements by how they end; thanks for nothing are none."""
+    patterns = fault_patterns(language)
+    assert (patterns.asks(line), patterns.thanks(line)) == (asks, thanks)
 
 
 def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
@@ -115,11 +100,8 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    found = [
-        hit
-        for each in conversations
-        for hit in angry_thanks(each, ScoresByTurn(a_run(*conversations).scores))
-    ]
+    scores = ScoresByTurn(a_run(*conversations).scores)
+    found = [hit for each in conversations for hit in angry_thanks(each, scores)]
 
     assert (sum(found), len(found)) == (1, 2)
 
@@ -137,22 +119,6 @@ def test_a_run_has_all_figures_with_their_goals() -> None:
     assert found.spoilt == ((conversation.id, 2),)
     assert found.figures["invented"].value == 0.5
     assert all(each.value is None and each.met is None for each in nobody.figures.values())
-
-
-@given(st.lists(st.integers(0, 500), min_size=1, max_size=30))
-def test_quartiles_stand_in_order(sizes: list[int]) -> None:
-    """Low, median, high, within what was measured."""
-    found = length_quartiles(sizes)
-
-    assert min(sizes) <= found.low <= found.median <= found.high <= max(sizes)
-    assert found.n == len(sizes)
-
-
-@given(st.text(max_size=40))
-def test_lengths_are_never_negative(line: str) -> None:
-    """Whatever is said."""
-    assert line_length(line, "ja") >= 0
-    assert line_length(line, "en") >= 0
 
 
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:

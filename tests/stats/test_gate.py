@@ -4,58 +4,42 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import RedRules
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import summed
 
 
 def summary(**changes: Any) -> Summary:
     """The rehearsed run without failures of the simulator or a judge, and with these figures."""
-    figures = summarise(rehearsed(), rules=RedRules(), judges=JUDGES, seed=42)
+    figures = summed()
     judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in figures.judges.items()}
     calm = {"simulator": figures.simulator.model_copy(update={"failed": 0}), "judges": judges}
     return figures.model_copy(update=calm | changes)
 
 
-def test_without_a_target_there_is_no_verdict() -> None:
-    """Target and passed are null."""
-    gate = decide(summary(), None, 0.05, 0.0)
+@pytest.mark.parametrize(
+    ("changes", "target", "passed", "reasons"),
+    [
+        ({}, None, None, ()),
+        ({"score": 0.71}, 0.9, False, ("The score 71 is below the target 90: 8 of 13 turns are red.",)),
+        ({"score": 0.9, "interval": (0.9, 0.95)}, 0.9, True, ()),
+        # Also when floating point falls short by nothing.
+        ({"score": 0.1 + 0.7 + 0.1 - 1e-16, "interval": None}, 0.9, True, ()),
+        # The verdict stands; the doubt is in the reasons.
+        ({"score": 0.92, "interval": (0.84, 0.97)}, 0.9, True, (
+            "92 reaches the target 90, but the 95 % interval begins at 84: more questions would settle it.",
+        )),
+        # A near miss never reads as equal: it has as many decimals as that takes.
+        ({"score": 0.8996}, 0.9, False, ("The score 89.96 is below the target 90: 8 of 13 turns are red.",)),
+    ],
+)  # fmt: skip
+def test_the_score_decides_and_the_reasons_say_why(
+    changes: dict[str, Any], target: float | None, passed: bool | None, reasons: tuple[str, ...]
+) -> None:
+    """Reached, missed, or without a target no verdict; none of these is incomplete."""
+    gate = decide(summary(**changes), target, 0.05, 0.0 if target is None else 1.0)
 
-    assert (gate.target, gate.passed, gate.reasons, gate.incomplete) == (None, None, (), False)
-
-
-def test_below_the_target_is_not_passed_and_says_why() -> None:
-    """The reason names score, target and red turns."""
-    gate = decide(summary(score=0.71), 0.9, 0.05, 1.0)
-
-    assert gate.passed is False
-    assert gate.incomplete is False
-    assert gate.reasons == ("The score 71 is below the target 90: 8 of 13 turns are red.",)
-
-
-def test_at_the_target_is_passed() -> None:
-    """Reaching it is enough, also when floating point falls short by nothing."""
-    assert decide(summary(score=0.9, interval=(0.9, 0.95)), 0.9, 0.05, 1.0).passed is True
-    assert decide(summary(score=0.1 + 0.7 + 0.1 - 1e-16, interval=None), 0.9, 0.05, 1.0).passed is True
-
-
-def test_a_passed_gate_says_when_the_interval_does_not_support_it() -> None:
-    """The verdict stands; the doubt is in the reasons."""
-    gate = decide(summary(score=0.92, interval=(0.84, 0.97)), 0.9, 0.05, 1.0)
-
-    assert gate.passed is True
-    assert gate.reasons == (
-        "92 reaches the target 90, but the 95 % interval begins at 84: more questions would settle it.",
-    )
-
-
-def test_a_near_miss_never_reads_as_equal() -> None:
-    """As many decimals as it takes."""
-    (reason,) = decide(summary(score=0.8996), 0.9, 0.05, 1.0).reasons
-
-    assert reason.startswith("The score 89.96 is below the target 90")
+    assert (gate.target, gate.passed, gate.reasons, gate.incomplete) == (target, passed, reasons, False)
 
 
 @pytest.mark.parametrize(("failed", "incomplete"), [(5, False), (6, True)])
@@ -88,7 +72,7 @@ def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
 
 def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
     """They are counted over the messages that were to be written."""
-    gate = decide(summarise(rehearsed(), rules=RedRules(), judges=JUDGES, seed=42), None, 0.05, 1.0)
+    gate = decide(summed(), None, 0.05, 1.0)
 
     assert gate.incomplete
     assert gate.passed is None
@@ -98,24 +82,17 @@ def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("changes", "reason"),
     [
-        ("interrupted", "The run stopped after 6 of 9 conversations."),
-        ("stopped", "The run stopped after 6 of 9 conversations."),
-        ("running", "The run is not finished: 6 of 9 conversations."),
-        ("finished", "The run stopped after 6 of 9 conversations."),
+        ({"status": "interrupted", "planned": 9}, "The run stopped after 6 of 9 conversations."),
+        ({"status": "stopped", "planned": 9}, "The run stopped after 6 of 9 conversations."),
+        ({"status": "running", "planned": 9}, "The run is not finished: 6 of 9 conversations."),
+        ({"status": "finished", "planned": 9}, "The run stopped after 6 of 9 conversations."),
+        ({"score": None}, "Nothing was graded, so there is no score."),
     ],
 )
-def test_an_unfinished_run_never_passes(status: str, reason: str) -> None:
-    """However high its score so far."""
-    gate = decide(summary(score=1.0, interval=None, status=status, planned=9), 0.5, 0.05, 1.0)
+def test_what_is_unfinished_or_not_graded_never_passes(changes: dict[str, Any], reason: str) -> None:
+    """However high the score so far; no score is not a score of 0."""
+    gate = decide(summary(**{"score": 1.0, "interval": None} | changes), 0.5, 0.05, 1.0)
 
     assert (gate.passed, gate.incomplete, gate.reasons) == (False, True, (reason,))
-
-
-def test_nothing_graded_never_passes() -> None:
-    """No score is not a score of 0, and not a pass."""
-    gate = decide(summary(score=None, interval=None), 0.1, 1.0, 1.0)
-
-    assert (gate.passed, gate.incomplete) == (False, True)
-    assert gate.reasons == ("Nothing was graded, so there is no score.",)

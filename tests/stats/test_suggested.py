@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.stats.calibration import Method, Suggestion, rounded_down, suggest
+from simulator.stats.calibration import Method, Suggestion, best_threshold, rounded_down, suggest
 
 
 def of(
@@ -54,3 +54,17 @@ def test_what_reached_it_still_does() -> None:
     assert rounded_down(6 / 7) == 0.8571
     assert rounded_down(0.8) == 0.8
     assert of([6 / 7] * 20, [True] * 20).right_passing == 1
+
+
+def test_the_best_cut_balances_both_kinds() -> None:
+    """At 3 all good ones are there and three of four others are below; at 4 it is 3/4 and 4/4.
+
+    There is none among rows of one kind, or where grades say nothing.
+    """
+    good = [False, False, False, True, False, True, True, True]
+    found = best_threshold([1, 2, 2, 3, 3, 4, 4, 5], good)
+
+    assert found is not None
+    assert (found.grade, found.balanced_accuracy, found.recall, found.precision) == (4, 0.875, 0.75, 1)
+    assert best_threshold([1, 2], [True, True]) is None
+    assert best_threshold([3, 3], [True, False]) is None

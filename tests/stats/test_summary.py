@@ -5,20 +5,16 @@ from typing import Any
 
 import pytest
 
-from simulator.core.document import excerpt
 from simulator.core.settings import Settings
-from simulator.core.types import CONVERSATION, Ended, RedRules, Results, Score, Spending
-from simulator.stats.figures import Summary
+from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
 from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
-from simulator.stats.summary import figures_of, summarise
+from simulator.stats.red import RANK, worst_severity
+from simulator.stats.summary import LAST_TURN, course, figures_of
 from tests.golden_files import compare
+from tests.sample_pages import full
 from tests.sample_runs import JUDGES, rehearsed
-
-
-def summary(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> Summary:
-    """The summary of a run with the usual rules."""
-    return summarise(results or rehearsed(), rules=RedRules(), judges=judges, seed=42)
+from tests.sample_runs import summed as summary
 
 
 def without(results: Results, **scores: Any) -> Results:
@@ -93,12 +89,13 @@ def test_conversations_without_a_grade_are_missing_and_not_0() -> None:
 
 
 def test_nothing_graded_has_no_score() -> None:
-    """None everywhere, and no division by zero."""
+    """None everywhere, and no division by zero; the bot's own failure is red before it is graded."""
     empty = rehearsed().model_copy(update={"scores": ()})
     figures = summary(empty)
 
     assert (figures.score, figures.interval, figures.total.value) == (None, None, None)
     assert (figures.total.of, figures.missing, figures.turns) == (0, 6, 13)
+    assert [(r.case, r.turn, r.failure) for r in figures.reddest] == [("billing-02-ja", 2, "timeout")]
     assert summary(empty.model_copy(update={"conversations": ()})).turns == 0
 
 
@@ -120,17 +117,8 @@ def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
     assert figures.red_kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
     assert figures.red_second == 3
     assert [(r.case, r.turn) for r in figures.reddest[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
-    ranks = [
-        {"major": 0, "moderate": 1, "minor": 2}[min(m.severity for m in r.marks)] for r in figures.reddest
-    ]
+    ranks = [RANK[worst_severity(red.marks)] for red in figures.reddest]
     assert ranks == sorted(ranks)
-
-
-def test_a_bot_failure_is_red_before_it_is_graded() -> None:
-    """While grades are still missing, the timeout shows."""
-    figures = summary(rehearsed().model_copy(update={"scores": ()}))
-
-    assert [(r.case, r.turn, r.failure) for r in figures.reddest] == [("billing-02-ja", 2, "timeout")]
 
 
 def test_personas_have_their_own_rows() -> None:
@@ -210,10 +198,26 @@ def test_json_has_exactly_the_agreed_keys() -> None:
     compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
 
 
-def test_an_excerpt_is_one_line_of_limited_length() -> None:
-    """Line breaks become spaces; what is cut off leaves a mark."""
-    assert excerpt("a\n b\t c") == "a b c"
-    assert excerpt("あ" * 500) == "あ" * 159 + "…"
+def test_each_turn_has_its_mean_with_n() -> None:
+    """Over all conversations that came so far, and by persona; feelings keep their scale from -2 to 2."""
+    found, feelings = course(rehearsed(), "turn"), course(full(), "tone", raw=True)
+
+    assert found
+    assert [mean.n for mean in found.overall] == [6, 5, 2]
+    assert found.overall[0].mean == pytest.approx((5 + 2 + 5 + 5 + 5 + 2) / 30)
+    assert [mean.n for mean in found.personas["beginner"]] == [2, 1, 0]
+    assert found.personas["beginner"][2].mean is None
+    assert feelings
+    assert feelings.personas["angry"][1].mean == -2
+
+
+def test_there_is_no_course_where_nothing_goes_on() -> None:
+    """A judge that graded nothing, or single turns only; long conversations end at the last that is shown."""
+    single = tuple(c for c in rehearsed().conversations if len(c.turns) == 1)
+
+    assert course(rehearsed(), "nobody") is None
+    assert course(rehearsed().model_copy(update={"conversations": single}), "turn") is None
+    assert LAST_TURN >= 3
 
 
 def test_rows_have_no_figures_of_whole_conversations() -> None:
