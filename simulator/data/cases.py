@@ -78,15 +78,21 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     cells = _cells(path, row)
     values = _values(row, cells) if request.values else {}
     can_ask = not request.asks and any(values.values())
-    if "question" not in cells and not _keeps_no_question(row, cells) and not can_ask:
-        raise _no_question(path, row)
+    questions = [column for column in row.values if has_question([column])]
+    # A recorded answer whose data set says `"question": null`; in a table that is a forgotten question.
+    has_none = "answer" in cells and not row.cells and any(is_empty(row.values[each]) for each in questions)
+    if "question" not in cells and not has_none and not can_ask:
+        raise _no_question(path, row, questions)
     fields: dict[str, Any] = {
         field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
     }
     if "question" not in cells:
         fields["question"], fields["history"] = split_question(fields.get("history", ()))
         if not request.asks and fields["question"] == NO_QUESTION:
-            fields["question"] = _as_question(values) or NO_QUESTION
+            # The only value of the row, or all of them with their names.
+            filled = {column: value for column, value in values.items() if value}
+            named = [f"{column}: {value}" for column, value in filled.items()]
+            fields["question"] = "\n".join(named if len(named) > 1 else filled.values()) or NO_QUESTION
     if error := fields.pop("error", None):
         fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
     if values:
@@ -121,23 +127,6 @@ def _text(value: JsonValue) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _as_question(values: Mapping[str, str]) -> str:
-    """The only value of a row, or all of them with their names."""
-    filled = {column: value for column, value in values.items() if value}
-    if len(filled) == 1:
-        return next(iter(filled.values()))
-    return "\n".join(f"{column}: {value}" for column, value in filled.items())
-
-
-def _keeps_no_question(row: Row, cells: Mapping[str, Cell]) -> bool:
-    """Whether this is a recorded answer whose data set says `"question": null`.
-
-    In a table, an empty cell is a forgotten question instead.
-    """
-    empty = [column for column, value in row.values.items() if is_empty(value) and has_question([column])]
-    return bool(empty) and "answer" in cells and not row.cells
-
-
 def _language(fields: Mapping[str, Any]) -> Language:
     """The language of the question, or of the answer in a data set without questions."""
     question = str(fields["question"])
@@ -157,8 +146,7 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
 
-def _no_question(path: Path, row: Row) -> CaseFileError:
-    questions = [column for column in row.values if has_question([column])]
+def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileError:
     if questions:
         what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
         return row_fault(path, row, what)
@@ -327,7 +315,7 @@ class DataSet:
                 self._valid.append(place)
             else:
                 self._reject(self._fault(place, what))
-        self._check_any_left()
+        self.finish()
 
     def rows(
         self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
@@ -357,16 +345,6 @@ class DataSet:
 
     def finish(self) -> None:
         """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
-        self._check_any_left()
-
-    def _name(self, place: int) -> str | None:
-        """The id for a row without one: its number, marked where another has that id; None for the others."""
-        if not self._numbers[place]:
-            return None
-        name = row_id(self._numbers[place], self.skipped.rows)
-        return f"{name}~" if name in self._places else name
-
-    def _check_any_left(self) -> None:
         if self._valid:
             return
         if self._first is None:
@@ -375,6 +353,13 @@ class DataSet:
         rows = self.skipped.rows
         more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None
         raise CaseFileError(sentences(self._first.message, more))
+
+    def _name(self, place: int) -> str | None:
+        """The id for a row without one: its number, marked where another has that id; None for the others."""
+        if not self._numbers[place]:
+            return None
+        name = row_id(self._numbers[place], self.skipped.rows)
+        return f"{name}~" if name in self._places else name
 
     def _fault(self, place: int, what: Message | str) -> RowFault:
         return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)

@@ -30,7 +30,9 @@ def temporary_path(path: Path) -> Path:
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
         writer = leftover.name.removeprefix(f".{path.name}.").partition("-")[0]
         if writer.isdecimal() and not _is_alive(int(writer)):
-            _remove(leftover)
+            with contextlib.suppress(OSError):
+                remove = shutil.rmtree if leftover.is_dir() and not leftover.is_symlink() else os.unlink
+                remove(leftover)
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
@@ -55,14 +57,6 @@ def replaced(path: Path, advice: Message | None = None) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink()
 
 
 def _is_alive(process: int) -> bool:

@@ -136,16 +136,11 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
                 raise InputError(msg)
             places[passage.id] = place
             yield passage
-    if not places and not (notes := unread_files(root)):
-        msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
-        raise InputError(msg)
     if not places:
-        msg = _(
-            "{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.",
-            root=root,
-            inside=notes[:3],
-            kinds=KINDS,
-        )
+        msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        if inside := unread_files(root)[:3]:
+            told = _("{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.")
+            msg = told.format(root=root, inside=inside, kinds=KINDS)
         raise InputError(msg)
 
 

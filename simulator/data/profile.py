@@ -1,5 +1,6 @@
 """What the rows of a data set have (labels, choices, forms of references), and the judges that fit them."""
 
+import contextlib
 import json
 import re
 from collections import Counter
@@ -80,8 +81,10 @@ _ENDS = re.compile(r"[。．.!?！？]\s*$")
 def answer_form(text: str) -> Form:
     """The form of a right answer: number or short phrase, JSON, code or command, else sentences."""
     text = text.strip()
-    if _is_json(text):
-        return "json"
+    if text[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(text)
+            return "json"
     if _CODE.search(text):
         return "code"
     japanese = bool(_IS_CJK.search(text))
@@ -89,15 +92,6 @@ def answer_form(text: str) -> Form:
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"
     return "sentence"
-
-
-def _is_json(text: str) -> bool:
-    if text[:1] not in ("{", "["):
-        return False
-    try:
-        return isinstance(json.loads(text), (dict, list))
-    except (ValueError, RecursionError):
-        return False
 
 
 _EXACT, _READ = ("exact_match", "contains"), ("llm_similarity", "llm_correctness", "rouge_l")

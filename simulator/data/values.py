@@ -8,6 +8,7 @@ The functions of fields raise ValueError with what they accept; `simulator.data.
 import contextlib
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -25,44 +26,14 @@ from simulator.data.files import MAX_COLUMNS, printable, quote
 
 T = TypeVar("T")
 
-# A field of a case, then headers that mean it. Where a row fills several of them, the earliest counts.
-_HEADERS = """
-id          id case_id question_id qid no #
-id          番号 質問番号 項番 通番 識別子
-question    question 質問 質問文 質問内容 問い 問題 問題文 設問
-question    問い合わせ 問合せ 問い合わせ内容 問合せ内容 お問い合わせ お問い合わせ内容 お問合せ お問合せ内容
-question    ご質問 ご質問内容 ご相談内容 相談内容 お客様の質問 お客様からの質問
-question    ユーザー入力文 ユーザー発話 発話 user_input query input prompt text
-turns       turns ターン
-history     history chat_history 履歴 会話履歴 対話履歴 これまでの会話
-language    language lang locale 言語
-references  references reference 正解 正解例 正答 正解文 模範回答 模範解答 期待回答 期待する回答
-references  正しい回答 正しい答え 解答 解答例 回答例 望ましい回答 あるべき回答
-references  想定回答 参照回答 ground_truth ground_truths reference_answer reference_answers
-references  expected expected_answer expected_output gold_answer correct_answer
-passages    passages gold_passage_ids gold_passages passage_ids passage_id gold_ids relevant_ids
-passages    根拠ID 根拠文書ID 正解文書 正解文書ID 文書ID 参照ID
-answerable  answerable answerability 回答可否 回答可能 回答可
-handover    handover handoff escalation
-handover    有人対応 有人引き継ぎ 有人引継ぎ 引き継ぎ 引継ぎ エスカレーション
-goal        goal 目的 顧客の目的 要望 ゴール
-facts       facts 事実 前提 前提情報 顧客情報 顧客の事情
-choices     choices options 選択肢
-label       label ラベル 正解ラベル
-answer      answer 回答 回答文 応答 ボットの回答 response actual_output bot_answer prediction
-error       error エラー エラー内容
-contexts    contexts context 根拠 根拠文 根拠文書 文脈 コンテキスト 検索結果 参照文
-contexts    retrieved_contexts retrieval_context 引用リソース
-script      script 台本 followups follow_ups 以後の発言 続きの発言
-recorded    recorded recorded_answers 記録回答 記録した回答
-tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 category categories subject topic 科目 教科
-"""
+# The columns by the fields of a case, and the words in them.
+NAMES = tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
 
 
-COLUMNS: dict[str, tuple[str, ...]] = {}
-for _line in _HEADERS.strip().splitlines():
-    _field, *_names = _line.split()
-    COLUMNS[_field] = (*COLUMNS.get(_field, ()), *_names)
+def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """By every word what it means."""
+    return {word: meaning for meaning, several in words.items() for word in several}
 
 
 @lru_cache(maxsize=4096)
@@ -73,14 +44,9 @@ def normalised(header: str) -> str:
     return plain.rstrip(".:")
 
 
-_FIELDS = {normalised(alias): field for field, aliases in COLUMNS.items() for alias in aliases}
+_FIELDS: dict[str, str] = {normalised(alias): field for alias, field in by_word(COLUMNS).items()}
 _RANKS = {normalised(alias): rank for aliases in COLUMNS.values() for rank, alias in enumerate(aliases)}
-# Columns of public data sets that a run does not need.
-_EXTRAS = """
-    dataset group meta metadata scale labels published_scores annotators distractor_passage_ids context_ids
-    movie_title passage_prefix level sentences values
-"""
-_EXTRA = frozenset(map(normalised, _EXTRAS.split()))
+_EXTRA = frozenset(map(normalised, NAMES["extra"]["names"]))
 # In these columns of a table a line break separates items; in others it belongs to the text.
 _ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 
@@ -234,35 +200,13 @@ def is_storable(value: JsonValue) -> bool:
     return True
 
 
-_YES = frozenset(
-    {"yes", "y", "true", "t", "1", "answerable", "可", "可能", "回答可", "回答可能", "はい", "有", "あり"}
-    | {"○", "◯", "〇", "◎", "⭕"}
+_YES, _NO, _PARTLY, _OPEN, _UNKNOWN, _NO_ERROR = (
+    frozenset(NAMES["words"][name]) for name in ("yes", "no", "partly", "open", "unknown", "no_error")
 )
-_NO = frozenset(
-    {"no", "n", "false", "f", "0", "unanswerable", "不可", "不可能", "回答不可", "回答不可能", "回答不能"}
-    | {"いいえ", "無", "なし", "×", "✕", "✖", "❌", "x"}
-)
-_PARTLY = frozenset({"partial", "partially answerable", "一部", "一部可", "部分的", "△"})
-_OPEN = frozenset({"underspecified", "曖昧"})
-_UNKNOWN = frozenset({"unknown", "不明", "n/a", "-"})
-_LANGUAGES: Mapping[str, Language] = {
-    "ja": "ja", "jp": "ja", "jpn": "ja", "japanese": "ja", "日本語": "ja", "日": "ja", "和": "ja",
-    "en": "en", "eng": "en", "english": "en", "英語": "en", "英": "en",
-}  # fmt: skip
-_HANDOVERS: Mapping[str, Handover] = {
-    "required": "required", "yes": "required", "true": "required",
-    "必須": "required", "必要": "required", "要": "required",
-    "forbidden": "forbidden", "no": "forbidden", "false": "forbidden",
-    "禁止": "forbidden", "不可": "forbidden", "不要": "forbidden",
-    "optional": "optional", "任意": "optional", "可": "optional", "どちらでも": "optional",
-}  # fmt: skip
-_NO_ERROR = frozenset({"", "none", "null", "nan", "n/a", "-", "ok", "success", "成功", "正常"})
+_LANGUAGES: Mapping[str, Language] = by_word(NAMES["languages"])
+_HANDOVERS: Mapping[str, Handover] = by_word(NAMES["handovers"])
 _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切れ", re.IGNORECASE)
-_CUSTOMER = "user|customer|human|ユーザー|ユーザ|利用者|お客様|お客さま|顧客|客|質問者"
-_BOT = (
-    "assistant|bot|chatbot|ai|agent|アシスタント|ボット|チャットボット"
-    "|オペレーター|オペレータ|窓口|担当者|担当|回答者"
-)
+_CUSTOMER, _BOT = ("|".join(NAMES["history"][role]) for role in ("user", "assistant"))
 _SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_CUSTOMER}|{_BOT})[ \t　]*[:：]", re.IGNORECASE)
 _KNOWN_FACT = re.compile(r"(?:knows|known|知っている)[ \t　]*[:：]", re.IGNORECASE)
 _UNKNOWN_FACT = re.compile(r"(?:unknown|知らない|不明|わからない|分からない)[ \t　]*[:：]", re.IGNORECASE)

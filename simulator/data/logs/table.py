@@ -8,30 +8,11 @@ from simulator.core.errors import UnknownName
 from simulator.core.messages import _
 from simulator.data.logs.talks import Part
 from simulator.data.logs.values import Line, decoded, plain, role_of, seconds, text_of
-from simulator.data.values import normalised
+from simulator.data.values import NAMES, by_word, normalised
 
 # The columns, by every name that is known for them, in the order in which they are taken.
-_NAMES = """
-id        conversation_id ticket_id session_id chat_id thread_id talk_id dialog_id dialogue_id conversation
-id        channel_id room_id case_id 会話ID 会話番号 セッションID チケットID チケット番号
-id        問い合わせ番号 お問い合わせ番号 スレッドID 対話ID 受付番号 チャットID ルームID 案件番号 ケース番号
-role      role author_role sender_role speaker sender author_type sender_type actor_type from_role
-role      speaker_role from direction speaker_type who participant_role user_type 話者 発話者 発言者 送信者
-role      役割 話し手 ロール 送信元 発信者 発話者種別 発言者種別 送信者種別 送信者タイプ 話者種別 区分 種別
-role      sender_name author
-text      text message body content utterance msg message_text message_body comment body_text 本文 発言 発話
-text      メッセージ 内容 テキスト 発言内容 発話内容 メッセージ内容 会話内容 発話テキスト メッセージ本文
-time      created_at timestamp time sent_at date datetime message_time entry_time created 日時 時刻 送信日時
-time      発話日時 会話日時 作成日時 投稿日時 発言日時 登録日時 タイムスタンプ
-rating    csat rating score satisfaction feedback nps 評価 満足度 スコア 顧客満足度
-language  language lang locale 言語
-visible   public is_public internal private is_internal is_private 公開 非公開 内部 内部メモ
-"""
-COLUMNS: dict[str, list[str]] = {}
-for _line in _NAMES.strip().splitlines():
-    _field, *_names = _line.split()
-    COLUMNS.setdefault(_field, []).extend(_names)
-_KNOWN = {normalised(name): field for field, names in COLUMNS.items() for name in names}
+COLUMNS: dict[str, list[str]] = NAMES["message"]
+_KNOWN = {normalised(name): field for name, field in by_word(COLUMNS).items()}
 
 
 def columns_of(headers: Any) -> dict[str, str]:

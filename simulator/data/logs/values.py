@@ -9,21 +9,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from simulator.data.values import NAMES, by_word
 from simulator.data.web import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
-# Who speaks, by every name that a format has for it; a person at the desk is an agent. Others say nothing.
-_SPEAKERS = """
-user       user human customer visitor enduser lead contact client requester incoming inbound in
-user       お客様 お客さま 顧客 訪問者 利用者 ユーザー ユーザ 問い合わせ者 質問者 客
-assistant  assistant ai gpt model bot chatbot custombot virtualagent automated outgoing outbound out chatgpt
-assistant  ボット チャットボット ai応答 自動応答 アシスタント 応答メッセージ
-agent      agent admin operator staff person supervisor account 担当者 担当 オペレーター オペレータ 有人 窓口
-"""
-_ROLES = {name: role for role, *names in map(str.split, _SPEAKERS.strip().splitlines()) for name in names}
+_ROLES: dict[str, str] = by_word(NAMES["speakers"])
 # Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _ASKED = (
