@@ -11,7 +11,7 @@ from simulator.core import shelves
 from simulator.core.messages import Message, _, localised, pgettext
 from simulator.core.settings import load_settings
 from simulator.core.templates import read_toml
-from simulator.runner.prompt_file import describe_prompt
+from simulator.runner.prompts import describe_prompt
 from simulator.storage.run_file import run_ids
 
 _TITLES = {

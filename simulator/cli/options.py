@@ -117,16 +117,12 @@ GOOD = option(
 
 
 def takes_settings(
-    protocol: Protocol,
-    without: frozenset[str] = frozenset(),
-    repeated: frozenset[str] = frozenset(),
-    defaults: Mapping[str, str] = MappingProxyType({}),
-    usual: frozenset[str] = USUAL,
+    protocol: Protocol, without: frozenset[str] = frozenset(), **looks: Any
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
     foreign = foreign_settings(protocol)
     names = (name for names in PANELS.values() for name in names if name not in foreign | without)
-    return takes(*names, repeated=repeated, defaults=defaults, usual=usual)
+    return takes(*names, **looks)
 
 
 def settings_of_run(

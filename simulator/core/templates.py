@@ -69,14 +69,14 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
                     variables=", ".join(sorted(variables)) or "no variables",
                 )
                 raise PromptError(msg)
-        if difference := used["ja"] ^ used["en"]:
-            msg = _(
-                "{path}: {key} uses ${difference} in one language only.",
-                path=path,
-                key=key,
-                difference=min(difference),
-            )
-            raise PromptError(msg)
+        check_same(path, key, used["ja"], used["en"])
+
+
+def check_same(path: Path | str, key: str, one: Set[str], other: Set[str]) -> None:
+    """Raises PromptError for a variable that only one of two languages uses."""
+    if difference := one ^ other:
+        only = {"path": path, "key": key, "difference": min(difference)}
+        raise PromptError(_("{path}: {key} uses ${difference} in one language only.", **only))
 
 
 def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) -> set[str]:

@@ -74,7 +74,7 @@ class RunContext:
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.model_factory = Models(endpoints, settings, ledger)
         self.grading = Grading(settings, self.model_factory)
-        self.applied_prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
+        self.applied_prompt = feature("prompt").AppliedPrompt(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
         self.replayed_turns = _replayed_turns(settings, self.redactor)
         self.scripts: Mapping[str, tuple[str, ...]] = (

@@ -14,7 +14,7 @@ import contextlib
 import inspect
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from simulator.core.answers import answer_of
@@ -34,7 +34,6 @@ from simulator.core.types import (
     Failure,
     GradingContext,
     Message,
-    Passage,
     Query,
     Reaction,
     Turn,
@@ -212,10 +211,8 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
         raise
     except BaseException as error:  # the bot is not our code: whatever it raises is a finding
         answer = _failure_of(error)
-    task = asyncio.current_task()
-    if (
-        task is not None and task.cancelling()
-    ):  # a cancellation that the bot swallowed; one of its own is none
+    # A cancellation that the bot swallowed; one of its own is none.
+    if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError
     if clock.expired():
         answer = _failed("timeout", _("no answer within {timeout:g} s", timeout=timeout))
@@ -259,7 +256,12 @@ def as_answer(result: Any) -> Answer:
         return _failed("empty", _("the bot returned None"))
     try:
         given = answer_of(result)
-        _check_passages(given.passages)
+        # No more than judges can look at.
+        if (n := len(given.passages)) > MOST_PASSAGES:
+            raise BotFailure("malformed", _("{n:,} passages, more than {most:,}", n=n, most=MOST_PASSAGES))
+        if (n := sum(len(passage.text) for passage in given.passages)) > MOST_IN_PASSAGES:
+            msg = _("passages of {n:,} characters, more than {most:,}", n=n, most=MOST_IN_PASSAGES)
+            raise BotFailure("malformed", msg)
         answer = revalidated(Answer, given)
     except BotFailure as error:
         return _failure_of(error)
@@ -270,15 +272,6 @@ def as_answer(result: Any) -> Answer:
     if len(answer.text) > LONGEST_ANSWER:
         return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})
     return answer
-
-
-def _check_passages(passages: Sequence[Passage]) -> None:
-    """Raises BotFailure where there are more than judges can look at."""
-    if (n := len(passages)) > MOST_PASSAGES:
-        raise BotFailure("malformed", _("{n:,} passages, more than {most:,}", n=n, most=MOST_PASSAGES))
-    if (n := sum(len(passage.text) for passage in passages)) > MOST_IN_PASSAGES:
-        msg = _("passages of {n:,} characters, more than {most:,}", n=n, most=MOST_IN_PASSAGES)
-        raise BotFailure("malformed", msg)
 
 
 def _failed(kind: str, message: Sentence | str) -> Answer:

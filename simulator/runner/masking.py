@@ -31,10 +31,8 @@ from simulator.runner.conversation import timed_answer
 from simulator.storage.results import cache_latest
 
 
-def redactor_of(settings: Settings) -> Redactor | None:
-    """The redactor of a run; None if its texts are stored unmasked."""
-    if not settings.redacts:
-        return None
+def redactor_of(settings: Settings) -> Redactor:
+    """The redactor of a run whose texts are masked."""
     return Redactor(settings.redact_patterns, public=contacts_of(settings))
 
 

@@ -189,7 +189,7 @@ def read_plan(settings: Settings) -> PlannedRun:
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
             check_one_player(settings)  # who goes on after a line that no longer fits
         return PlannedRun(*replayed, settings, SkippedRows())
-    prompt = feature("prompt").applied_prompt(settings) if settings.prompt else None
+    prompt = feature("prompt").AppliedPrompt(settings) if settings.prompt else None
     labels = (
         feature("profile").label_forms(settings.labels, tuple(prompt.prompt.labels.values()))
         if prompt
@@ -285,12 +285,6 @@ def _personas(names: Iterable[str]) -> list[Persona]:
     return personas
 
 
-def read_data(name: str, request: DatasetRequest, settings: Settings) -> DataSet:
-    """The cases of a file, of a Google Sheet (`sheet:KEY#worksheet`), or of a report's workbook."""
-    cases = sheet_cases(name, settings)
-    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
-
-
 def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for any other file."""
     cases: Sequence[Case] | None = None
@@ -359,7 +353,10 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
         request = QUESTIONS
     request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)
     if settings.cases is not None:
-        return read_data(settings.cases, request, settings)
+        cases = sheet_cases(settings.cases, settings)
+        if cases is not None:
+            return dataset_of(settings.cases, cases, request)
+        return read_dataset(Path(settings.cases), request)
     if settings.protocol == "single_turn":
         raise InputError(_("evaluate needs a data set: python run.py evaluate questions.jsonl"))
     if settings.columns:

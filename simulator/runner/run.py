@@ -18,7 +18,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -35,13 +35,11 @@ from simulator.core.types import (
     Ended,
     GradingContext,
     Persona,
-    Reaction,
     Results,
     Run,
     Score,
     Status,
     User,
-    Utterance,
 )
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
@@ -75,48 +73,17 @@ class Progress(Protocol):
         ...
 
 
-class Unwatched:
+class Unwatched(Progress):
     """A Progress that shows nothing."""
 
-    def turn(self, conversation: Conversation) -> None:
+    def turn(self, *_event: object) -> None:
         """Nothing."""
 
-    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, *_event: object) -> None:
         """Nothing."""
 
-    def ended(self, conversation: Conversation) -> None:
+    def ended(self, *_event: object) -> None:
         """Nothing."""
-
-
-class Record(Log, Protocol):
-    """The part of a run file that a runner needs: conversations so far, and methods that save each step."""
-
-    @property
-    def run(self) -> Run:
-        """The run itself: its id, settings and versions."""
-        ...
-
-    def conversations(self) -> Sequence[Conversation]:
-        """All conversations, each with the turns it has when the item is accessed."""
-        ...
-
-    def scores(self, conversation: str) -> Iterable[Score]:
-        """The scores of a conversation."""
-        ...
-
-    def unanswered(self) -> dict[str, tuple[int, Utterance]]:
-        """By conversation, the turn and the customer's line that the bot has not answered yet."""
-        ...
-
-    def save_ending(
-        self, conversation: str, ended: Ended, reason: str, closing: str, reaction: Reaction | None = None
-    ) -> None:
-        """Saves how and why a conversation ended, and the customer's last words and reaction."""
-        ...
-
-    def save_scores(self, scores: Iterable[Score]) -> None:
-        """Saves scores of one turn."""
-        ...
 
 
 class Runner:
@@ -124,7 +91,7 @@ class Runner:
 
     def __init__(
         self,
-        file: Record,
+        file: RunFile,
         context: RunContext,
         bot: Bot,
         progress: Progress,

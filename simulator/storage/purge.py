@@ -61,29 +61,20 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
         raise InputError(msg)
     with contextlib.closing(RunFile.reopen(path)) as file:
         results = file.results()
-        _check_contents(folder, results.run.id)
+        # The program never creates folders in it. Other files may be a team's reports, where the folder has
+        # the run's name.
+        is_named = folder.resolve().name == results.run.id
+        foreign = [
+            entry.name
+            for entry in folder.iterdir()
+            if (entry.is_dir() and not entry.is_symlink())
+            or not (is_named or _RUN_FILES.fullmatch(entry.name))
+        ]
+        if foreign:
+            msg = _("{folder}: contains files that do not belong to a run ({names}). Move them away first.")
+            msg = msg.format(folder=folder, names=", ".join(foreign[:3]))
+            raise InputError(msg)
         yield Purge(folder, results, tuple(_elsewhere(folder, results)))
-
-
-def _check_contents(folder: Path, run: str) -> None:
-    """Raises InputError when the folder holds more than a run.
-
-    The program never creates folders in it. Other files may be a team's reports, if it has the run's name.
-    """
-    is_named = folder.resolve().name == run
-    foreign = [
-        entry.name
-        for entry in folder.iterdir()
-        if (entry.is_dir() and not entry.is_symlink()) or not (is_named or _RUN_FILES.fullmatch(entry.name))
-    ]
-    if foreign:
-        names = ", ".join(foreign[:3])
-        msg = _(
-            "{folder}: contains files that do not belong to a run ({names}). Move them away first.",
-            folder=folder,
-            names=names,
-        )
-        raise InputError(msg)
 
 
 def delete_run(purge: Purge) -> None:

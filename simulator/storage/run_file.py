@@ -143,13 +143,8 @@ class RunFile:
             yield self._file
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
-            safe = _("what was committed before is safe")
-            msg = _(
-                "{path}: cannot be written ({error}); {rest}. Is the disk full?",
-                path=self.path,
-                error=error,
-                rest=safe,
-            )
+            what = {"path": self.path, "error": error, "rest": _("what was committed before is safe")}
+            msg = _("{path}: cannot be written ({error}); {rest}. Is the disk full?", **what)
             raise RunFileError(msg) from None
         finally:
             if self._file.in_transaction:
@@ -201,11 +196,13 @@ class RunFile:
     def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """Saves the customer's line of a turn, before it is sent to the bot."""
         body = utterance.model_dump_json(exclude_defaults=True)
-        if self._asks_once:  # the line is the row's question, also after an interruption: no need to hurry
+        # The line of a row is its question, also after an interruption: no need to hurry.
+        if self._as_started.asks_once:
             self._utterances[conversation] = body
             return
         self._write(_INSERT_TURN, [(conversation, turn, body, None)])
-        if not self._is_offline:  # after an interruption the bot has to get the very same line
+        # After an interruption the bot has to get the very same line, which stand-ins say again.
+        if not self._as_started.offline:
             self.commit()
 
     def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
@@ -237,21 +234,9 @@ class RunFile:
 
     def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
         """Saves an answered model call, which is committed no later than what it led to."""
-        self._write(
-            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    role,
-                    usage.model,
-                    usage.tokens_in,
-                    usage.tokens_out,
-                    cached,
-                    cost_usd,
-                    JUDGE.get(),
-                    usage.tokens_cached,
-                )
-            ],
-        )
+        tokens = usage.tokens_in, usage.tokens_out
+        row = (role, usage.model, *tokens, cached, cost_usd, JUDGE.get(), usage.tokens_cached)
+        self._write("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def save_verdicts(self, verdicts: Iterable[HumanVerdict]) -> int:
         """Saves what people say about turns; returns how many verdicts are new or changed."""
@@ -299,14 +284,9 @@ class RunFile:
         return results_of(self._file)
 
     @functools.cached_property
-    def _asks_once(self) -> bool:
-        """Whether each conversation is one question of a single-turn data set."""
-        return self.run.asks_once
-
-    @functools.cached_property
-    def _is_offline(self) -> bool:
-        """Whether nobody but stand-ins plays the customer: after an interruption they say the same again."""
-        return self.run.offline
+    def _as_started(self) -> Run:
+        """The run, for what of it stays the same."""
+        return self.run
 
     @property
     def run(self) -> Run:

@@ -24,8 +24,7 @@ from simulator.core.types import (
 )
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import summary_sheet
-from simulator.runner.prompt_file import read_prompt
-from simulator.runner.prompts import PromptRenderer
+from simulator.runner.prompts import PromptRenderer, read_prompt
 from simulator.stats.choices import choices
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise

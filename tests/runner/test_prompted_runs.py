@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.runner.prompt_file import read_prompt
+from simulator.runner.prompts import read_prompt
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.runner.test_prompting import FULL, written
 from tests.servers.openai import serve

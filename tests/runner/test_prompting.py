@@ -11,8 +11,16 @@ from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
-from simulator.runner.prompt_file import Prompt, describe_prompt, read_prompt
-from simulator.runner.prompts import PromptedBot, PromptRenderer, case_lookup, check_examples, row_check
+from simulator.runner.prompts import (
+    Prompt,
+    PromptedBot,
+    PromptRenderer,
+    case_lookup,
+    check_examples,
+    describe_prompt,
+    read_prompt,
+    row_check,
+)
 
 FULL = """
 version = 2
@@ -276,11 +284,10 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
 
 def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
-    from simulator.runner.prompts import applied_prompt
+    from simulator.runner.prompts import AppliedPrompt
 
-    assert applied_prompt(Settings()) is None
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
-        applied_prompt(Settings(prompt="choose"))
+        AppliedPrompt(Settings(prompt="choose"))
 
 
 def test_workers_need_every_file_of_a_prompt() -> None:

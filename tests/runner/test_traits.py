@@ -12,8 +12,7 @@ from simulator.shelves.rag_adapters._limits import LimitedBot, Limits
 from simulator.core.types import Case, Query
 from simulator.runner.conversation import ask
 from simulator.runner.masking import MaskedBot
-from simulator.runner.prompt_file import Prompt, read_prompt
-from simulator.runner.prompts import PromptedBot
+from simulator.runner.prompts import Prompt, PromptedBot, read_prompt
 
 QUERY = Query(text="いくらですか", case="r1")
 PROMPT = """

@@ -46,7 +46,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
-from simulator.runner.prompts import applied_prompt
+from simulator.runner.prompts import AppliedPrompt
 from simulator.runner.run import Runner, Unwatched
 from simulator.shelves import FOLDER
 
@@ -73,7 +73,7 @@ _LOADED = _program_hash()
 
 def user_files(settings: Settings) -> list[str]:
     """The files of the user's own that settings name: the bot, judges, lists, prompts and those of --set."""
-    prompt = applied_prompt(settings)
+    prompt = AppliedPrompt(settings) if settings.prompt else None
     code = (settings.adapter, *settings.judges)
     given = (text.removeprefix("@") for text in settings.set.values())
     lists = (settings.outputs, settings.guidelines, settings.contacts, settings.ng_words, settings.rules)
