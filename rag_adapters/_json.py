@@ -169,7 +169,9 @@ def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
         return _follow(value[step], rest, here)
     if isinstance(value, list) and _PLACE.fullmatch(step) and -len(value) <= int(step) < len(value):
         return _follow(value[int(step)], rest, here)
-    raise _missing(value, step, place)
+    wanted = _("list") if step == "*" else f"'{step}'"
+    told = _("no {wanted} in {place}, which {kind}", wanted=wanted, place=place, kind=kind(value))
+    raise BotFailure("malformed", told)
 
 
 def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:
@@ -186,13 +188,6 @@ def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> li
     if failure and not found:
         raise failure
     return found
-
-
-def _missing(value: Any, step: str, place: Sentence | str) -> BotFailure:
-    wanted = _("list") if step == "*" else f"'{step}'"
-    return BotFailure(
-        "malformed", _("no {wanted} in {place}, which {kind}", wanted=wanted, place=place, kind=kind(value))
-    )
 
 
 def kind(value: Any) -> Sentence:

@@ -9,6 +9,7 @@ tells every token of a prompt.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import combinations
 from math import exp, isfinite, log
+from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -204,12 +205,9 @@ def begins(text: bytes, names: Mapping[str, bytes]) -> list[str]:
 
 def tokens_needed(choices: Sequence[str]) -> int:
     """How many tokens tell the choices apart: more where two of them begin with the same characters."""
-    shared = (_alike(*pair) for pair in combinations(map(str.lower, choices), 2))
+    pairs = combinations(map(str.lower, choices), 2)
+    shared = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - characters are meant, not folders
     return min(_MOST_TOKENS, 3 + 2 * max(shared, default=0))
-
-
-def _alike(one: str, other: str) -> int:
-    return next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one))
 
 
 def summed(values: Sequence[float]) -> float:

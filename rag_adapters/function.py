@@ -7,10 +7,20 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from simulator import Answer, Bot, BotFailure, InputError, Query, Traits, _, returned
+from simulator import (
+    Answer,
+    Bot,
+    BotFailure,
+    InputError,
+    Query,
+    Traits,
+    _,
+    describe_error,
+    returned,
+    user_object,
+)
 
 from ._json import setting
-from ._load import failure_of, load
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),
@@ -118,6 +128,25 @@ async def _awaited(result: Awaitable[Any]) -> Any:
     return await result
 
 
+# --- The user's object, and its errors as the bot's failures ---
+
+
+def load(target: str) -> Any:
+    """What `target` names, looked up from the current folder. Raises InputError when it does not exist."""
+    where, _unused, name = target.rpartition(":")
+    if not where or not name:
+        msg = _("target={target}: write file.py:function or package.module:function.", target=target)
+        raise InputError(msg)
+    return user_object(target)
+
+
+def failure_of(error: BaseException) -> BotFailure:
+    """The failure for an exception of the user's code, with the line that raised it."""
+    if isinstance(error, BotFailure):
+        return error
+    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", describe_error(error))
+
+
 # --- What it gives ---
 
 
@@ -169,7 +198,7 @@ def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Calla
     if declared == []:
         raise InputError(_("the function takes no parameter; it needs one for the question."))
     parameters = [each for each in declared or () if each.kind not in _VARIADIC]
-    positional: list[Value] = [] if parameters else [_text]
+    positional: list[Value] = [] if parameters else [_VALUES["question"]]
     named: dict[str, Value] = {}
     for place, parameter in enumerate(parameters):
         value = _value(parameter, first=place == 0, alone=len(parameters) == 1, prompt=prompt)
@@ -226,10 +255,6 @@ def _annotation(parameter: inspect.Parameter) -> str:
     return annotation.__name__ if inspect.isclass(annotation) else str(annotation)
 
 
-def _text(query: Query) -> str:
-    return query.text
-
-
 def _history(query: Query) -> list[dict[str, str]]:
     """The dialogue before this question, as a list that the function may append to."""
     return [message.model_dump() for message in query.history]
@@ -253,7 +278,7 @@ def _pairs(query: Query) -> list[tuple[str, str]]:
 
 
 _VALUES: Mapping[str, Value] = {
-    "question": _text,
+    "question": lambda query: query.text,
     "history": _history,
     "messages": _messages,
     "session": lambda query: query.session,

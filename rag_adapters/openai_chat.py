@@ -108,11 +108,7 @@ class ChatBot:
         if chosen := await self.chooser(query, messages):
             return chosen
         body = {**self.body, "messages": messages}
-        if not body.get("stream"):
-            return _answer(
-                await self._with_bot_failures(self._post_whole(CHAT, body)), str(self.body["model"])
-            )
-        reply, first = await self._with_bot_failures(self._post_streamed(body))
+        reply, first = await self._with_bot_failures(self._posted(CHAT, body))
         answer = _answer(reply, str(self.body["model"]))
         return answer.model_copy(update={"first_token_seconds": first})
 
@@ -169,22 +165,22 @@ class ChatBot:
         from openai import BadRequestError, NotFoundError, UnprocessableEntityError
 
         try:
-            return await self._with_bot_failures(self._post_whole(path, body))
+            reply, _unused = await self._with_bot_failures(self._posted(path, body))
+            return reply
         except BotFailure as failure:
             if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
                 raise Refused(str(failure)) from None
             raise
 
-    async def _post_whole(self, path: str, body: dict[str, Any]) -> Any:
-        return await self._connections().post(path, body=body, cast_to=object)
-
-    async def _post_streamed(self, body: dict[str, Any]) -> tuple[Any, float | None]:
-        """A streamed reply, joined into a whole one, and the seconds until its first words."""
+    async def _posted(self, path: str, body: dict[str, Any]) -> tuple[Any, float | None]:
+        """The reply; a streamed one is joined into a whole, and has the seconds until its first words."""
         from openai import AsyncStream
 
+        if not body.get("stream"):
+            return await self._connections().post(path, body=body, cast_to=object), None
         began = time.perf_counter()
         stream: AsyncStream[Any] = await self._connections().post(
-            CHAT, body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+            path, body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
         )
         async with stream:
             whole, first = await _joined(stream)
@@ -264,14 +260,13 @@ def _citations(*holders: Any) -> tuple[Passage, ...]:
     for holder in holders:
         for path in _CITATIONS:
             found = path.within(holder)
-            texts = [each for each in found if _cites(each)] if isinstance(found, list) else []
+            entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+            texts = [
+                e for e in entries if isinstance(e.get("content"), str) or isinstance(e.get("text"), str)
+            ]
             if texts:
                 return passages_of(texts)
     return ()
-
-
-def _cites(entry: Any) -> bool:
-    return isinstance(entry, dict) and any(isinstance(entry.get(key), str) for key in ("content", "text"))
 
 
 def _reason(error: "APIStatusError") -> str:

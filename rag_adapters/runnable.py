@@ -35,7 +35,7 @@ from simulator import (
 )
 
 from ._json import JsonPath
-from ._load import failure_of, load
+from .function import failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
 Form = Callable[[Query, Sequence[Message]], Any]

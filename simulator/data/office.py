@@ -7,7 +7,6 @@ import io
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,31 +33,21 @@ Prefix = Callable[[Any], str]
 
 def word_document(path: Path) -> Document:
     """The text of a .docx file in reading order; headers, footers and footnotes are left out."""
-    with _word(path) as file:
+    with readable_or_error(path, "Word", "python-docx"):
+        import docx
+
+        file = docx.Document(read_archive(path, "Word"))
         styles = {style.style_id: _style_prefix(style) for style in file.styles}
         return text_document("\n\n".join(_blocks(file.element.body, lambda p: _prefix(p, styles))))
 
 
-@contextmanager
-def _word(path: Path) -> Iterator[Any]:
-    with readable_or_error(path, "Word", "python-docx"):
-        import docx
-
-        yield docx.Document(read_archive(path, "Word"))
-
-
 def presentation_document(path: Path) -> Document:
     """The text of a .pptx file: each slide's title as a heading, its text, tables and notes."""
-    with _presentation(path) as file:
-        return text_document("\n\n".join(block for slide in file.slides for block in _slide(slide)))
-
-
-@contextmanager
-def _presentation(path: Path) -> Iterator[Any]:
     with readable_or_error(path, "PowerPoint", "python-pptx"):
         import pptx
 
-        yield pptx.Presentation(read_archive(path, "PowerPoint"))
+        file = pptx.Presentation(read_archive(path, "PowerPoint"))
+        return text_document("\n\n".join(block for slide in file.slides for block in _slide(slide)))
 
 
 def _slide(slide: Any) -> Iterator[str]:
@@ -151,15 +140,6 @@ _FULL_LINE = 0.85
 
 def pdf_document(path: Path) -> Document:
     """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page."""
-    with _pdf(path) as reader:
-        text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
-        title = _normalised(str((reader.metadata and reader.metadata.title) or "")).strip()
-    document = text_document(text)
-    return Document(title, document.text) if title and title in document.text else document
-
-
-@contextmanager
-def _pdf(path: Path) -> Iterator[Any]:
     with readable_or_error(path, "PDF", "pypdf"):
         import pypdf
 
@@ -169,7 +149,10 @@ def _pdf(path: Path) -> Iterator[Any]:
         reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))
         if reader.is_encrypted and not reader.decrypt(""):
             raise CaseFileError(_("{path}: protected with a password; save it without one.", path=path))
-        yield reader
+        text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
+        title = _normalised(str((reader.metadata and reader.metadata.title) or "")).strip()
+    document = text_document(text)
+    return Document(title, document.text) if title and title in document.text else document
 
 
 def _normalised(text: str) -> str:

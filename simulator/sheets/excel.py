@@ -178,7 +178,7 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
 def _earlier(path: Path, names: Collection[str]) -> EditedSheets | None:
     """These worksheets of an earlier run; None where nothing is the team's, or they cannot be read."""
     with suppress(InputError):
-        properties = _outline(path).properties
+        properties, *_unused = _outline(path)
         if _touched(path, properties) or _FRESH not in properties:
             return read_edited(path, names)
     return None
@@ -292,15 +292,8 @@ _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7
 Places = Mapping[str, tuple[int, int]]
 
 
-class _Outline(NamedTuple):
+def _outline(path: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """What a workbook says of itself: properties, names and what they stand for, hidden worksheets."""
-
-    properties: Mapping[str, str]
-    names: Mapping[str, str]
-    hidden: Sequence[str]
-
-
-def _outline(path: Path) -> _Outline:
     import openpyxl  # most runs have no workbook to read
 
     data = read_archive(path, "Excel")
@@ -312,7 +305,7 @@ def _outline(path: Path) -> _Outline:
         properties = {p.name: str(p.value) for p in workbook.custom_doc_props.props}
         hidden = [s.title for s in workbook.worksheets if s.sheet_state != "visible" and s.title != LISTS]
         defined |= dict(workbook.defined_names.items())
-    return _Outline(properties, {name: each.attr_text or "" for name, each in defined.items()}, hidden)
+    return properties, {name: each.attr_text or "" for name, each in defined.items()}, hidden
 
 
 def read_edited(path: Path, names: Collection[str] = ()) -> EditedSheets:

@@ -216,7 +216,11 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
         if before := there.get(row.key):
             cells = {key: row.cell(key) for key in ours}
             if CARRIED in cells:
-                cells[CARRIED] = _carried(row, before, sheet)
+                # The run for which people filled in a row that is now one of a later run.
+                run = before.cells.get(RUN, "")
+                earlier = run if run < row.cell(RUN).text else ""
+                own = before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else ""
+                cells[CARRIED] = SheetCell(own)
             changed[before.number] = Row(row.key, cells)
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
@@ -259,13 +263,6 @@ def from_earlier(sheet: Worksheet, earlier: Sequence[EditedSheets]) -> EditedShe
 def _filled_in(row: PulledRow, sheet: Worksheet) -> bool:
     """Whether people wrote anything into a row."""
     return any(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
-
-
-def _carried(row: Row, before: PulledRow, sheet: Worksheet) -> SheetCell:
-    """The run for which people filled in a row that is now one of a later run."""
-    run = before.cells.get(RUN, "")
-    earlier = run if run < row.cell(RUN).text else ""
-    return SheetCell(before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else "")
 
 
 def _places(

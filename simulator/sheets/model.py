@@ -3,6 +3,8 @@
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,7 @@ from pydantic import Field, SkipValidation
 
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.templates import LANGUAGES
-from simulator.core.types import Value
+from simulator.core.types import Case, Turn, Value
 
 Item = TypeVar("Item")
 
@@ -513,3 +515,33 @@ def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
 def number_cell(n: float, mark: Mark = "") -> SheetCell:
     """A number as it is."""
     return SheetCell(text=f"{n:g}", number=n, mark=mark)
+
+
+# --- The keys of rows in the worksheet to review: one for each distinct answer, the same in every run ---
+
+# They rest on what was said, never on ids: these may be the numbers of rows, and change when rows are added.
+# What ends the key of an answer that is red for somebody, and stands in that of an answer to a first line.
+RED, FIRST = "-red", "-first-"
+_START = "answer-"
+
+
+def question_key(case: Case) -> str:
+    """What the keys of all answers to a question begin with."""
+    history = [[line.role, folded(line.content)] for line in case.history]
+    return _START + _digest(folded(case.question), history)
+
+
+def answer_key(case: Case, turn: Turn) -> str:
+    """Turns have the same key where the bot gave the same answer to the same line about the same question."""
+    answer = turn.answer
+    said = _digest(turn.user, case.contexts, case.choices, answer.text, answer.error and answer.error.kind)
+    return f"{question_key(case)}{FIRST if turn.index == 1 else '-later-'}{said}"
+
+
+def is_answer_key(key: str) -> bool:
+    """Whether this is the key of a distinct answer; in earlier worksheets every turn had a row."""
+    return key.startswith(_START) and "/" not in key
+
+
+def _digest(*parts: Any) -> str:
+    return hashlib.blake2s(json.dumps(parts).encode(), digest_size=8).hexdigest()

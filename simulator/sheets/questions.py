@@ -17,8 +17,7 @@ from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
-from simulator.sheets.keys import FIRST, question_key
-from simulator.sheets.model import TABS, PulledRow, folded
+from simulator.sheets.model import FIRST, TABS, PulledRow, folded, question_key
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.

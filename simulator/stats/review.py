@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
-from simulator.sheets.keys import RED, answer_key
+from simulator.sheets.model import RED, answer_key
 from simulator.stats.agreement import auroc, quadratic_kappa
 from simulator.stats.corrected import TOP_GRADE, blind_verdicts
 from simulator.stats.figures import Stratum, Summary, rounded

@@ -21,9 +21,8 @@ from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import is_empty, normalised
-from simulator.sheets.keys import RED, is_answer_key
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import CHOICES, TABS, PulledRow, layouts
+from simulator.sheets.model import CHOICES, RED, TABS, PulledRow, is_answer_key, layouts
 from simulator.stats.figures import Summary
 from simulator.stats.review import blind_sample, review_keys
 

@@ -25,6 +25,8 @@ from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.rows import DELIMITERS, split_sheet, structured_rows
 from simulator.data.values import Row, RowFault
 
+# Says a thing once, however often a file is read.
+_tell = cache(say)
 # So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
 Record = dict[str, Any]
@@ -298,12 +300,6 @@ def _bare(records: Iterable[Any], format_: Format, skipped: Skipped) -> Iterator
         if any(each.get(key) for each in about for key in _MORE):
             skipped.note(_("more pages, which are not in the file"))
         yield from unwrapped(record, format_)
-
-
-@cache
-def _tell(told: Message) -> None:
-    """Says it once, however often a file is read."""
-    say(told)
 
 
 def row_of(talk: Talk) -> dict[str, JsonValue]:

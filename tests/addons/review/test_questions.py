@@ -13,8 +13,7 @@ from simulator.data.cases import columns_of
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets import excel
-from simulator.sheets.keys import answer_key
-from simulator.sheets.model import PulledRow
+from simulator.sheets.model import PulledRow, answer_key
 from simulator.sheets.questions import approved
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
