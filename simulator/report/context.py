@@ -84,13 +84,9 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         )
     if "corrected_unsure" in problems:
         return _("Target {target}: not settled yet", target=target)
-    short = short_of(gate.corrected.score if gate.corrected else score, gate.target)
-    return _("Target {target} missed by {short}", target=target, short=short)
-
-
-def short_of(score: float, target: float) -> str:
-    """How many points a score is below the target, consistent with both as they are shown."""
-    return f"{100 * target - float(points(score, against=target)):.4g}"
+    # Consistent with score and target as they are shown.
+    shown = float(points(gate.corrected.score if gate.corrected else score, against=gate.target))
+    return _("Target {target} missed by {short}", target=target, short=f"{100 * gate.target - shown:.4g}")
 
 
 def lowest_score(results: Results, summary: Summary) -> float | None:
@@ -117,19 +113,18 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     people = feature("people").correction_texts(summary) if summary.labels else ()
     remarks = (*_gate_remarks(summary, gate), *people, *_remarks(summary))
-    spared = [Line(_spared(summary), "good")] if summary.spared else []
-    return (*(Line(text, "alarm") for text in alarms), *spared, *(Line(text, "soft") for text in remarks))
-
-
-def _spared(summary: Summary) -> Message:
-    return _(
-        "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
-        " {spared} conversations (about {share} % of calls, tokens and cost).",
-        held=summary.planned - summary.spared,
-        planned=summary.planned,
-        spared=summary.spared,
-        share=f"{100 * summary.spared / summary.planned:.0f}",
-    )
+    listed = [Line(text, "alarm") for text in alarms]
+    if summary.spared:
+        spared = _(
+            "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
+            " {spared} conversations (about {share} % of calls, tokens and cost).",
+            held=summary.planned - summary.spared,
+            planned=summary.planned,
+            spared=summary.spared,
+            share=f"{100 * summary.spared / summary.planned:.0f}",
+        )
+        listed.append(Line(spared, "good"))
+    return (*listed, *(Line(text, "soft") for text in remarks))
 
 
 def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
@@ -181,20 +176,16 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
     if summary.bot_failures:
         failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
+        text = _(
+            "Turns without an answer from the bot: {failed} of {n} ({kinds}); these get the lowest"
+            " grade by rule."
+        )
         if failed == summary.turns:
-            yield _(
+            text = _(
                 "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
-                " nothing about its answers: see first whether it can be reached.",
-                kinds=kinds,
+                " nothing about its answers: see first whether it can be reached."
             )
-        else:
-            yield _(
-                "Turns without an answer from the bot: {failed} of {n} ({kinds}); these get the lowest"
-                " grade by rule.",
-                failed=failed,
-                n=summary.turns,
-                kinds=kinds,
-            )
+        yield text.format(failed=failed, n=summary.turns, kinds=kinds)
     if 0 < summary.unrecorded == summary.turns:
         yield _(
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"

@@ -169,10 +169,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         for ends in (summary.interval, summary.corrected and summary.corrected.interval)
     )
     lists: dict[Text, Mapping[Any, Text]] = {
-        "": {
-            _("95 % interval of the score"): interval,
-            _("95 % interval, corrected"): corrected,
-        },
+        "": {_("95 % interval of the score"): interval, _("95 % interval, corrected"): corrected},
         _("Run"): {
             _("Run"): run.id,
             _("Started"): local_time(run.created).isoformat(" ", "seconds"),
@@ -185,27 +182,20 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         _("Prompts (hashes)"): run.prompts,
         _("Versions"): run.versions,
     }
-    facts = [
-        Facts(tuple(Fact(name, text) for name, text in values.items()), title)
-        for title, values in lists.items()
-        if values
-    ]
+    facts = [Facts(tuple(map(Fact, each, each.values())), title) for title, each in lists.items() if each]
     note = _(
         "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
     )
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
     spent = usage if usage.rows else Line(_NO_CALLS)
     totals = (_statistics(summary), Line(note, "soft"), facts[0], spent)
-    yield Section("technical", _("Details"), (*_total(summary), *totals), views=TERMINAL)
-    yield Section("technical", _("Details"), (*totals, *facts[1:]), views=PAGE, folded=True)
-
-
-def _total(summary: Summary) -> Iterator[Block]:
-    """The sum of the RAG metrics, which the page has below the means."""
-    total = summary.total
+    # The sum of the RAG metrics stands below the means on the page.
+    first, total = list[Block](), summary.total
     if total.value is not None:
         points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
-        yield Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))
+        first = [Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
+    yield Section("technical", _("Details"), (*first, *totals), views=TERMINAL)
+    yield Section("technical", _("Details"), (*totals, *facts[1:]), views=PAGE, folded=True)
 
 
 def _statistics(summary: Summary) -> Table:

@@ -246,8 +246,7 @@ def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[s
     case, scores = conversation.case, [score for by_judge in by_turn.values() for score in by_judge.values()]
     texts = [case.question, conversation.closing, conversation.reason]
     texts += [line.content for line in case.history]
-    for score in scores:
-        texts += [score.reason, *map(str, _listed(score, "steps"))]
+    texts += [text for score in scores for text in (score.reason, *map(str, _listed(score, "steps")))]
     for turn in conversation.turns:
         texts += [turn.user, turn.answer.text]
         for passage in turn.answer.passages:
@@ -322,9 +321,8 @@ class _Views:
         """
         key, titles = (c.id, turn.index), self._context.titles
         red = self._context.red.get(key)
-        graded = [
-            scores[name] for name in self.judges if name in scores and not _is_shown_whole(scores[name])
-        ]
+        judged = (scores[name] for name in self.judges if name in scores)
+        graded = [score for score in judged if not _is_shown_whole(score)]
         answer = tables.answer_text(turn, red.failure if red else None)
         said = answer if isinstance(answer, str) else ""
         spans, listed = marked(said[:LONGEST], flaws(scores))
@@ -375,16 +373,16 @@ class _Views:
         for request in _findings(score, "requests"):
             turn, by = request.get("turn"), request.get("by")
             state = title("state", str(request.get("state")))
-            asked = _said(request, "request")
+            asked = cut(str(request.get("request", "")))
             said = _("Turn {turn}: {request} · {state}", turn=turn, request=asked, state=state)
             listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
         for kind in LAPSES:
             for lapse in _findings(score, kind):
-                what, turn, earlier = _said(lapse, "what"), lapse.get("turn"), lapse.get("earlier")
+                what, turn, earlier = map(lapse.get, ("what", "turn", "earlier"))
                 name = title("lapse", kind)
                 at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
                 at = at if earlier and earlier != turn else _("turn {n}", n=turn)
-                listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=what))
+                listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
         limit = self._summary.rules.conversation
         return {
             "judge": score.judge,
@@ -443,10 +441,6 @@ class _Views:
 def _is_shown_whole(score: Score) -> bool:
     """Whether a score stands with the whole conversation, and not with its last turn."""
     return score.is_whole and score.state == "scored"
-
-
-def _said(item: Mapping[str, JsonValue], key: str) -> Text:
-    return cut(str(item.get(key, "")))
 
 
 def _passages(

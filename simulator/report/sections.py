@@ -32,7 +32,7 @@ from simulator.core.types import Results
 from simulator.models.pricing import money, total_spending
 from simulator.report.tables import FEELING, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
+from simulator.stats.figures import SimulatorSummary, Summary
 from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
@@ -110,10 +110,8 @@ def latency_section(results: Results) -> Section | None:
         waits[1].extend(turn.answer.first_token_seconds for turn in conversation.turns)
     rows: list[tuple[Text | Cell | int, ...]] = []
     figures: dict[str, dict[str, float] | None] = {}
-    for key, name, times in (
-        ("answer", _("answer"), waits[0]),
-        ("first_token", _("first words"), waits[1]),
-    ):
+    kinds = {"answer": _("answer"), "first_token": _("first words")}
+    for (key, name), times in zip(kinds.items(), waits, strict=True):
         known = sorted(seconds for seconds in times if seconds is not None)
         figures[key] = None
         if known:
@@ -133,19 +131,13 @@ def bot_usage_section(results: Results) -> Section | None:
     if not used:
         return None
     total = total_spending(list(used.values()))
+    named = ((name or _("unnamed"), spent) for name, spent in used.items())
+    line = _("Answers: {calls}, tokens in: {tokens_in}, out: {tokens_out}, {usd}")
     return figures_section(
         key="bot",
         title=_("The bot's own model"),
-        line=_(
-            "Answers: {calls}, tokens in: {tokens_in}, out: {tokens_out}, {usd}",
-            calls=total.calls,
-            tokens_in=total.tokens_in,
-            tokens_out=total.tokens_out,
-            usd=money(total),
-        ),
-        tables=[
-            spending_table("bot", _("Model"), ((name or _("unnamed"), spent) for name, spent in used.items()))
-        ],
+        line=line.format(usd=money(total), **total.model_dump(include={"calls", "tokens_in", "tokens_out"})),
+        tables=[spending_table("bot", _("Model"), named)],
         notes=[_("As the bot's endpoint told; no part of the cost above, nor of --budget.")],
         figures={
             "calls": total.calls,
@@ -161,39 +153,34 @@ def bot_usage_section(results: Results) -> Section | None:
 def answerable_sections(results: Results) -> Iterator[Section]:
     """Whether the bot answers, declines and hands over where it should; only where cases ask for it."""
     right = pgettext("a share", "Right")
+    rows: list[list[Cell | Text | int]]
+    columns: tuple[Text, ...]
     if (found := answerability(results)).marked:
         can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
         cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
         # Those asked back are neither right nor wrong.
-        table = Table.of(
-            "answers",
-            ("", _("Did not refuse"), _("Refused"), _("Asked back"), right),
-            [
-                [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
-                [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
-            ],
-            counts=4,
-        )
+        rows = [
+            [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
+            [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
+        ]
+        columns = ("", _("Did not refuse"), _("Refused"), _("Asked back"), right)
+        table = Table.of("answers", columns, rows, counts=4)
         note = _(
             "Each conversation counts once, by what the bot said to the first question. Not counted, without"
             " an answer or a case that says what is right: {n}.",
             n=found.not_answered + found.unmarked,
         )
-        yield Section(
-            "answerability", _("Refused or not"), (table, Line(note, "soft")), views=PAGE | TERMINAL
-        )
+        title = _("Refused or not")
+        yield Section("answerability", title, (table, Line(note, "soft")), views=PAGE | TERMINAL)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
-        table = Table.of(
-            "handovers",
-            ("", pgettext("a column", "Handed over"), _("Kept"), right),
-            [
-                [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
-                [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
-            ],
-            counts=3,
-        )
+        rows = [
+            [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
+            [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
+        ]
+        columns = ("", pgettext("a column", "Handed over"), _("Kept"), right)
+        table = Table.of("handovers", columns, rows, counts=3)
         note = _("Counted by whether a person took over in any turn of the conversation.")
         title = pgettext("a title", "Handed over")
         yield Section("handover", title, (table, Line(note, "soft")), views=PAGE | TERMINAL)
@@ -241,25 +228,19 @@ def _drawn(
         _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
         for turn, mean in enumerate(means.overall, 1)
     ]
-    courses = [
-        (_("All"), means.overall),
-        *((titles("persona", persona), each) for persona, each in means.personas.items()),
-    ]
-    series = tuple(
-        Series(
-            name,
-            tuple(mean.mean for mean in each),
-            tuple(text(mean.mean) for mean in each),
-            notes=tuple(f"n {mean.n}" for mean in each),
-        )
-        for name, each in courses
-    )
+    courses = {_("All"): means.overall} | {
+        titles("persona", name): each for name, each in means.personas.items()
+    }
+    series = []
+    for name, each in courses.items():
+        values, notes = (tuple(mean.mean for mean in each), tuple(f"n {mean.n}" for mean in each))
+        series.append(Series(name, values, tuple(map(text, values)), notes=notes))
     return Chart(
         kind="lines",
         title=title,
         description=_("{title}. {figures}.", title=title, figures=figures),
         labels=turns,
-        series=series if 1 < len(means.personas) <= _LINES else series[:1],
+        series=tuple(series if 1 < len(means.personas) <= _LINES else series[:1]),
         marks=tuple((mark, text(mark)) for mark in marks),
         limit=limit,
         note=note,
@@ -322,9 +303,19 @@ def customers_section(
         return None
     remarks = list(customer_remarks(simulator)) or [_("nothing amiss in how they were played")]
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
+    rows = []
+    for key, each in customers.figures.items():
+        if each.value is not None:
+            percent = round(100 * each.value, 1)
+            counted = _("mean of {n} conversations", n=each.of)
+            if each.n is not None:
+                counted = _("{n} of {of}", n=each.n, of=each.of)
+            limit = _("at most {goal} %") if each.at_most else _("at least {goal} %")
+            goal = "" if each.goal is None else limit.format(goal=f"{100 * each.goal:g}")
+            verdict = "" if each.met is None else "○" if each.met else _("▲ off the mark")
+            measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
+            rows.append((_FIGURES[key], measured, counted, goal, verdict))
     columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
-    known = (pair for pair in customers.figures.items() if pair[1].value is not None)
-    rows = [_figure_row(key, each) for key, each in known]
     blocks: list[Block] = [*map(Line, remarks), Line(note, "soft"), Table.of("figures", columns, rows)]
     spoilt = [
         [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
@@ -333,22 +324,5 @@ def customers_section(
     ]
     if spoilt:
         blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
-    return Section(
-        "customers", _("The simulated customers"), tuple(blocks), views=PAGE | TERMINAL, folded=True
-    )
-
-
-def _figure_row(key: str, each: CustomerFigure) -> tuple[Text | Cell, ...]:
-    """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
-    percent = round(100 * (each.value or 0.0), 1)
-    counted = _("{n} of {of}", n=each.n, of=each.of)
-    if each.n is None:
-        counted = _("mean of {n} conversations", n=each.of)
-    goal: Text = ""
-    if each.goal is not None:
-        goal = (_("at most {goal} %") if each.at_most else _("at least {goal} %")).format(
-            goal=f"{100 * each.goal:g}"
-        )
-    verdict: Text = "" if each.met is None else "○" if each.met else _("▲ off the mark")
-    measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
-    return _FIGURES[key], measured, counted, goal, verdict
+    title = _("The simulated customers")
+    return Section("customers", title, tuple(blocks), views=PAGE | TERMINAL, folded=True)

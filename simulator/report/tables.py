@@ -10,8 +10,7 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
-from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Retest, Summary
-from simulator.stats.red import KINDS
+from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
@@ -62,8 +61,12 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
         rows.append(row(Cell(text=_("Answered only")), score, Cell(text=""), judges))
     if any(judge.retest for judge in summary.judges.values()):
-        changed = (_flips_cell(summary.judges[name].retest) for name in summary.active_judges)
-        rows.append((Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text=""), *changed))
+        # Of a judge that gave no verdict twice the cell is empty.
+        cells = [Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text="")]
+        for retest in (summary.judges[name].retest for name in summary.active_judges):
+            share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest and retest.n else "–"
+            cells.append(Cell(text=share, note=f"{retest.flips}/{retest.n}") if retest else Cell(text=""))
+        rows.append(tuple(cells))
     columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.active_judges))
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
@@ -73,14 +76,6 @@ def _mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
     low = mean.mean is not None and limit is not None and mean.mean < limit
     text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
     return Cell(text=text, number=mean.mean, red=low, note=note)
-
-
-def _flips_cell(retest: Retest | None) -> Cell:
-    """How many of the verdicts that were given twice differ; empty of a judge that gave none twice."""
-    if retest is None:
-        return Cell(text="")
-    share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest.n else "–"
-    return Cell(text=share, note=f"{retest.flips}/{retest.n}")
 
 
 def spending_table(
@@ -142,9 +137,7 @@ def answer_text(turn: Turn, failure: str | None) -> Text:
     """What the bot said, or that it said nothing and why."""
     if turn.unrecorded:
         return _("(no answer in the log)")
-    if turn.answer.text.strip():
-        return safe_text(turn.answer.text)
-    return failure_text(failure)
+    return safe_text(turn.answer.text) if turn.answer.text.strip() else failure_text(failure)
 
 
 def failure_text(failure: str | None) -> Text:
@@ -207,20 +200,14 @@ def rules_text(rules: RedRules) -> Message:
         "risk": rules.risk and "< 100",
         "conversation": rules.conversation and f"< {100 * rules.conversation:g}",
     }
-    listed = [
-        _("{name} {limit}", name=title("mark", kind), limit=limits[kind] or _("off"))
-        for kind in KINDS
-        if kind in limits
-    ]
+    listed = [_("{name} {limit}", name=title("mark", k), limit=v or _("off")) for k, v in limits.items()]
     return _("{parts}", parts=listed)
 
 
 def replay_note(run: Run) -> Message | None:
     """That a run replays another one; None for a run of its own."""
-    origin = replay_of(run)
-    return (
-        _("This run replays {run}: the customers say what they said there.", run=origin) if origin else None
-    )
+    text, origin = _("This run replays {run}: the customers say what they said there."), replay_of(run)
+    return text.format(run=origin) if origin else None
 
 
 def setting_text(value: JsonValue) -> str:

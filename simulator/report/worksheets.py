@@ -282,17 +282,16 @@ def _question_row(case: Case, text: Callable[[Text], str], language: Language, *
     picked = {"handover": case.handover, "use": "yes", "approved": approved}
     if case.answerable is not None:
         picked["answerable"] = "yes" if case.answerable else "no"
-    cells = {
-        "question": text_cell(case.question),
-        "reference": text_cell("|".join(case.references_at(1))),
-        "category": text_cell("|".join(case.tags)),
-        "gold": text_cell("|".join(case.passages)),
-        "goal": text_cell(case.goal or ""),
-        "facts": text_cell(
-            "\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)])
-        ),
-        "history": text_cell(history_lines(case.history, language)),
+    texts = {
+        "question": case.question,
+        "reference": "|".join(case.references_at(1)),
+        "category": "|".join(case.tags),
+        "gold": "|".join(case.passages),
+        "goal": case.goal or "",
+        "facts": "\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)]),
+        "history": history_lines(case.history, language),
     }
+    cells = {column: text_cell(said) for column, said in texts.items()}
     cells |= {column: SheetCell(text=text(CHOICES[column][choice])) for column, choice in picked.items()}
     return Row(key=case.id, cells=cells)
 
@@ -422,13 +421,17 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         _("{judge} {grade}", judge=context.titles("judge", name), grade=grade.replace(" / ", "/"))
         for name, grade in grades.items()
     ]
+    said: Text = turn.user
+    if turn.index > 1:  # after the question that it is about
+        asked = excerpt(conversation.case.question)
+        said = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=said)
     cause = SheetCell()
     if blame := context.causes.get(place):  # a suggestion beside the team's own
         cause = text_cell(text(cause_text(blame.cause, blame.sure)), note=text(blame.evidence))
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "persona": text_cell(text(_customers(turns, context))),
-        "question": text_cell(text(_said_about(conversation, turn))),
+        "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
         "likely_cause": cause,
@@ -440,14 +443,6 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     if context.summary.rows:
         del cells["persona"]
     return Row(key=key, cells=cells)
-
-
-def _said_about(conversation: Conversation, turn: Turn) -> Text:
-    """What the customer said; on a later turn after the question that it is about."""
-    if turn.index == 1:
-        return turn.user
-    asked = excerpt(conversation.case.question)
-    return _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=turn.user)
 
 
 def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:

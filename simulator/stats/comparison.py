@@ -340,14 +340,8 @@ def _prompts(run: Run) -> dict[str, tuple[str, str]]:
 
 def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
     """The judges whose prompt, form or model is not the same in both runs."""
-    return tuple(
-        name
-        for name, judge in after.judges.items()
-        if name in before.judges
-        and judge.rubrics
-        and before.judges[name].rubrics
-        and set(judge.rubrics) != set(before.judges[name].rubrics)
-    )
+    one, other = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
+    return tuple(n for n, now in other.items() if now and one.get(n) and now != one[n])
 
 
 def is_replayed(before: Run, after: Run) -> bool:
@@ -580,9 +574,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
         for side in (pairs.before, pairs.after)
     )
     changes = []
-    for t in distinct_turns(pairs.turns):
-        if bool(t.was) == bool(t.became) or bool(t.became) != red:
-            continue
+    for t in (t for t in distinct_turns(pairs.turns) if (bool(t.was), bool(t.became)) == (not red, red)):
         one, other = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
         changes.append(
             TurnChange(
@@ -620,9 +612,8 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     red_before = {red.case for red in pairs.reds[0].values()}
     earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
     broken = []
-    for case in pairs.guarded:
-        red = [r for r in pairs.after.summary.reddest if r.case == case]
-        if red and case in earlier and case not in red_before:
+    for case in (case for case in pairs.guarded if case in earlier and case not in red_before):
+        if red := [r for r in pairs.after.summary.reddest if r.case == case]:
             question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
             places = tuple((r.conversation, r.turn) for r in red)
             broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
@@ -635,14 +626,11 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
     primary = after.summary.primary
     one, other = means_by_customer(pairs.before), means_by_customer(pairs.after)
     # The mean before and after of every customer (case and persona) that both runs have, by judge.
-    means = {
-        judge: {
-            key: (one[judge][key], other[judge][key])
-            for key in sorted(one[judge].keys() & other[judge].keys())
-        }
-        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
-        if judge in one and judge in other
-    }
+    means = {}
+    for judge in sorted(after.summary.judges, key=lambda name: name != primary):
+        if judge in one and judge in other:
+            both = sorted(one[judge].keys() & other[judge].keys())
+            means[judge] = {key: (one[judge][key], other[judge][key]) for key in both}
     judges = differences(
         {judge: [(case, *both) for (case, _persona), both in by.items()] for judge, by in means.items()},
         primary=primary,
@@ -658,6 +646,8 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         for key in pairs.both
     }
     commonest = Counter(tag for case, *_rest in pairs.both for tag in tags[case]).most_common(SHOWN_TAGS)
+    by_persona = {name: {c for c in customers if c[1] == name} for name in personas}
+    by_tag = {tag: {c for c in customers if tag in tags.get(c[0], ())} for tag, _n in commonest}
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
     reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
@@ -687,15 +677,8 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         broken=broken,
         guarded=len(pairs.guarded),
         unchecked=tuple(case for case in pairs.guarded if case not in first & second),
-        personas=_groups(
-            pairs, {name: {c for c in customers if c[1] == name} for name in personas}, changes, seed
-        ),
-        tags=_groups(
-            pairs,
-            {tag: {c for c in customers if tag in tags.get(c[0], ())} for tag, _n in commonest},
-            changes,
-            seed,
-        ),
+        personas=_groups(pairs, by_persona, changes, seed),
+        tags=_groups(pairs, by_tag, changes, seed),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
     )
@@ -713,17 +696,14 @@ def _groups(
         inside = {key: by for key, by in changes.items() if key in customers}
         if inside:
             of_them = [t for t in pairs.turns if (t.later.case.id, t.later.persona) in customers]
-            colours = red_changes(distinct_turns(of_them))
-            rows.append(
-                GroupComparison(
-                    name=name,
-                    pairs=len(inside),
-                    difference=fmean(inside.values()),
-                    interval=_interval([case for case, _persona in inside], list(inside.values()), seed),
-                    turned_red=colours.turned_red,
-                    turned_green=colours.turned_green,
-                )
+            row = GroupComparison(
+                name=name,
+                pairs=len(inside),
+                difference=fmean(inside.values()),
+                interval=_interval([case for case, _persona in inside], list(inside.values()), seed),
+                **red_changes(distinct_turns(of_them)).model_dump(include={"turned_red", "turned_green"}),
             )
+            rows.append(row)
     return tuple(rows)
 
 

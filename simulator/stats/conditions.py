@@ -246,13 +246,15 @@ def check_condition(
         decision = "passed" if holds else "missed"
     else:
         lack = "close"  # those that are not asked yet may go well
-    values = None if level is None else found.found
+    low = high = None
+    if level is not None and found.found is not None:
+        low, high = lower_bound(found.found, level), upper_bound(found.found, level)
     return CheckedCondition(
         condition=condition,
         decision=decision,
         value=found.value,
-        low=None if values is None else lower_bound(values, level or 0),
-        high=None if values is None else upper_bound(values, level or 0),
+        low=low,
+        high=high,
         n=found.n,
         cases=found.cases,
         lack=lack,

@@ -132,15 +132,17 @@ def correct(
     free = max(1, len({turn.case for turn in labelled}) - 1)
     wider = (1 + (1.96**2 + 1) / (4 * free)) * math.sqrt((free + 1) / free)
     score, low, high = np.clip([found, *(found + wider * (bound - found) for bound in bounds)], 0, 1)
-    apart: dict[Stratum, list[float]] = {}
-    for turn in labelled:
-        if turn.stratum and turn.human:
-            apart.setdefault(turn.stratum, []).append(turn.value - turn.human.value)
+    apart = {
+        name: sorted(
+            turn.value - turn.human.value for turn in labelled if turn.stratum == name and turn.human
+        )
+        for name in STRATA
+    }
     return CorrectedScore(
         score=float(score),
         interval=(float(low), float(high)),
         n=len(labelled),
-        bias={name: sum(sorted(apart[name])) / len(apart[name]) for name in STRATA if name in apart},
+        bias={name: sum(each) / len(each) for name, each in apart.items() if each},
     )
 
 
@@ -184,10 +186,9 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
             human = turn.human.value if turn.human else 0.0
             row += [weight, label, label * human, label * turn.value] if turn.stratum == name else [0.0] * 4
         rows.append((turn.case, row))
-    cases = sorted({turn.case for turn in turns})
-    places = {name: at for at, name in enumerate(cases)}
-    table = np.zeros((len(cases), 3 + _OF_STRATUM * len(STRATA)))
     # In one fixed order, so that float sums never drift with the order of the turns.
-    for case, row in sorted(rows):
-        table[places[case]] += row
-    return cases, table
+    rows.sort()
+    cases, places = np.unique([case for case, _row in rows], return_inverse=True)
+    table = np.zeros((len(cases), 3 + _OF_STRATUM * len(STRATA)))
+    np.add.at(table, places, [row for _case, row in rows])
+    return list(cases), table

@@ -135,21 +135,14 @@ def past_run(path: Path) -> PastRun:
     deciding = summary.judges.get(summary.primary)
     return PastRun(
         run=run.id,
-        created=run.created,
-        status=run.status,
-        offline=run.offline,
+        **run.model_dump(include={"created", "status", "offline"}),
         adapter=str(run.settings.get("adapter", "")),
         model=run.models.get("judge", ""),
-        primary=summary.primary,
         rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
         cases=frozenset(each.case for each in summary.cases),
         language="en" if languages["en"] > languages["ja"] else "ja",
         replay_of=replay_of(run),
-        score=summary.score,
-        interval=summary.interval,
-        red=summary.red,
-        turns=summary.turns,
-        graded=summary.graded,
+        **summary.model_dump(include={"primary", "score", "interval", "red", "turns", "graded"}),
         stopped_early=STOPPED_EARLY in results.notes,
     )
 
@@ -223,9 +216,7 @@ def _fall(one: PastRun, other: PastRun) -> Fall | None:
         return None
     by = one.score - other.score
     chance = sqrt((one.score - one.interval[0]) ** 2 + (other.interval[1] - other.score) ** 2)
-    if by <= chance or by <= 0:
-        return None
-    return Fall(earlier=one.run, later=other.run, by=by, best=one.score)
+    return Fall(earlier=one.run, later=other.run, by=by, best=one.score) if by > max(0.0, chance) else None
 
 
 def history_json(history: History) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -36,15 +36,6 @@ class Drift(Value):
     drifted: bool
     same_rubric: bool
     failed: int = 0
-
-
-class Headline(NamedTuple):
-    """A figure of agreement with its 95 % interval."""
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class Calibration(Value):
@@ -80,14 +71,17 @@ class Calibration(Value):
         return float(value) if isinstance(value, (int, float)) else None
 
     @property
-    def headline(self) -> Headline:
-        """The figure that says most: AUROC; Spearman's rho where the label has one class only."""
+    def headline(self) -> tuple[str, float | None, float | None, float | None]:
+        """The figure that says most, with its name and 95 % interval.
+
+        AUROC; Spearman's rho where the label has one class only.
+        """
         intervals: Any = self.figures.get("intervals") or {}
         if self.auroc is not None:
             low, high = intervals.get("auroc") or (None, None)
-            return Headline("AUROC", self.auroc, low, high)
+            return "AUROC", self.auroc, low, high
         rho: Any = self.figures.get("spearman") or {}
-        return Headline("rho", rho.get("value"), rho.get("low"), rho.get("high"))
+        return "rho", rho.get("value"), rho.get("low"), rho.get("high")
 
 
 class StoredBias(Value):
@@ -183,11 +177,15 @@ def calibration_for(
 
     None where grades are of several rubrics; grades by rule, which have no rubric, do not count.
     """
-    graded_by = {rubric for rubric in rubrics if rubric}
-    found = [
-        each for each in stored_calibrations(folder) if each.judge == judge and graded_by == {each.rubric}
-    ]
+    found = _vouching(Calibration, judge, rubrics, folder)
     return max(found, key=lambda each: (each.language == language, each.n), default=None)
+
+
+def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:
+    """What a folder has of one kind that is of this judge with exactly this rubric."""
+    graded_by = {rubric for rubric in rubrics if rubric}
+    known = (each for _path, each in _stored(kind, folder))
+    return (each for each in known if each.judge == judge and graded_by == {each.rubric})
 
 
 def stored_calibrations(folder: Path) -> list[Calibration]:
@@ -211,6 +209,4 @@ def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
 
 def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
     """The stored bias result of this judge with exactly this rubric; None without one."""
-    graded_by = {rubric for rubric in rubrics if rubric}
-    found = (each for _path, each in _stored(StoredBias, folder) if each.judge == judge)
-    return next((each for each in found if graded_by == {each.rubric}), None)
+    return next(_vouching(StoredBias, judge, rubrics, folder), None)

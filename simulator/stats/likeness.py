@@ -26,6 +26,7 @@ from simulator.core.types import Conversation, Language, Results, Value
 from simulator.data.cases import read_cases
 from simulator.stats.agreement import auroc
 from simulator.stats.customers import customer_messages, line_length
+from simulator.stats.figures import rounded
 from simulator.text.segments import normalise
 
 FILE = Path(__file__).with_name("likeness.json")
@@ -65,6 +66,10 @@ class People(NamedTuple):
     figures: dict[str, float]
     lacks: tuple[str, ...] = ()
 
+    def at(self, places: npt.NDArray[Any]) -> "People":
+        """Those of its lines alone."""
+        return self._replace(rows=self.rows[places], talks=self.talks[places])
+
 
 class Reference(NamedTuple):
     """Whom customers are held against; `ceilings` are what people reach among themselves, by lines a side."""
@@ -96,25 +101,18 @@ class Likeness(Value):
     @property
     def largest(self) -> tuple[str, ...]:
         """The three shares that differ most from the reference."""
-        apart = {
-            name: abs(a - b) for name, (a, b) in self.shares.items() if b is not None and name not in MEDIANS
-        }
+        known = ((n, a, b) for n, (a, b) in self.shares.items() if b is not None and n not in MEDIANS)
+        apart = {name: abs(ours - theirs) for name, ours, theirs in known}
         return tuple(sorted(apart, key=lambda name: -apart[name]))[:3]
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        ends = self.interval and [round(end, 1) for end in self.interval]
+        shares = {name: {"ours": a, "reference": b} for name, (a, b) in self.shares.items()}
         return {
             "composite": None if self.composite is None else round(self.composite, 1),
-            "interval": ends,
-            "language": self.language,
-            "reference": self.reference,
-            "n": self.n,
-            "lines": self.lines,
-            "shares": {
-                name: {"ours": round(a, 4), "reference": None if b is None else round(b, 4)}
-                for name, (a, b) in self.shares.items()
-            },
+            "interval": self.interval and [round(end, 1) for end in self.interval],
+            **self.model_dump(include={"language", "reference", "n", "lines"}),
+            "shares": rounded(shares),
         }
 
 
@@ -193,8 +191,7 @@ def drawn(people: People, n: int, random: np.random.Generator) -> People:
     order = random.permutation(np.unique(people.talks))
     place = {int(talk): at for at, talk in enumerate(order)}
     keys = np.array([place[int(talk)] for talk in people.talks])
-    chosen = np.argsort(keys, kind="stable")[:n]
-    return people._replace(rows=people.rows[chosen], talks=people.talks[chosen])
+    return people.at(np.argsort(keys, kind="stable")[:n])
 
 
 def like(a: People, b: People) -> float:
@@ -236,12 +233,9 @@ def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Ma
 
 def mean_like(ours: People, sets: Sequence[People], n: int, seed: int = SEED, draws: int = 5) -> float:
     """Mean LIKE with each of the sets on `n` lines a side, over so many random draws."""
-    random = np.random.default_rng(seed)
-    return float(
-        np.mean(
-            [like(drawn(ours, n, random), drawn(each, n, random)) for each in sets for _draw in range(draws)]
-        )
-    )
+    random, each_draw = np.random.default_rng(seed), [each for each in sets for _draw in range(draws)]
+    found = [like(drawn(ours, n, random), drawn(each, n, random)) for each in each_draw]
+    return float(np.mean(found))
 
 
 def ceilings(sets: Sequence[People]) -> dict[int, float]:
@@ -250,14 +244,12 @@ def ceilings(sets: Sequence[People]) -> dict[int, float]:
         return {}
     if len(sets) == 1:
         half = np.unique(sets[0].talks, return_inverse=True)[1] % 2 == 0
-        sets = [sets[0]._replace(rows=sets[0].rows[s], talks=sets[0].talks[s]) for s in (half, ~half)]
-    return {
-        n: max(
-            1.0, float(np.mean([mean_like(a, [b for b in sets if b is not a], n, draws=20) for a in sets]))
-        )
-        for n in SIZES
-        if min(len(each.rows) for each in sets) >= n
-    }
+        sets = [sets[0].at(half), sets[0].at(~half)]
+    found = {}
+    for n in (n for n in SIZES if min(len(each.rows) for each in sets) >= n):
+        means = [mean_like(a, [b for b in sets if b is not a], n, draws=20) for a in sets]
+        found[n] = max(1.0, float(np.mean(means)))
+    return found
 
 
 def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] | None = None) -> Reference:
@@ -284,7 +276,6 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
             spread.append(100 * float(np.mean(found)) / top)
         composite, stderr = min(100.0, whole), float(np.std(spread, ddof=1))
         interval = (max(0.0, composite - 1.96 * stderr), min(100.0, composite + 1.96 * stderr))
-    shares = {name: (ours.figures[name], reference.figures.get(name)) for name in ours.figures}
     return Likeness(
         language=language,
         reference=reference.name,
@@ -292,7 +283,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         interval=interval,
         n=n,
         lines=lines,
-        shares=shares,
+        shares={name: (figure, reference.figures.get(name)) for name, figure in ours.figures.items()},
         stderr=stderr,
         sources=reference.sources,
     )
@@ -305,8 +296,7 @@ def _resampled(people: People, n: int, random: np.random.Generator) -> People:
     while size < n:
         at.append(np.flatnonzero(people.talks == random.choice(known)))
         size += len(at[-1])
-    chosen = np.concatenate(at)[:n]
-    return people._replace(rows=people.rows[chosen], talks=people.talks[chosen])
+    return people.at(np.concatenate(at)[:n])
 
 
 @cache

@@ -118,11 +118,8 @@ class _Metric:
         if score.state == "scored":
             self.values.append(score.value or 0.0)
             self.cases.append(case)
-            self.counts.update(
-                held=passed is not None,
-                right=passed is True,
-                not_extracted="not_extracted" in score.detail,
-            )
+            lacking = "not_extracted" in score.detail
+            self.counts.update(held=passed is not None, right=passed is True, not_extracted=lacking)
 
     def figures(self, output: str, judge: str) -> MetricFigures:
         """Its mean, and the share of rows that reached the commonest threshold."""
@@ -135,9 +132,7 @@ class _Metric:
             stderr=clustered_stderr(values, self.cases),
             n=len(values),
             planned=counts["scored"] + counts["failed"] + counts["skipped"],
-            failed=counts["failed"],
-            skipped=counts["skipped"],
-            not_extracted=counts["not_extracted"],
+            **{key: counts[key] for key in ("failed", "skipped", "not_extracted")},
             passed=Share(right=counts["right"], of=counts["held"]) if self.thresholds else None,
         )
 

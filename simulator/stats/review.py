@@ -214,17 +214,15 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
         if turn.answer.text.strip() and not turn.answer.error and (conversation.id, turn.index) in graded
     ]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
-    strata: dict[Stratum, list[tuple[str, int]]] = {
-        "red": [turn for turn in turns if turn in red],
-        "not_red": [turn for turn in turns if turn not in red],
-    }
+    bad, good = ([turn for turn in turns if (turn in red) is which] for which in (True, False))
     whole = min(size, len(turns))
-    others = min(len(strata["not_red"]), max(round(whole * NOT_RED), whole - len(strata["red"])))
-    wanted = {"red": whole - others, "not_red": others}
+    others = min(len(good), max(round(whole * NOT_RED), whole - len(bad)))
+    strata: tuple[tuple[Stratum, list[tuple[str, int]], int], ...]
+    strata = ("red", bad, whole - others), ("not_red", good, others)
     drawn = [
-        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted[name] / len(members))
-        for name, members in strata.items()
-        for conversation, turn in lot.sample(members, wanted[name])
+        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted / len(members))
+        for name, members, wanted in strata
+        for conversation, turn in lot.sample(members, wanted)
     ]
     lot.shuffle(drawn)
     return tuple(drawn)
@@ -326,12 +324,10 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
     judged = Counter(turn.judge_is for turn in answers if turn.red)
     right, wrong = judged["right"], judged["wrong"]
     points = Counter((turn.cause, turn.status) for turn in answers if turn.point)
-    left: dict[str, Counter[str]] = {}
-    for turn in answers:
-        if turn.pending:
-            left.setdefault(turn.assignee, Counter())[turn.status] += 1
+    left = Counter((turn.assignee, turn.status) for turn in answers if turn.pending)
     pending = [
-        PendingReviews(assignee=who, open=n["open"], doing=n["doing"], unset=n[""]) for who, n in left.items()
+        PendingReviews(assignee=who, open=left[who, "open"], doing=left[who, "doing"], unset=left[who, ""])
+        for who in dict.fromkeys(who for who, _status in left)
     ]
     return ReviewFindings(
         turns=turns,

@@ -248,13 +248,8 @@ def summarise(
     is_whole = {name: name in every.whole or name.partition("@")[0] == CONVERSATION for name in names}
     ends = [s for s in spoken if s.is_last]
     left_satisfied = {c.id for c in started if c.ended is Ended.SATISFIED}
-    satisfied = [
-        grade.value
-        for s in ends
-        if s.conversation in left_satisfied
-        and (grade := s.scores.get(CONVERSATION)) is not None
-        and grade.value is not None
-    ]
+    wholes = [s.scores.get(CONVERSATION) for s in ends if s.conversation in left_satisfied]
+    satisfied = [grade.value for grade in wholes if grade and grade.value is not None]
     by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
     lengths = Counter(s.conversation for s in spoken if s.value is not None)
     retest = by_judge[primary].retest if primary in by_judge else None
@@ -448,12 +443,12 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
     """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
     quoted = {(s.conversation, s.turn) for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
     texts = {
-        (conversation.id, turn.index): (
+        (c.id, turn.index): (
             excerpt(turn.user),
             excerpt(turn.answer.text),
-            _marks(conversation, turn, scores, rules, primary),
+            _marks(c, turn, scores, rules, primary),
         )
-        for conversation, turn, scores in turns_with_scores(results, quoted)
+        for c, turn, scores in turns_with_scores(results, quoted)
     }
     for s in red:
         question, answer, marks = texts.get((s.conversation, s.turn), ("", "", s.marks))
@@ -579,22 +574,20 @@ def _personas(
         turns = turns_by_persona.get(persona, [])
         grades = {judge: [s.scores[judge] for s in turns if judge in s.scores] for judge in judges}
         values = {j: [g.value for g in every if g.state == "scored"] for j, every in grades.items()}
-        ends = sum(s.is_last for s in turns)
-        found.append(
-            PersonaSummary(
-                persona=persona,
-                names=names.get(persona, {}),
-                score=_mean(means.get(c.id) for c in own),
-                conversations=len(own),
-                graded=sum(c.id in means for c in own),
-                turns=len(turns),
-                red=sum(bool(s.marks) for s in turns),
-                judges={
-                    j: Mean(mean=_mean(v), n=len(v), planned=ends if judges[j] else len(turns))
-                    for j, v in values.items()
-                },
-            )
+        due = {
+            judge: sum(s.is_last for s in turns) if whole else len(turns) for judge, whole in judges.items()
+        }
+        row = PersonaSummary(
+            persona=persona,
+            names=names.get(persona, {}),
+            score=_mean(means.get(c.id) for c in own),
+            conversations=len(own),
+            graded=sum(c.id in means for c in own),
+            turns=len(turns),
+            red=sum(bool(s.marks) for s in turns),
+            judges={j: Mean(mean=_mean(v), n=len(v), planned=due[j]) for j, v in values.items()},
         )
+        found.append(row)
     return tuple(found)
 
 
@@ -606,16 +599,8 @@ def _cases(
     rows = []
     for case, own in _grouped(started, lambda c: c.case).items():
         turns = turns_by_case.get(case, [])
-        rows.append(
-            CaseSummary(
-                case=case,
-                question=own[0].question,
-                score=_mean(means.get(c.id) for c in own),
-                conversations=len(own),
-                turns=len(turns),
-                red=sum(bool(s.marks) for s in turns),
-            )
-        )
+        score, red = _mean(means.get(c.id) for c in own), sum(bool(s.marks) for s in turns)
+        rows.append(CaseSummary(case, own[0].question, score, len(own), len(turns), red))
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 

@@ -7,6 +7,7 @@ terminal. Widths are cells, so that Japanese lines up.
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -172,11 +173,9 @@ class _Painter:
         if table.title:
             self.line(Line(table.title, "strong"))
             self._after_space = True
-        gap = 2
-        parts = self._parts(table, gap)
+        gap, parts = 2, self._parts(table, 2)
         if len(parts) > 1:
-            gap = 1
-            parts = self._parts(table, gap)
+            gap, parts = 1, self._parts(table, 1)
         for columns in parts:
             grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False)
             for place in columns:
@@ -206,14 +205,11 @@ class _Painter:
 
     def _chart(self, chart: Chart) -> None:
         """A line as a row of bars, bars as rows of marks; of other charts, the tables hold the figures."""
-        if chart.kind == "bars":
-            self._bars(chart)
-        elif chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
+        if chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
             first, *_others, last = [self._fit(text) for text in chart.series[0].texts if text] or [""]
             self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
-
-    def _bars(self, chart: Chart) -> None:
-        """A row of marks for each bar, the longest for the highest value."""
+        if chart.kind != "bars":
+            return
         if chart.title:
             self.line(Line(chart.title, "soft"))
         labels = [self._fit(label) for label in chart.labels]
@@ -229,13 +225,9 @@ class _Painter:
         """The columns, `gap` cells apart, in groups that fit the width; the first column leads each."""
         width = self._console.width
         places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
-        texts = {
-            at: [
-                self._fit(table.columns[at]),
-                *(text for row in table.rows for text in (self._marked(row[at]), self._fit(row[at].note))),
-            ]
-            for at in places
-        }
+        texts = {at: [self._fit(table.columns[at])] for at in places}
+        for row, at in product(table.rows, places):
+            texts[at] += self._marked(row[at]), self._fit(row[at].note)
         widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
         for at in table.words & widths.keys():
             widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))

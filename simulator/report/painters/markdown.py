@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from simulator.core.document import Block, Cell, Facts, Items, Line, Notes, Report, Section, Table, Text
+from simulator.core.document import Block, Cell, Fact, Facts, Items, Line, Notes, Report, Section, Table, Text
 from simulator.core.document import escape_markdown as escaped
 
 
@@ -51,15 +51,13 @@ class _Painter:
                 case Facts():
                     if block.title:
                         yield f"**{self.text(block.title)}**"
-                    yield "\n".join(self._facts(block))
+                    yield "\n".join(line for fact in block.facts for line in self._fact(fact))
                 case Items() if block.items or block.more:
                     yield "\n".join(self._items(block))
                 case Table():
                     if block.title:
                         yield f"**{self.text(block.title)}**"
                     yield self.table(block)
-                case _:
-                    pass
 
     def _marked(self, marker: str, text: Text) -> str:
         return " ".join(filter(None, (escaped(marker), self.text(text))))
@@ -73,21 +71,18 @@ class _Painter:
     def _note(self, note: Line) -> str:
         return f"- {'⚠ ' if note.tone == 'alarm' else ''}{self.text(note.text)}"
 
-    def _facts(self, facts: Facts) -> Iterator[str]:
-        for fact in facts.facts:
-            yield f"- {self.text(fact.name)}: {self.text(fact.text)}"
-            yield from (f"  - ⚠ {self.text(warning)}" for warning in fact.warnings)
+    def _fact(self, fact: Fact, indent: str = "") -> Iterator[str]:
+        name = f"{self.text(fact.name)}: " if fact.name else ""
+        yield f"{indent}- {name}{self.text(fact.text)}"
+        yield from (f"{indent}  - ⚠ {self.text(warning)}" for warning in fact.warnings)
 
     def _items(self, items: Items) -> Iterator[str]:
         for number, item in enumerate(items.items, 1):
             text = self._marked(item.marker, item.text)
             head = f"{number}. " if items.numbered else "- "
             yield f"{head}{f'**{text}**' if item.tone in ('alarm', 'strong') else text}"
-            indent = " " * len(head)
             for fact in item.lines:
-                name = f"{self.text(fact.name)}: " if fact.name else ""
-                yield f"{indent}- {name}{self.text(fact.text)}"
-                yield from (f"{indent}  - ⚠ {self.text(warning)}" for warning in fact.warnings)
+                yield from self._fact(fact, " " * len(head))
         if items.more:
             yield f"\n{self.text(items.more)}"
 
