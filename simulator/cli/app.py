@@ -120,7 +120,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BaseException as error:
-        return _closed_output(arguments) if is_closed_output(error) else _say_error(error, arguments)
+        if not is_closed_output(error):
+            return _say_error(error, arguments)
+        discard_output()
+        if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
+            return ExitCode.DONE
+        unread = _("its output was not read to the end, so nobody has seen the verdict.")
+        return _say(unread, ExitCode.INCOMPLETE)
 
 
 # --- Pages of help ---
@@ -468,11 +474,3 @@ def _say(message: Message | str, code: int) -> int:
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     sys.stderr.write(f"{' '.join(printable.split())}\n")
     return code
-
-
-def _closed_output(arguments: Sequence[str]) -> int:
-    """The exit code where nobody reads on."""
-    discard_output()
-    if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
-        return ExitCode.DONE
-    return _say(_("its output was not read to the end, so nobody has seen the verdict."), ExitCode.INCOMPLETE)

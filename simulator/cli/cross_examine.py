@@ -14,14 +14,7 @@ from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report
-from simulator.cli.terminal import (
-    ExitCode,
-    exit_code_of_failures,
-    reason_of,
-    run_async,
-    say,
-    stdout_to_stderr,
-)
+from simulator.cli.terminal import ExitCode, exit_code_of_failures, run_async, say, stdout_to_stderr
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _
 from simulator.core.roles import check_one_player, endpoints
@@ -66,12 +59,8 @@ def command(
         results = read_run(path)
         follow_ups, figures = examined_of(results), consistency(without_superseded(results))
         shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)
-        body = {
-            "run": results.run.id,
-            "consistency": figures.as_json(),
-            "examined": examined_json(follow_ups),
-        }
-        show_report(shown, body, as_json=settings.json_output)
+        told = {"consistency": figures.as_json(), "examined": examined_json(follow_ups)}
+        show_report(shown, {"run": results.run.id, **told}, as_json=settings.json_output)
     return code
 
 
@@ -132,5 +121,5 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
     failures = run_async(ask())
     if failures is None:
         return ExitCode.INCOMPLETE
-    reason, asked = reason_of(failures[0]) if failures else "", len(chosen) + len(compared)
+    reason, asked = failures[0].message if failures else "", len(chosen) + len(compared)
     return exit_code_of_failures(len(failures), asked, settings.max_failed, reason)

@@ -31,14 +31,14 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     frozen = frozen_sets(
         Path(str(context.settings.calibration_file)), list(context.grading.answer_judges), rubrics
     )
-    say(
-        _(
-            "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
-            " cache; these calls are not in the forecast.",
-            rows=sum(min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen),
-            judges=", ".join(answers.calibration.judge for answers in frozen),
-        )
+    known = [answers.calibration for answers in frozen]
+    first_of_all = _(
+        "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
+        " cache; these calls are not in the forecast.",
+        rows=sum(min(MAX_ROWS, len(each.rows)) for each in known),
+        judges=", ".join(each.judge for each in known),
     )
+    say(first_of_all)
 
     async def first(file: RunFile) -> None:
         drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]

@@ -15,26 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from simulator.addons.matrix import plan as matrices
+from simulator.addons.matrix import record as records
 from simulator.addons.matrix.figures import as_json, compared
-from simulator.addons.matrix.plan import (
-    CellId,
-    Matrix,
-    from_record,
-    is_matrix,
-    matrix_of_options,
-    read_matrix,
-    resolved,
-)
-from simulator.addons.matrix.record import NAME as RECORD
-from simulator.addons.matrix.record import (
-    CellRun,
-    Record,
-    RecordFile,
-    find_record,
-    left_for,
-    read_record,
-    silence,
-)
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.cli.costs import total
 from simulator.cli.destinations import check_destinations, push_to_sheet
@@ -78,44 +61,44 @@ _LABEL = "matrix"
 
 def matrix_or_record(
     cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]
-) -> Matrix | Path | None:
+) -> matrices.Matrix | Path | None:
     """The matrix of a command line, or the record of the one to resume; None where it is a single run."""
     if flags.get("resume"):
         return _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
-        if Path(name).is_file() and not is_matrix(Path(name)):
+        if Path(name).is_file() and not matrices.is_matrix(Path(name)):
             raise InputError(_("{path}: there is no table [matrix]. See docs/matrix.md.", path=name))
     if files:
-        matrix = read_matrix(Path(files[0]))
+        matrix = matrices.read_matrix(Path(files[0]))
         if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):
             msg = _("{files} names its own data sets and prompts: leave out the others.", files=files[0])
             raise InputError(msg)
         return matrix
-    return matrix_of_options(cases, prompts, flags.get("set") or ())
+    return matrices.matrix_of_options(cases, prompts, flags.get("set") or ())
 
 
 def _record_to_resume(name: str, runs: Path) -> Path | None:
     """The record of that name; `latest` is a matrix only where the newest run belongs to it."""
-    path = find_record(name, runs)
+    path = records.find_record(name, runs)
     if path is None or name != "latest":
         return path
     newest = run_ids(runs)[-1:]
-    runs_of_cells = {cell.run for cell in read_record(path).cells}
+    runs_of_cells = {cell.run for cell in records.read_record(path).cells}
     return path if not newest or newest[0] in runs_of_cells or newest[0] < path.parent.name else None
 
 
 # --- Running it ---
 
 
-def run_matrix(matrix: Matrix | Path, flags: Mapping[str, Any]) -> int:
+def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
     """Runs every cell that is not finished, and shows the comparison; a path is the record of a matrix.
 
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
     3 where a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
     # Several values of --set are models of the matrix, and no setting of all cells.
-    today = load_settings({**flags, "set": None} if isinstance(matrix, Matrix) else flags)
+    today = load_settings({**flags, "set": None} if isinstance(matrix, matrices.Matrix) else flags)
     check_engine(today)
     for name in today.to:
         if name not in REPORTS:
@@ -136,7 +119,7 @@ def run_matrix(matrix: Matrix | Path, flags: Mapping[str, Any]) -> int:
 class _MatrixRun(NamedTuple):
     """The file of the record of a matrix; the settings of each of its cells, and of today's command line."""
 
-    file: RecordFile
+    file: records.RecordFile
     settings: Sequence[Settings]
     today: Settings
 
@@ -196,7 +179,7 @@ class _MatrixRun(NamedTuple):
         """Runs one cell with what is left of the budget of all; returns why it stopped early."""
         settings, begun = self.settings[at], self.file.begun(at)
         if budget := self.today.budget or settings.budget:
-            left = left_for(self.file, at, budget)
+            left = records.left_for(self.file, at, budget)
             if left <= 0:
                 raise BudgetSpent(_("the budget of {budget:g} USD is spent", budget=budget))
             settings = settings.model_copy(update={"budget": left})
@@ -227,25 +210,29 @@ class _MatrixRun(NamedTuple):
         raise InputError(_("{error} ({cell}; every cell has an error)", error=errors[0], cell=cell))
 
 
-def _opened(matrix: Matrix | Path, flags: Mapping[str, Any], today: Settings, runs: Path) -> _MatrixRun:
+def _opened(
+    matrix: matrices.Matrix | Path, flags: Mapping[str, Any], today: Settings, runs: Path
+) -> _MatrixRun:
     """Continues a record, or begins one in `runs`."""
     if isinstance(matrix, Path):
-        file = RecordFile.reopen(matrix)
-        stored = [from_record(file.record.settings_of(at), today) for at in range(len(file.record.cells))]
+        file = records.RecordFile.reopen(matrix)
+        stored = [
+            matrices.from_record(file.record.settings_of(at), today) for at in range(len(file.record.cells))
+        ]
         secrets = [{"set": restore_secrets(each.set, today.set)} for each in stored]
         both = zip(stored, secrets, strict=True)
         return _MatrixRun(file, [each.model_copy(update=secret) for each, secret in both], today)
-    cells = resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
+    cells = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
     folder.mkdir(parents=True, mode=0o700)
-    cell_runs = tuple(CellRun(cell=cell.cell, settings=cell.stored()) for cell in cells)
-    record = Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
-    return _MatrixRun(RecordFile.create(folder, record), [cell.settings for cell in cells], today)
+    cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in cells)
+    record = records.Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
+    return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in cells], today)
 
 
-def _label(cell: CellId) -> str:
+def _label(cell: matrices.CellId) -> str:
     """The cell in the id of its run: the beginnings of its names."""
     parts = [part for part in (cell.data, cell.prompt, cell.model) if part]
     return "-".join(part[: (21 - len(parts)) // len(parts)] for part in parts)
@@ -301,10 +288,10 @@ def write_page(path: Path, settings: Settings) -> Message | str:
     results = without_superseded(read_run(path))
     context = report_context(path, results, settings)
     write_atomically(Path(context.page), page_html(context))
-    return silence(results)
+    return records.silence(results)
 
 
-def show(file: RecordFile, settings: Settings, stopped: Message | str | None) -> int:
+def show(file: records.RecordFile, settings: Settings, stopped: Message | str | None) -> int:
     """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
 
     `stopped` says why not every cell was run; None where all were.
@@ -313,7 +300,7 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     page, values = file.folder / "report.html", as_json(figures)
     report = matrix_report(figures, str(page))
     write_atomically(page, html.page(report))
-    where = {"store": str(file.folder / RECORD), "page": str(page)}
+    where = {"store": str(file.folder / records.NAME), "page": str(page)}
     show_report(report, values | where, as_json=settings.json_output)
     failures: list[RehearsalError] = []
     for name in settings.to:
@@ -327,7 +314,7 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     if figures.open or stopped:
         left, cells = len(figures.open), len(figures.cells)
         reason = stopped or _("{left} of {n} cells are not finished", left=left, n=cells)
-        say_stopped(file.folder / RECORD, reason, "evaluate --resume {run}")
+        say_stopped(file.folder / records.NAME, reason, "evaluate --resume {run}")
         return ExitCode.INCOMPLETE
     if any(cell.incomplete for cell in figures.cells):
         return ExitCode.INCOMPLETE

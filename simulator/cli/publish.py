@@ -151,9 +151,9 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
         agreement = judge_trust and judge_trust.calibration
         judge["calibration"] = context.text(agreement) if agreement else None
         judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
-    redacts = stored_settings(results.run.settings).redacts
     shown["simulator"]["likeness"] = context.likeness and context.likeness.as_json()
-    shown["redacted"] = feature("masks").masks_of(results) if redacts else None
+    masks = stored_settings(results.run.settings).redacts
+    shown["redacted"] = feature("masks").masks_of(results) if masks else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
     shown |= {section.key: section.figures for section in context.sections}

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -112,14 +112,6 @@ class Guide:
         if told is None:
             raise error
         return told
-
-    def until_done(self, work: Callable[[], None]) -> None:
-        """Does it, as often as somebody presses Enter after an objection."""
-        while True:
-            try:
-                return work()
-            except RehearsalError as error:
-                self.again(error, _("Press Enter to try again:"))
 
 
 # --- The key ---
@@ -237,7 +229,9 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
     while True:
         try:
             with _uninterrupted():
-                sheet = _address(new_sheet(title, _folder_id(folder)))
+                # What stands behind /folders/ in an address, or the id itself.
+                place = folder.rpartition("/folders/")[2].partition("?")[0].strip("/ ")
+                sheet = _address(new_sheet(title, place))
                 guide.ok(_("“{title}” was made", title=title))
                 _name_sheet(guide, sheet)
             break
@@ -253,7 +247,12 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
         elif given:
             return _existing(guide, given)
     text = _("Connected. Rehearsals write into worksheets beside this one, which you may delete.")
-    guide.until_done(lambda: write_test_cell(_client(), key_of(sheet), localised(text)))
+    while True:
+        try:
+            write_test_cell(_client(), key_of(sheet), localised(text))
+            break
+        except RehearsalError as error:
+            guide.again(error, _("Press Enter to try again:"))
     guide.ok(_("a test cell was written"))
     return sheet
 
@@ -275,11 +274,6 @@ def _other_way(guide: Guide, error: Refused) -> str:
     if given is None:
         raise error
     return given
-
-
-def _folder_id(folder: str) -> str:
-    """What stands behind /folders/ in an address, or the id itself."""
-    return folder.rpartition("/folders/")[2].partition("?")[0].strip("/ ")
 
 
 def _address(sheet: str) -> str:

@@ -5,10 +5,7 @@ from typing import Any, cast
 
 from simulator.addons.calibration import thresholds
 from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
-from simulator.addons.calibration.thresholds import (
-    LabelledAnswers,
-    SuggestionMethod,
-)
+from simulator.addons.calibration.thresholds import LabelledAnswers, SuggestionMethod
 from simulator.cli.forecast import judged
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.show import show_report

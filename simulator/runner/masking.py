@@ -11,19 +11,8 @@ from typing import Any
 
 from simulator.core.messages import changed
 from simulator.core.secrets import mask_secrets
-from simulator.core.settings import Settings
-from simulator.core.types import (
-    Answer,
-    Bot,
-    Case,
-    Conversation,
-    Failure,
-    Query,
-    Results,
-    Turn,
-    User,
-    Utterance,
-)
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import Answer, Bot, Case, Conversation, Query, Results, Turn, User, Utterance
 from simulator.grading.panel import contacts_of
 from simulator.privacy.patterns import mask_kinds, masks
 from simulator.privacy.redactor import Redactor, redacted_case, redacted_value
@@ -93,7 +82,7 @@ class MaskedBot:
         answer = _without_secrets(self.secrets, await timed_answer(self.bot, query, self.timeout))
         if answer.error:
             message = changed(answer.error.message, lambda text: mask_secrets(text, self.in_errors))
-            answer = answer.model_copy(update={"error": Failure(kind=answer.error.kind, message=message)})
+            answer = answer.model_copy(update={"error": answer.error.model_copy(update={"message": message})})
         return redacted_value(answer, self.redactor, query.language)[0] if self.redactor else answer
 
 
@@ -121,10 +110,7 @@ def masks_of(results: Results) -> dict[str, int] | None:
     Counted from what is stored, so that it is also right for runs that were resumed, merged or played on
     other machines.
     """
-    settings = results.run.settings
-    if settings.get("redact") != "on" and not (
-        settings.get("redact") == "auto" and settings.get("adapter") == "recorded"
-    ):
+    if not stored_settings(results.run.settings).redacts:
         return None
     kinds, pattern = mask_kinds(), masks()
     counts: Counter[str] = Counter()
