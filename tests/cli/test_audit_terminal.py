@@ -88,18 +88,8 @@ def test_ids_lead_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
         return {p for p in tmp_path.rglob("*") if p.relative_to(tmp_path).parts[0] not in {"in", "cache"}}
 
     before = files()
-    options = (
-        "--cases",
-        "cases.jsonl",
-        "--adapter",
-        "demo",
-        "--offline",
-        "--runs",
-        "in/runs",
-        "--turns",
-        "1",
-    )
-    assert main([*options, "--persona", "calm", "--to", "csv,xlsx,json"]) == 0
+    options = ["--cases", "cases.jsonl", "--adapter", "demo", "--offline", "--runs", "in/runs"]
+    assert main([*options, "--turns", "1", "--persona", "calm", "--to", "csv,xlsx,json"]) == 0
     for name in NAMES:
         for command in (("report", name), ("fixes", name), ("--resume", name), ("--persona", name)):
             assert main([*command, "--runs", "in/runs"]) == 2, command

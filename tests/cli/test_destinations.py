@@ -46,20 +46,18 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return find_run("latest", Path("runs")).parent
 
 
-def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A function is given what its parameters name; what it says is shown."""
-    assert main(("report", "--to", "post.py:send")) == 0
+@pytest.mark.parametrize(
+    ("name", "said", "written"),
+    [("send", "posted", "8 worksheets"), ("later", "posted later", " turns")],
+)
+def test_a_sink_of_ones_own(
+    folder: Path, name: str, said: str, written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A function, async or not, is given what its parameters name; what it says is shown."""
+    assert main(("report", "--to", f"post.py:{name}")) == 0
 
-    assert "post.py:send: posted" in capsys.readouterr().err
-    assert (folder / "posted.txt").read_text(encoding="utf-8").endswith("8 worksheets")
-
-
-def test_an_async_sink_is_waited_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it says is shown, and what it does is done."""
-    assert main(("report", "--to", "post.py:later")) == 0
-
-    assert "post.py:later: posted later" in capsys.readouterr().err
-    assert (folder / "later.txt").read_text(encoding="utf-8").endswith(" turns")
+    assert f"post.py:{name}: {said}\n" in capsys.readouterr().err
+    assert (folder / f"{said.split()[-1]}.txt").read_text(encoding="utf-8").endswith(written)
 
 
 def test_reports_are_known_by_their_usual_names(folder: Path) -> None:

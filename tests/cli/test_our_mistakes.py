@@ -56,7 +56,7 @@ def test_a_mistake_of_a_users_own_judge_is_shown_with_its_line(capsys: pytest.Ca
 
 
 def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names the file and the way on; nothing that was said is asked for again."""
+    """One line names the way on and a file, its owner's alone, with the traceback and no secret."""
     assert main(GIVEN) == 4
     told = capsys.readouterr()
     path = find_run("latest", Path("runs"))
@@ -72,6 +72,13 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
     assert before.run.status == "interrupted"
     assert sum(bool(conversation.turns) for conversation in before.conversations) == 2
 
+    file = path.with_name("error.txt")
+    text = file.read_text(encoding="utf-8")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert SECRET not in text
+    for words in ("ZeroDivisionError: no place for ***", "in _play", "python run.py --persona angry"):
+        assert words in text
+
     broken.setattr(run, "Runner", Faulty.__base__)
     assert main(["--resume", path.parent.name]) == 0
     after = read_run(path)
@@ -79,19 +86,6 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
     assert [conversation.turns for conversation in after.conversations[:2]] == [
         conversation.turns for conversation in before.conversations[:2]
     ]
-
-
-def test_the_file_has_the_traceback_without_secrets(broken: pytest.MonkeyPatch) -> None:
-    """Where it happened, and with which command; for its owner only."""
-    assert main(GIVEN) == 4
-    file = find_run("latest", Path("runs")).parent / "error.txt"
-    text = file.read_text(encoding="utf-8")
-
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "ZeroDivisionError: no place for ***" in text
-    assert "in _play" in text
-    assert "python run.py --persona angry" in text
-    assert SECRET not in text
 
 
 def test_a_report_that_cannot_be_painted_is_painted_later(

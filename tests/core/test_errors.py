@@ -1,8 +1,8 @@
-"""Every expected failure is one line that says what to do, and its type says who has to do it."""
+"""Every expected failure is one line that says what to do."""
 
 import pytest
 
-from simulator.core.errors import AccessDenied, BotFailure, MalformedReply, ModelFailure, UnknownName
+from simulator.core.errors import UnknownName
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,3 @@ def test_an_unknown_name_is_answered_with_the_known(
 ) -> None:
     """Three near names at most first, then all there are, then what else can be done."""
     assert str(UnknownName("persona", name, names, hint)) == message
-
-
-def test_a_failure_outside_is_data() -> None:
-    """Its kind and message are what is stored; a malformed reply keeps what was said."""
-    bot, reply = (
-        BotFailure("timeout", "no answer within 60 s"),
-        MalformedReply("malformed", "no JSON", raw="hm"),
-    )
-
-    assert (bot.failure.kind, bot.failure.message, str(bot)) == ("timeout", str(bot), "no answer within 60 s")
-    assert (reply.raw, reply.failure.kind) == ("hm", "malformed")
-    assert isinstance(AccessDenied("denied", "401"), ModelFailure)

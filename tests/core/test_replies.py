@@ -229,7 +229,7 @@ def test_the_schema_is_closed_and_everything_is_required() -> None:
 
 
 def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
-    """Keys in their order, meanings in place of values, nested forms indented."""
+    """Keys in order, meanings in place of values, nested forms indented; of a list one item."""
     described: Described = {
         "turn": {"steps": ("texts", "手順"), "overall": ("grade", "総合")},
         "reason": ("text", "一文"),
@@ -237,4 +237,8 @@ def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
 
     assert skeleton(described) == (
         '{\n  "turn": {\n    "steps": ["<手順>", ...],\n    "overall": <総合>\n  },\n  "reason": "<一文>"\n}'
+    )
+    meaning = {"id": "code", "useful": "1 or 0"}
+    assert skeleton({"passages": ("usefulness", meaning)}) == (
+        '{\n  "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
     )

@@ -25,45 +25,35 @@ def retrieved(*ids: str) -> GradingContext:
     return an_exhibit(turn=a_turn(1).model_copy(update={"answer": Answer(text="はい。", passages=passages)}))
 
 
+READ: dict[str, list[tuple[Any, Any]]] = {
+    "binary": [(True, 1), ("no", 0), ("はい", 1), ("誤", 0), ("１", 1), (0.0, 0)],
+    "share": [("0.8", 0.8), ("８０％", 0.8), (1, 1.0)],
+    "feeling": [("+1", 1), ("−2", -2), (0.0, 0)],
+    "claims": [([], [])],
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "value", "expected"),
-    [
-        ("binary", True, 1),
-        ("binary", "no", 0),
-        ("binary", "はい", 1),
-        ("binary", "誤", 0),
-        ("binary", "１", 1),
-        ("binary", 0.0, 0),
-        ("share", "0.8", 0.8),
-        ("share", "８０％", 0.8),
-        ("share", 1, 1.0),
-        ("feeling", "+1", 1),
-        ("feeling", "−2", -2),
-        ("feeling", 0.0, 0),
-        ("claims", [], []),
-    ],
+    ("kind", "value", "expected"), [(kind, *pair) for kind, pairs in READ.items() for pair in pairs]
 )
 def test_what_models_write_is_read(kind: str, value: Any, expected: Any) -> None:
     """Words, full-width digits, signs and per cent are as good as the plain number."""
     assert read(kind, value) == expected
 
 
+CLAIM = {"claim": "月額980円", "passage": "p1", "verdict": "supported"}
+REFUSED: dict[str, list[Any]] = {
+    "binary": [2, "maybe", 0.5],
+    "share": [1.2, "高い", True],
+    "feeling": [3, 0.5],
+    "usefulness": [[]],
+    "statements": [[]],
+    "claims": [[CLAIM | {"verdict": "perhaps"}], [{"claim": "月額980円", "verdict": "supported"}]],
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("binary", 2),
-        ("binary", "maybe"),
-        ("binary", 0.5),
-        ("share", 1.2),
-        ("share", "高い"),
-        ("share", True),
-        ("feeling", 3),
-        ("feeling", 0.5),
-        ("usefulness", []),
-        ("statements", []),
-        ("claims", [{"claim": "月額980円", "passage": "p1", "verdict": "perhaps"}]),
-        ("claims", [{"claim": "月額980円", "verdict": "supported"}]),
-    ],
+    ("kind", "value"), [(kind, value) for kind, values in REFUSED.items() for value in values]
 )
 def test_what_is_off_the_scale_is_not_guessed(kind: str, value: Any) -> None:
     """A value outside the scale, an unknown verdict and an empty list where something must stand fail."""
@@ -117,12 +107,3 @@ def test_recall_is_the_share_of_statements_found() -> None:
 def test_every_scale_becomes_a_share(raw: float, scale: tuple[float, float], share: float) -> None:
     """Grades by fifths, so that 1 is .2; other scales from end to end."""
     assert replies.share_of(raw, scale) == share
-
-
-def test_the_form_shows_what_belongs_in_a_list() -> None:
-    """A list of findings is shown with one item, its numbers without quotes."""
-    meaning = {"id": "code", "useful": "1 or 0"}
-
-    assert replies.skeleton({"passages": ("usefulness", meaning)}) == (
-        '{\n  "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
-    )

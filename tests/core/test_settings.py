@@ -46,22 +46,6 @@ def test_the_nearest_word_counts(
     assert load_settings(flags, environ=environ).turns == turns
 
 
-@pytest.mark.parametrize(
-    ("flags", "field", "value"),
-    [
-        ({"max_failed": 0.0}, "max_failed", 0),
-        ({"user_temperature": 0.0}, "user_temperature", 0),
-        ({"judge_temperature": 0.0}, "judge_temperature", 0),
-        ({"seed": 0}, "seed", 0),
-    ],
-)
-def test_nothing_is_said_on_purpose(flags: dict[str, Any], field: str, value: float) -> None:
-    """A 0 on the command line is a 0, also over another number in the file."""
-    written("max_failed = 0.5\nuser_temperature = 1\njudge_temperature = 1\nseed = 7")
-
-    assert getattr(load_settings(flags), field) == value
-
-
 def test_every_setting_can_stand_in_the_environment() -> None:
     """Lists and adapter settings are separated by commas; other variables are not looked at."""
     found = load_settings({}, environ={
@@ -196,24 +180,15 @@ def test_a_run_goes_on_with_its_own_settings() -> None:
 
 
 def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:
-    """One key from the command line changes that key, and keeps the others of rehearsal.toml."""
-    (tmp_path / SETTINGS_FILE).write_text(
-        'adapter = "http"\n[set]\nurl = "u"\nanswer = "a"\n', encoding="utf-8"
-    )
+    """One key changes that key and keeps the others, which belong to the adapter that the file names."""
+    text = 'adapter = "http"\n[set]\nurl = "u"\nanswer = "a"\n'
+    (tmp_path / SETTINGS_FILE).write_text(text, encoding="utf-8")
+    flags, environ = {"set": ["answer=b"]}, {"REHEARSAL_SET": "url=v"}
 
-    assert load_settings({"set": ["answer=b"]}, tmp_path, {}).set == {"url": "u", "answer": "b"}
-    assert load_settings({"set": ["answer=b"]}, tmp_path, {"REHEARSAL_SET": "url=v"}).set == {
-        "url": "v",
-        "answer": "b",
-    }
-
-
-def test_another_adapter_does_not_get_the_files_settings(tmp_path: Path) -> None:
-    """The table [set] belongs to the adapter that the file names."""
-    (tmp_path / SETTINGS_FILE).write_text('adapter = "http"\n[set]\nurl = "u"\n', encoding="utf-8")
-
+    assert load_settings(flags, tmp_path, {}).set == {"url": "u", "answer": "b"}
+    assert load_settings(flags, tmp_path, environ).set == {"url": "v", "answer": "b"}
+    assert load_settings({"adapter": "http"}, tmp_path, {}).set == {"url": "u", "answer": "a"}
     assert load_settings({"adapter": "bot.py:answer"}, tmp_path, {}).set == {}
-    assert load_settings({"adapter": "http"}, tmp_path, {}).set == {"url": "u"}
 
 
 def test_small_models_get_three_judges(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """Everyone a run needs is made from its settings, before anything is paid for."""
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from simulator.cli.rehearsal import Tally, progress_on_stderr
 from simulator.core import shelves
-from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Score, Usage
 from simulator.users.persona import PersonaUser
 from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit
@@ -45,27 +42,6 @@ def test_each_conversation_has_a_seed_of_its_own() -> None:
 
     assert seed(1, "a") == seed(1, "a")
     assert len({seed(1, "a"), seed(2, "a"), seed(1, "b"), seed(2, "b")}) == 4
-
-
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"judges": ("turn", "nope")}, UnknownName),
-        ({"judges": ("turn", "./turn.toml")}, InputError),
-        ({"guidelines": "none.md"}, InputError),
-        ({"adapter": "http"}, InputError),
-        ({"adapter": "nope"}, InputError),
-    ],
-)
-def test_whatever_is_wrong_shows_here(settings: dict[str, Any], error: type[Exception]) -> None:
-    """Judges, guidelines, adapter and its settings are checked without a connection."""
-    with pytest.raises(error):
-        a_stage(**settings).check_adapter([])
-
-
-async def never() -> None:
-    """Does not come back."""
-    await asyncio.Event().wait()
 
 
 def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,10 +117,23 @@ def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
     assert report("merged") == report("whole")
 
 
-def test_missing_shards_are_named(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, exit code 2, and no run that lacks them."""
-    assert main(["merge", *parts[:2], parts[4], "--runs", "merged"]) == 2
-    assert "missing: shard 3/5, 4/5. Hold it" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("part-1 part-2 part-5", "missing: shard 3/5, 4/5. Hold it"),
+        ("part-1 part-2 part-3 part-4 part-5 twice", "are both shard 1/5: leave one of them out"),
+        ("part-1 part-2 part-3 part-4 part-5 whole", "not a shard of a run"),
+    ],
+)
+def test_what_makes_no_whole_is_refused(
+    parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, told: str
+) -> None:
+    """A shard is missing or there twice, or is none: one line, exit code 2, and no run that lacks them."""
+    shutil.copytree(parts[0], tmp_path / "twice")
+    folders = given.replace("twice", str(tmp_path / "twice")).split()
+
+    assert main(["merge", *folders, "--runs", "merged"]) == 2
+    assert told in capsys.readouterr().err
     assert not Path("merged").exists()
 
 
@@ -152,22 +165,6 @@ def test_other_questions_are_refused(
 
     assert main(["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]) == 2
     assert "questions" in capsys.readouterr().err
-
-
-def test_a_shard_that_is_there_twice_is_refused(
-    parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody can say which one counts."""
-    shutil.copytree(parts[0], tmp_path / "twice")
-
-    assert main(["merge", *parts, str(tmp_path / "twice"), "--runs", "merged"]) == 2
-    assert "are both shard 1/5: leave one of them out" in capsys.readouterr().err
-
-
-def test_a_whole_run_is_no_shard(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """It is named, and nothing is merged."""
-    assert main(["merge", *parts, "whole", "--runs", "merged"]) == 2
-    assert "not a shard of a run" in capsys.readouterr().err
 
 
 def test_a_shard_without_questions_is_a_run(

@@ -58,19 +58,13 @@ def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
 
 
 def test_a_file_of_ones_own_is_played_in_its_languages(tmp_path: Path) -> None:
-    """Without --language every question of the file is played in its own; with it, it tells the language."""
+    """Each question in its own; --language tells the language where no column does, else it selects."""
     path = questions(tmp_path, "a,いくらですか", "b,How much is it?")
     mixed, *_ = read_plan(Settings(cases=path))
     told, *_ = read_plan(Settings(cases=path, language="en"))
 
     assert [conversation.case.language for conversation in mixed] == ["ja", "en"]
     assert {conversation.case.language for conversation in told} == {"en"}
-
-
-def test_no_question_in_the_language_is_said(tmp_path: Path) -> None:
-    """A file whose own column says otherwise has none in the language asked for."""
-    path = tmp_path / "questions.csv"
-    path.write_text("id,question,language\na,How much?,en\n", encoding="utf-8")
-
+    Path(path).write_text("id,question,language\na,How much?,en\n", encoding="utf-8")
     with pytest.raises(InputError, match="none of the 1 rows is in 'ja': leave out --language"):
-        ids(cases=str(path), language="ja")
+        ids(cases=path, language="ja")

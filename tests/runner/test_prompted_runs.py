@@ -21,17 +21,8 @@ def evaluated(prompt: str) -> Any:
         return "不適切" if "ばか" in request["messages"][-1]["content"] else "適切"
 
     with serve(reply) as server:
-        given = [
-            "--prompt",
-            prompt,
-            "--adapter",
-            "openai_chat",
-            "--set",
-            f"url={server.url}",
-            "--set",
-            "model=m",
-        ]
-        code = main(["evaluate", "q.csv", *given, "--choosing", "generation"])
+        bot = f"--adapter openai_chat --set url={server.url} --set model=m --choosing generation".split()
+        code = main(["evaluate", "q.csv", "--prompt", prompt, *bot])
         return code, list(server.requests)
 
 

@@ -12,6 +12,7 @@ from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
 from simulator.runner.prompts import (
+    AppliedPrompt,
     Prompt,
     PromptedBot,
     PromptRenderer,
@@ -247,11 +248,8 @@ async def test_a_bot_is_told_what_it_takes() -> None:
     )
     together = await asked(lambda query: query)
 
-    assert (apart.system, apart.text.splitlines()[0], apart.choices) == (
-        "判定者です。",
-        "適切",
-        ("適切", "不適切"),
-    )
+    first = apart.text.splitlines()[0]
+    assert (apart.system, first, apart.choices) == ("判定者です。", "適切", ("適切", "不適切"))
     assert "おいです" in apart.text
     assert apart.history == (Message(role="user", content="前"),)
     assert (together.system, together.text.splitlines()[:3]) == ("", ["判定者です。", "", "適切"])
@@ -284,8 +282,6 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
 
 def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
-    from simulator.runner.prompts import AppliedPrompt
-
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
         AppliedPrompt(Settings(prompt="choose"))
 

@@ -191,17 +191,8 @@ def test_a_run_has_one_process(server: OpenAIServer, capsys: pytest.CaptureFixtu
 
 def test_a_full_disk_is_one_line(server: OpenAIServer) -> None:
     """Exit code 3; the turns before it are safe, and with room again the run is finished."""
-    options = (
-        "--cases",
-        "cases.csv",
-        "--adapter",
-        "bot.py:long",
-        "--persona",
-        "angry,calm,beginner",
-        "--judges",
-        "fluency",
-        "--offline",
-    )
+    bot = ["--cases", "cases.csv", "--adapter", "bot.py:long", "--judges", "fluency", "--offline"]
+    options = (*bot, "--persona", "angry,calm,beginner")
     code, err = ended(start(*options, limit=150_000))
     cut = sound(latest())
     errors = [line for line in err.splitlines() if line.startswith("error: ")]

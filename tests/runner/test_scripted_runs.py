@@ -9,20 +9,12 @@ from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run, run_ids
 
-LOG = {
-    "id": "log-1",
-    "language": "ja",
-    "turns": [
-        {"role": "user", "content": "送料はいくらですか"},
-        {"role": "assistant", "content": "全国一律550円です。"},
-        {"role": "user", "content": "沖縄もですか"},
-        {"role": "assistant", "content": "はい、沖縄も550円です。"},
-        {"role": "user", "content": "いつ届きますか"},
-        {"role": "assistant", "content": "3日ほどで届きます。"},
-        {"role": "user", "content": "わかりました"},
-        {"role": "assistant", "content": "ありがとうございました。"},
-    ],
-}
+LINES = (
+    "送料はいくらですか", "全国一律550円です。", "沖縄もですか", "はい、沖縄も550円です。", "いつ届きますか",
+    "3日ほどで届きます。", "わかりました", "ありがとうございました。",
+)  # fmt: skip
+TURNS = [{"role": ("user", "assistant")[at % 2], "content": line} for at, line in enumerate(LINES)]
+LOG = {"id": "log-1", "language": "ja", "turns": TURNS}
 
 
 def rehearsed(*arguments: str, code: int = 0) -> Results:
@@ -49,13 +41,8 @@ def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
     results = rehearsed("--cases", log, "--adapter", "recorded", "--persona", "calm")
     conversation = results.conversations[0]
 
-    assert [turn.user for turn in conversation.turns] == [
-        "送料はいくらですか",
-        "沖縄もですか",
-        "いつ届きますか",
-        "わかりました",
-    ]
-    assert [turn.answer.text for turn in conversation.turns][1] == "はい、沖縄も550円です。"
+    assert [turn.user for turn in conversation.turns] == list(LINES[::2])
+    assert [turn.answer.text for turn in conversation.turns] == list(LINES[1::2])
     assert conversation.ended == "turn_limit"
     assert sum(score.judge == "turn" and score.state == "scored" for score in results.scores) == 4
 
@@ -74,24 +61,20 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--replay", "nothing"], "no run 'nothing'"), (["--script", "none.txt"], "none.txt")],
+    [
+        (["--replay", "nothing"], "no run 'nothing'"),
+        (["--script", "none.txt"], "none.txt"),
+        (["--limit", "2", "--script", "lines.toml"], "fees-01-ja"),
+    ],
 )
 def test_a_wrong_script_is_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, and nothing is written."""
+    """Exit code 2, and nothing is written; a misspelt id would otherwise be passed over in silence."""
+    Path("lines.toml").write_text('"fees-01-jp" = ["もう一度"]\n', encoding="utf-8")
     assert main(["--offline", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not Path("runs").exists()
-
-
-def test_a_script_of_no_case_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A misspelt id would otherwise be passed over in silence."""
-    script = tmp_path / "lines.toml"
-    script.write_text('"fees-01-jp" = ["もう一度"]\n', encoding="utf-8")
-
-    assert main(["--offline", "--limit", "2", "--script", str(script)]) == 2
-    assert "fees-01-ja" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
