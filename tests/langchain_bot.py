@@ -1,16 +1,13 @@
 """A user's module with a LangChain runnable in it, written to the test's folder."""
 
-import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from simulator import Answer, Message, Passage, Query
+from simulator import Answer, Passage, Query
 from simulator.core import shelves
+from tests.asking import QUERY
 
-HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
-FIRST = Query(text="料金は？", session="s1", case="c1", language="ja")
-QUERY = FIRST.model_copy(update={"history": HISTORY})
 PRICES = Passage(id="prices", text="マンションプランは月額4,180円です。", source="prices.md")
 
 # What a user's module begins with: a retriever, and a model that says what it was given last.
@@ -64,13 +61,6 @@ MEMORY = """
     bot = graph.compile(checkpointer=InMemorySaver())
     bound = bot.with_config(tags=["a"]).with_retry()
 """
-
-
-def forget(folder: Path) -> None:
-    """Modules that were imported from a folder are not known any more."""
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(str(folder)):
-            del sys.modules[name]
 
 
 def write(source: str) -> None:

@@ -1,13 +1,15 @@
-"""The bundled bot, offline and with a model."""
+"""The bundled bot, offline and with a model; its sentences, its index, and what texts are compared by."""
 
 import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simulator.shelves.rag_adapters import demo
+from simulator.shelves.rag_adapters.demo import build, grams, sentences
 
-from simulator import Answer, Bot, InputError, Message, Query, Usage
+from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
 EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
@@ -126,3 +128,69 @@ def test_a_prompt_that_does_not_hold_together_is_refused(tmp_path: Path, wrong: 
 
     with pytest.raises(InputError, match=r"prompt\.toml: not usable"):
         demo.read_wording(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It costs 4.5 yen. Ask us!", ["It costs 4.5 yen.", "Ask us!"]),
+        ('Press "Cancel". "Really?" it asks. Yes.', ['Press "Cancel".', '"Really?" it asks.', "Yes."]),
+        ("「はい。」と答えます。次へ。", ["「はい。」と答えます。", "次へ。"]),
+        ("e.g. this one", ["e.g. this one"]),
+        ("", []),
+    ],
+)
+def test_sentences_end_where_people_end_them(text: str, expected: list[str]) -> None:
+    """Decimals, quotations and abbreviations are no ends."""
+    assert [sentence for line in sentences(text) for sentence in line] == expected
+
+
+PASSAGES = (
+    Passage(id="fees", text="マンション1ギガは、月額4,180円です。", source="fees.md"),
+    Passage(id="cancel", text="光の解約は、毎月20日までに申し込むと、その月の末日で完了します。"),
+    Passage(id="router", text="E-205 means that the connection ID or password is wrong."),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [("月額はいくら", "fees"), ("解約したい", "cancel"), ("Router shows E-205", "router")],
+)
+def test_the_nearest_passage_comes_first(question: str, expected: str) -> None:
+    """Scores fall from the first to the last and are cosines."""
+    found = build(PASSAGES).search(question, 3)
+    scores = [passage.score or 0.0 for passage in found]
+
+    assert found[0].id == expected
+    assert sorted(scores, reverse=True) == scores
+    assert 0 < scores[0] <= 1
+
+
+@pytest.mark.parametrize("count", [1, 500, 3000])
+def test_large_knowledge_stays_small(count: int) -> None:
+    """A vector has fewer places the more passages there are: 3,000 passages take at most 25 MB."""
+    made = build([Passage(id=str(number), text=f"番号{number}の案内です。") for number in range(count)])
+
+    assert made.vectors.d * 4 * count <= 25_000_000
+    assert made.search(f"番号{count - 1}の案内", 1)[0].id == str(count - 1)
+
+
+def shared(one: str, other: str) -> float:
+    """The share of `one` that is also in `other`, by weight."""
+    first, second = grams(one), grams(other)
+    common = np.isin(first.codes, second.codes)
+    return float(first.weights[common].sum() / first.weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ＡＢＣ１２３", "abc123"), ("ﾙｰﾀｰ", "ルーター"), ("E-205", "e-205"), ("plans", "plan")],
+)
+def test_spellings_of_the_same_word_are_the_same(one: str, other: str) -> None:
+    """Width, case and English endings make no difference to whole words."""
+    assert shared(one, other) > 0.5
+
+
+def test_japanese_is_compared_without_spaces() -> None:
+    """A word inside a sentence is found."""
+    assert shared("解約金", "光の解約金はいくらですか") == pytest.approx(1)

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,6 @@ from simulator.core import shelves
 
 GUIDES = ("adapters.md", "adapters.ja.md")
 QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
-
-
-@pytest.fixture(autouse=True)
-def search_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a test's own modules were looked up is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 def blocks(root: Path, guide: str, kind: str) -> list[str]:

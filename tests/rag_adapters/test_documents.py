@@ -35,19 +35,16 @@ class Chunk:
         ([("a", np.float32(0.25))], (Passage(id="1", text="a", score=0.25),)),
         ([{"text": "a", "score": float("nan")}], (Passage(id="1", text="a"),)),
         ([Chunk("a", {"source": None, "title": "T"})], (Passage(id="T", text="a", source="T"),)),
+        (  # a document's own id goes before its metadata's source
+            [Document(id="d1", page_content="a", metadata={"source": "s.md", "score": 0.5})],
+            (Passage(id="d1", text="a", source="s.md", score=0.5),),
+        ),
         ([Chunk("a", {"source": "s.md"})], (Passage(id="s.md", text="a", source="s.md"),)),
     ],
 )
 def test_documents_of_every_shape(given: Any, expected: tuple[Passage, ...]) -> None:
     """Each shape becomes the passages that it plainly means, numbered where it has no ids."""
     assert passages_of(given) == expected
-
-
-def test_langchain_documents_keep_their_id_source_and_score() -> None:
-    """A document's own id goes before its metadata's source."""
-    found = passages_of([Document(id="d1", page_content="a", metadata={"source": "s.md", "score": 0.5})])
-
-    assert found == (Passage(id="d1", text="a", source="s.md", score=0.5),)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import asyncio
 import inspect
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -11,23 +9,12 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.function import connect
 
-from simulator import Answer, BotFailure, InputError, Message, Passage, Query
+from simulator import Answer, BotFailure, InputError, Passage
 from simulator.core import shelves
 from simulator.core.concurrency import is_async
+from tests.asking import QUERY
 
-HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
-QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
 NUMBERED = (Passage(id="1", text="料金表"),)
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is imported from the test's folder is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
 
 
 def bot(source: str, name: str = "bot.py") -> str:

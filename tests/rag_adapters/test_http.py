@@ -8,12 +8,12 @@ from urllib.parse import quote
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import BotFailure, InputError, Message, Passage, Query
+from simulator import InputError, Passage, Query
+from tests.asking import HISTORY, answered, failure
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.faults import Reply
 
-HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
 QUERY = Query(text='料金は"いくら"？', history=HISTORY, session="angry/c1#0", case="c1", language="ja")
 
 
@@ -26,18 +26,12 @@ async def server() -> AsyncIterator[BotServer]:
 
 async def asked(server: BotServer, **settings: Any) -> Any:
     """One question to a bot with these settings."""
-    bot = connect(**{"url": server.url, "answer": "data.reply", **settings})
-    try:
-        return await bot(QUERY)
-    finally:
-        await bot.aclose()
+    return await answered(connect(**{"url": server.url, "answer": "data.reply", **settings}), QUERY)
 
 
-async def failure(server: BotServer, **settings: Any) -> tuple[str, str]:
-    """Kind and message of the failure that one question meets."""
-    with pytest.raises(BotFailure) as caught:
-        await asked(server, **settings)
-    return caught.value.failure.kind, str(caught.value.failure.message)
+async def failed(server: BotServer, **settings: Any) -> tuple[str, str]:
+    """The failure that it meets."""
+    return await failure(connect(**{"url": server.url, "answer": "data.reply", **settings}), QUERY)
 
 
 async def test_question_and_session_are_sent_and_the_answer_is_read(server: BotServer) -> None:
@@ -98,16 +92,16 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
 
     answer = await asked(server, **settings)
     server.behaviour = lambda _: Reply(status=500, body=b"bad key sk-very-secret")
-    failed = await failure(server, **settings)
+    failing = await failed(server, **settings)
     server.behaviour = lambda _: {"sk-very-secret": 1}
-    listed = await failure(server, **settings)
+    listed = await failed(server, **settings)
     server.behaviour = lambda _: bots.bot_reply("a", "sk-very-secret")
     cited = await asked(server, passages="data.sources", **settings)
 
     assert listed == ("malformed", "no 'data' in the reply, which has the keys ***")
     assert cited.passages[0].text == "***"
     assert json.loads(answer.text)["authorization"] == "Bearer ***"
-    assert failed == ("error", "HTTP 500: bad key ***")
+    assert failing == ("error", "HTTP 500: bad key ***")
     assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).request)
 
 
@@ -122,7 +116,7 @@ async def test_get_sends_the_fields_in_the_address() -> None:
             return await super().handle(request)
 
     async with Getting() as server:
-        kind, _ = await failure(
+        kind, _ = await failed(
             server,
             url=server.url + "/$session?lang=$language",
             method="get",
@@ -183,7 +177,7 @@ async def test_failures_say_what_came_instead(
 ) -> None:
     """Each failure has its kind, and a message of one short line."""
     server.behaviour = behaviour
-    found = await failure(server)
+    found = await failed(server)
 
     assert found[0] == kind
     assert found[1].startswith(said)
@@ -195,7 +189,7 @@ async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
     """Sources under another key are found out at the first answer, not in the grades."""
     server.behaviour = lambda _: {"reply": "a", "sources": [{"url": "x", "snippet": "y"}]}
 
-    assert await failure(server, answer="reply", passages="sources") == (
+    assert await failed(server, answer="reply", passages="sources") == (
         "malformed",
         "a passage has no text: expected one of text, page_content, content, passage, chunk, document;"
         " there is url, snippet",

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import BotFailure, InputError, Query
+from simulator import InputError
+from tests.asking import FIRST, answered, failure
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply
 from tests.servers.malformed import RawServer
 from tests.servers.tls import TlsBotServer
 from tests.servers.tokens import CLIENT, SECRET, TokenServer
-
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +36,12 @@ def protected(server: TokenServer, **settings: Any) -> Any:
     return connect(**{"url": server.url, "answer": "data.reply", **client, **settings})
 
 
-async def failure(bot: Any) -> tuple[str, str]:
-    """Kind and message of the failure that one question meets."""
-    with pytest.raises(BotFailure) as caught:
-        await bot(QUERY)
-    await bot.aclose()
-    return caught.value.failure.kind, str(caught.value.failure.message)
-
-
 @pytest.mark.parametrize("place", ["basic", "body"])
 async def test_one_token_serves_all_questions(server: TokenServer, place: str) -> None:
     """However many are asked at once; the client's secret goes to the token endpoint alone."""
     server.latency = 0.02
     bot = protected(server, token_auth=place, scope="chat read", audience="https://bot.example")
-    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
+    answers = await asyncio.gather(*(bot(FIRST) for _ in range(10)))
     await bot.aclose()
 
     assert {answer.text for answer in answers} == {"with ***"}
@@ -69,7 +60,7 @@ async def test_a_token_is_kept_until_it_runs_out(
     server.life = life
     bot = protected(server)
     for _ in range(3):
-        await bot(QUERY)
+        await bot(FIRST)
     await bot.aclose()
 
     assert len(server.forms) == tokens
@@ -78,9 +69,9 @@ async def test_a_token_is_kept_until_it_runs_out(
 async def test_a_refused_token_is_renewed_once(server: TokenServer) -> None:
     """All that were refused with it share the new one; the question is asked again with it."""
     bot = protected(server)
-    await bot(QUERY)
+    await bot(FIRST)
     server.revoked.add("token-1-abcdef")
-    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
+    answers = await asyncio.gather(*(bot(FIRST) for _ in range(10)))
     await bot.aclose()
 
     assert len(answers) == 10
@@ -150,8 +141,7 @@ async def test_the_proxy_of_the_environment_is_not_for_this_machine(monkeypatch:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     async with BotServer() as server:
         bot = connect(url=server.url, answer="data.reply")
-        assert (await bot(QUERY)).text
-        await bot.aclose()
+        assert (await answered(bot)).text
         elsewhere = server.url.replace("127.0.0.1", "127.0.0.2")
         kind, said = await failure(connect(url=elsewhere, answer="data.reply"))
 
@@ -176,9 +166,7 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(
     async with TlsBotServer(tmp_path) as server:
         kind, said = await failure(connect(url=server.url, answer="data.reply"))
         monkeypatch.setenv("SSL_CERT_FILE", str(server.ca))
-        bot = connect(url=server.url, answer="data.reply")
-        answer = await bot(QUERY)
-        await bot.aclose()
+        answer = await answered(connect(url=server.url, answer="data.reply"))
 
     assert answer.text
     assert kind == "unreachable"

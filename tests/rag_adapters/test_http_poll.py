@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import BotFailure, InputError, Passage, Query
+from simulator import InputError, Passage
 from simulator.runner.conversation import ask
+from tests.asking import FIRST, answered, failure
 from tests.servers.faults import Reply
 from tests.servers.jobs import COURSE, JobServer
 from tests.servers.malformed import RawServer, bomb, ok
-
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 
 
 @pytest.fixture
@@ -30,18 +29,7 @@ def settings_of(server: JobServer, **settings: Any) -> dict[str, Any]:
 
 async def asked(server: JobServer, **settings: Any) -> Any:
     """One question to a bot with these settings."""
-    bot = connect(**settings_of(server, **settings))
-    try:
-        return await bot(QUERY)
-    finally:
-        await bot.aclose()
-
-
-async def failure(server: JobServer, **settings: Any) -> tuple[str, str]:
-    """Kind and message of the failure that one question meets."""
-    with pytest.raises(BotFailure) as caught:
-        await asked(server, **settings)
-    return caught.value.failure.kind, str(caught.value.failure.message)
+    return await answered(connect(**settings_of(server, **settings)))
 
 
 async def test_a_job_is_asked_after_until_it_is_done(server: JobServer) -> None:
@@ -74,9 +62,7 @@ async def test_the_address_of_a_job(server: JobServer, accepted: Any, poll: str,
 async def test_the_plain_shape(server: JobServer) -> None:
     """The template for a small server of one's own."""
     server.course = (COURSE[0], {"status": "done", "answer": "990円です。", "passages": ["料金表"]})
-    bot = connect(url=server.url, template="chat_job", interval=0.01)
-    answer = await bot(QUERY)
-    await bot.aclose()
+    answer = await answered(connect(url=server.url, template="chat_job", interval=0.01))
 
     assert (answer.text, [passage.text for passage in answer.passages]) == ("990円です。", ["料金表"])
 
@@ -114,7 +100,7 @@ async def test_a_job_that_fails_says_how(
 ) -> None:
     """It is not asked after until the time is over."""
     server.course = (COURSE[0], course)
-    found = await failure(server, **settings)
+    found = await failure(connect(**settings_of(server, **settings)))
 
     assert found[0] == kind
     assert found[1].startswith(said)
@@ -146,14 +132,14 @@ async def test_a_job_without_a_place_is_malformed(
     """The keys in the headers are not sent to wherever a bot points."""
     server.accepted = accepted
 
-    assert await failure(server, poll=poll) == ("malformed", said)
+    assert await failure(connect(**settings_of(server, poll=poll))) == ("malformed", said)
 
 
 async def test_a_job_that_never_ends_is_given_up(server: JobServer) -> None:
     """After --timeout, as any answer that does not come."""
     server.course = COURSE[:1]
     bot = connect(**settings_of(server))
-    answer = await ask(bot, QUERY, 0.2)
+    answer = await ask(bot, FIRST, 0.2)
     await bot.aclose()
 
     assert answer.error is not None
@@ -167,9 +153,7 @@ async def test_a_job_that_ends_in_a_bomb_is_not_unpacked() -> None:
         lambda request: ok(b'{"id": 1}') if request.startswith(b"POST") else bomb("gzip")
     ) as server:
         bot = connect(url=server.url, answer="a", job="id", poll="$url/$job", interval=0.01)
-        with pytest.raises(BotFailure, match="the answer is longer than 8 MB"):
-            await bot(QUERY)
-        await bot.aclose()
+        assert await failure(bot) == ("malformed", "the answer is longer than 8 MB")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import BotFailure, InputError, Passage, Query
+from simulator import InputError, Passage
+from tests.asking import answered, failure
 from tests.servers.streaming import StreamServer, event
 
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 DONE = event("[DONE]")
 
 
@@ -25,18 +25,13 @@ async def server() -> AsyncIterator[StreamServer]:
 async def asked(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> Any:
     """One question to a bot that answers with these chunks."""
     server.chunks = chunks
-    bot = connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings})
-    try:
-        return await bot(QUERY)
-    finally:
-        await bot.aclose()
+    return await answered(connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings}))
 
 
-async def failure(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> tuple[str, str]:
-    """Kind and message of the failure that one question meets."""
-    with pytest.raises(BotFailure) as caught:
-        await asked(server, *chunks, **settings)
-    return caught.value.failure.kind, str(caught.value.failure.message)
+async def failed(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> tuple[str, str]:
+    """The failure that it meets."""
+    server.chunks = chunks
+    return await failure(connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings}))
 
 
 def pieces(*texts: str) -> bytes:
@@ -142,7 +137,7 @@ async def test_failures_say_what_came_instead(
     server: StreamServer, chunks: Sequence[bytes | None], settings: dict[str, str], kind: str, said: str
 ) -> None:
     """Half an answer is none; an error among the events is the bot's."""
-    found = await failure(server, *chunks, **settings)
+    found = await failed(server, *chunks, **settings)
 
     assert found[0] == kind
     assert found[1].startswith(said)
@@ -152,11 +147,11 @@ async def test_failures_say_what_came_instead(
 async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> None:
     """Status and content type are looked at before the stream is."""
     server.content_type = "text/html"
-    page = await failure(server, b"<title>Login</title>")
+    page = await failed(server, b"<title>Login</title>")
     server.status = 429
 
     assert page == ("malformed", "the reply is not JSON but text/html: <title>Login</title>")
-    assert await failure(server, b"slow down") == ("error", "HTTP 429: slow down")
+    assert await failed(server, b"slow down") == ("error", "HTTP 429: slow down")
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,21 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from simulator.shelves.rag_adapters._limits import LimitedBot, Limits, within
 
-from simulator import Answer, BotFailure, Case, InputError, Query, Transient
+from simulator import Answer, Case, InputError, Query, Transient
 from simulator.core import shelves
 from simulator.runner.conversation import ask
+from tests.asking import FIRST, answered, failure
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply
 
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 NAMES = ["timeout", "concurrency", "retries"]
 
 
@@ -38,18 +38,6 @@ def failing(times: int, reply: Reply) -> Callable[[Any], Any]:
 async def connected(server: BotServer, **settings: str) -> Any:
     """The bot over http, connected as in a rehearsal."""
     return await shelves.connect("http", {"url": server.url, "answer": "data.reply", **settings}, {})
-
-
-def write(name: str, source: str) -> None:
-    """A file of the user's."""
-    Path(name).write_text(source, encoding="utf-8")
-
-
-async def failure(asked: Awaitable[Any]) -> tuple[str, str]:
-    """Kind and message of the failure that one question meets."""
-    with pytest.raises(BotFailure) as caught:
-        await asked
-    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 @pytest.mark.parametrize("name", shelves.adapter_names())
@@ -76,8 +64,7 @@ async def test_a_bot_is_asked_again_as_often_as_told(server: BotServer, status: 
     """The time of the answer counts from the first attempt; further attempts are counted."""
     server.behaviour = failing(2, Reply(status=status, headers={"retry-after": "0"}))
     rag = await connected(server, retries="2")
-    answer = await rag(QUERY)
-    await rag.aclose()
+    answer = await answered(rag)
 
     assert answer.text == "990円です。"
     assert len(server.requests) == 3
@@ -93,8 +80,7 @@ async def test_what_would_not_change_is_not_tried_again(server: BotServer, reply
     """Nor a question that may have been answered already."""
     server.behaviour = failing(1, reply)
     rag = await connected(server, retries="3")
-    await failure(rag(QUERY))
-    await rag.aclose()
+    await failure(rag)
 
     assert len(server.requests) == 1
 
@@ -105,20 +91,17 @@ async def test_a_bot_that_wants_to_be_left_alone_for_long_is(server: BotServer) 
     rag = await connected(server, retries="3")
 
     said = "HTTP 429: later (it asks for 3,600 s before another question)"
-    assert await failure(rag(QUERY)) == ("error", said)
-    await rag.aclose()
+    assert await failure(rag) == ("error", said)
 
 
 async def test_an_answer_is_waited_for_so_long(server: BotServer) -> None:
     """Attempts and waits together; the message is that of the rehearsal's own limit."""
     server.behaviour = bots.hangs
     rag = await connected(server, timeout="0.05")
-    hung = await failure(rag(QUERY))
+    hung = await failure(rag)
     server.behaviour = failing(9, Reply(status=503))
     patient = await connected(server, timeout="0.05", retries="9")
-    busy = await failure(patient(QUERY))
-    await rag.aclose()
-    await patient.aclose()
+    busy = await failure(patient)
 
     assert hung == busy == ("timeout", "no answer within 0.05 s")
 
@@ -130,7 +113,7 @@ async def test_a_bots_own_time_out_stays_its_own() -> None:
         raise TimeoutError("upstream")
 
     with pytest.raises(TimeoutError, match="upstream"):
-        await within(Limits(timeout=5), rag)(QUERY)
+        await within(Limits(timeout=5), rag)(FIRST)
 
 
 async def test_so_many_are_asked_at_once() -> None:
@@ -147,7 +130,7 @@ async def test_so_many_are_asked_at_once() -> None:
 
     bot = within(Limits(concurrency=2), rag)
     started = asyncio.get_running_loop().time()
-    answers = await asyncio.gather(*(ask(bot, QUERY, 10) for _ in range(10)))
+    answers = await asyncio.gather(*(ask(bot, FIRST, 10) for _ in range(10)))
     took = asyncio.get_running_loop().time() - started
 
     assert most == 2
@@ -167,7 +150,7 @@ async def test_blocking_bots_have_limits_too() -> None:
 
     bot = within(Limits(concurrency=1, retries=1, timeout=5), rag)
 
-    assert (await bot(QUERY)).text == "料金は？"
+    assert (await bot(FIRST)).text == "料金は？"
     assert [daemon for daemon, _ in threads] == [True, True]
 
 
@@ -180,7 +163,7 @@ async def test_a_blocking_bot_that_wants_to_end_everything(raised: BaseException
     def rag(_query: Query) -> Answer:
         raise raised
 
-    assert await failure(within(Limits(timeout=5), rag)(QUERY)) == ("error", said)
+    assert await failure(within(Limits(timeout=5), rag)) == ("error", said)
 
 
 async def test_a_connect_of_ones_own_can_have_them() -> None:
@@ -203,12 +186,11 @@ async def connect(*, timeout: str = "own", **more: str):
     Bot.timeout = timeout
     return Bot()
 """
-    write("shop.py", shop)
+    await asyncio.to_thread(Path("shop.py").write_text, shop, encoding="utf-8")
     rag: Any = await shelves.connect(
         "shop.py:connect", {"timeout": "mine", "concurrency": "1", "retries": "2"}, {}
     )
-    answer = await rag(QUERY)
-    await rag.aclose()
+    answer = await answered(rag)
 
     made: Any = type(rag.bot)
     assert type(rag) is LimitedBot

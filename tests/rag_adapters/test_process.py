@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from simulator import BotFailure, InputError, Message, Passage, Query
+from simulator import BotFailure, InputError, Passage
 from simulator.cli.app import main
 from simulator.core import shelves
+from tests.asking import QUERY
 
-HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
-QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
 TABLE = (Passage(id="1", text="料金表"),)
 FOUND = (Passage(id="p1", text="料金表", source="p1", score=0.5),)
 

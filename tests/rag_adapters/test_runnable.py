@@ -1,23 +1,12 @@
 """The adapter of LangChain runnables."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from simulator import Answer, BotFailure, InputError, Passage, Usage
 from simulator.core import shelves
 from simulator.runner.conversation import ask
-from tests.langchain_bot import MEMORY, PRICES, QUERY, answer_of, connected, forget, write
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is imported from the test's folder is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    forget(tmp_path)
+from tests.asking import QUERY
+from tests.langchain_bot import MEMORY, PRICES, answer_of, connected, write
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,10 @@
 """The adapter of runnables with LangGraph graphs and agents."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from simulator import BotFailure, Message, Query
-from tests.langchain_bot import FIRST, MEMORY, PRICES, QUERY, answer_of, connected, forget
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is imported from the test's folder is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    forget(tmp_path)
-
+from tests.asking import FIRST, QUERY
+from tests.langchain_bot import MEMORY, PRICES, answer_of, connected
 
 GRAPH = """
     import typing

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import BotFailure, InputError, Message, Passage, Query
+from simulator import InputError, Message, Passage, Query
+from tests.asking import failure
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
 
-FIRST = Query(text="料金は？", session="run/angry/c1#0", case="c1", language="ja")
 PASSAGES = [{"id": "1", "text": "料金表", "score": 0.5}]
 
 
@@ -33,11 +33,6 @@ async def plain() -> AsyncIterator[BotServer]:
 
     async with BotServer(answer) as running:
         yield running
-
-
-def write(name: str, text: str) -> None:
-    """A file of the user's."""
-    Path(name).write_text(text, encoding="utf-8")
 
 
 async def conversation(bot: Any, session: str, *lines: str) -> list[Any]:
@@ -112,13 +107,10 @@ async def test_failures_of_platforms_are_told(
 ) -> None:
     """In their own words; a setting given wins over the template's."""
     async with server:
-        bot = connect(url=server.url, **settings)
-        with pytest.raises(BotFailure) as caught:
-            await bot(FIRST)
-        await bot.aclose()
+        found = await failure(connect(url=server.url, **settings))
 
-    assert caught.value.failure.kind == kind
-    assert str(caught.value.failure.message).startswith(said)
+    assert found[0] == kind
+    assert found[1].startswith(said)
 
 
 async def test_the_plain_shape(plain: BotServer) -> None:
@@ -161,6 +153,6 @@ async def test_the_plain_shape(plain: BotServer) -> None:
 )
 def test_slips_are_found_before_the_start(text: str, settings: dict[str, Any], said: str) -> None:
     """Whatever the user can mend is said by `connect`."""
-    write("t.toml", text)
+    Path("t.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "template": "./t.toml", **settings})

@@ -1,7 +1,9 @@
-"""What sentences of a desk do: the examples in dialogue_acts.toml hold, and so do the demo's references."""
+"""What sentences of a desk do: the examples in dialogue_acts.toml hold, and labelled lines and references."""
 
 import csv
+import json
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from simulator.text.acts import (
     passes_on,
 )
 from simulator.text.evidence import refuses
+from tests.paths import FIXTURES
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -144,3 +147,42 @@ def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
 def test_an_endless_sentence_is_a_claim_and_read_in_no_time() -> None:
     """Patterns never look at a sentence beyond the limit."""
     assert [part.act for part in parts("分かりかねます" * LONGEST, "ja")] == ["claim"]
+
+
+ENOUGH = 0.95
+
+
+def lines(language: Language, part: str) -> list[dict[str, Any]]:
+    text = (FIXTURES / f"refusals_{language}.jsonl").read_text(encoding="utf-8")
+    return [row for row in map(json.loads, text.splitlines()) if row["part"] == part]
+
+
+def measured(rows: list[dict[str, Any]], language: Language) -> tuple[float, float, float]:
+    """Precision, recall and F1."""
+    pairs = [(is_refusal(row["text"], language), row["refusal"]) for row in rows]
+    hits = sum(found and wanted for found, wanted in pairs)
+    precision, recall = hits / sum(found for found, _ in pairs), hits / sum(wanted for _, wanted in pairs)
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("part", "fewest"), [("held", 50), ("tune", 100)])
+def test_refusals_are_recognised(language: Language, part: str, fewest: int) -> None:
+    """F1 of at least .95, on the lines that shaped the patterns and on those that did not."""
+    rows = lines(language, part)
+    precision, recall, f1 = measured(rows, language)
+
+    assert len(rows) >= fewest
+    assert f1 >= ENOUGH, (precision, recall)
+    assert min(precision, recall) >= 0.9
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_handovers_among_them_are_recognised(language: Language) -> None:
+    """Nearly all lines of the kind, and no answer that only mentions a person."""
+    rows = [row for part in ("held", "tune") for row in lines(language, part)]
+    found = [row for row in rows if is_handover(row["text"], language)]
+    handovers = [row for row in rows if row["kind"] == "handover"]
+
+    assert sum(row in found for row in handovers) >= ENOUGH * len(handovers)
+    assert [row["text"] for row in found if row["kind"] == "answer"] == []

@@ -1,0 +1,26 @@
+"""How tests ask a bot: one question, and what came of it."""
+
+from typing import Any
+
+import pytest
+
+from simulator import BotFailure, Message, Query
+
+HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
+FIRST = Query(text="料金は？", session="s1", case="c1", language="ja")
+QUERY = FIRST.model_copy(update={"history": HISTORY})
+
+
+async def answered(bot: Any, query: Query = FIRST) -> Any:
+    """The answer to one question; the bot is closed."""
+    try:
+        return await bot(query)
+    finally:
+        await bot.aclose()
+
+
+async def failure(bot: Any, query: Query = FIRST) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets; the bot is closed."""
+    with pytest.raises(BotFailure) as caught:
+        await answered(bot, query)
+    return caught.value.failure.kind, str(caught.value.failure.message)
