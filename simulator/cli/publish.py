@@ -170,10 +170,11 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
         return None
     causes = feature("causes")
     try:
-        return causes.improvements_of_run(results, summary, settings)  # type: ignore[no-any-return]
+        found = causes.improvements_of_run(results, summary, settings, causes.MOST_FIXES)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        return causes.improvements_of(results, summary)  # type: ignore[no-any-return]
+        found = causes.improvements_of(results, summary, most=causes.MOST_FIXES)
+    return found  # type: ignore[no-any-return]
 
 
 def _exit_code(gate: Gate) -> int:

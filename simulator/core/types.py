@@ -256,8 +256,15 @@ class Utterance(Value):
 
 def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
     """The exchange of a customer's line and its answer."""
-    kept = line.model_dump(include={"broken_rules", "clean", "diverged"})
-    return Turn(index=index, user=line.text, answer=answer, reaction=line.reaction, **kept)
+    return Turn(
+        index=index,
+        user=line.text,
+        answer=answer,
+        broken_rules=line.broken_rules,
+        clean=line.clean,
+        reaction=line.reaction,
+        diverged=line.diverged,
+    )
 
 
 class Conversation(Value):
@@ -650,7 +657,7 @@ def _scores(value: Any) -> Any:
     return value if isinstance(value, Scores) else ScoreTuple(_SCORES.validate_python(value))
 
 
-# Of a single-turn data set with more rows, reports show some: red ones, and a sample of the others.
+# Of more conversations, or rows, reports quote some: red ones, and a sample of the others.
 MANY_ROWS = 5_000
 
 
@@ -675,8 +682,8 @@ class Results(Value):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the rows are too many to show all of them in a report."""
-        return self.run.asks_once and len(self.conversations) > MANY_ROWS
+        """Whether there are too many conversations, or rows, to quote all of them in a report."""
+        return len(self.conversations) > MANY_ROWS
 
     def to_frame(self) -> "DataFrame":
         """A pandas DataFrame with a row for each turn, in the order of the plan.

@@ -31,8 +31,8 @@ Key = tuple[str, int]
 Anchors = Mapping[Key, str]
 
 _PART = re.compile(r"#\d+\Z")
-# Turns that a fix shows.
-EXAMPLES = 3
+# Turns that a fix shows, and fixes that the reports of a run have: the others are counted.
+EXAMPLES, MOST_FIXES = 3, 1_000
 # The gain of a fix is estimated only with at least this many turns that are not red.
 LEAST = 5
 # Four of five, the lowest grade that is usually not red: the goal where every turn of a run is red.
@@ -256,14 +256,17 @@ class Improvements(Value):
     """All fixes of a run, best first; `customer` are turns that the simulated customer spoilt.
 
     `goal` (0..1) is the expected grade of a fixed turn: the mean over the `green` turns, which are not red.
-    With too few of them no gain is estimated. `root_causes` are the causes, turn by turn. `unsearched`: rows
-    are red, but nothing was retrieved for any of them.
+    With too few of them no gain is estimated. `left_out` counts further fixes, which gain `gain_left_out`
+    together. `root_causes` are the causes, turn by turn. `unsearched`: rows are red, but nothing was
+    retrieved for any of them.
     """
 
     score: float | None
     goal: float
     green: int = 0
     fixes: tuple[Fix, ...] = ()
+    left_out: int = 0
+    gain_left_out: float = 0.0
     customer: tuple[Fix, ...] = ()
     root_causes: tuple[RootCause, ...] = ()
     unsearched: bool = False
@@ -280,7 +283,7 @@ class Improvements(Value):
             return self.score
         if self.score is None or not self.foretells:
             return None
-        return min(1.0, self.score + sum(fix.gain for fix in self.fixes))
+        return min(1.0, self.score + sum(fix.gain for fix in self.fixes) + self.gain_left_out)
 
 
 def as_json(
@@ -311,7 +314,7 @@ def as_json(
         "mended": rounded(improvements.mended),
         "goal": rounded(improvements.goal) if improvements.foretells else None,
         "fixes": list(map(as_dict, fixes)),
-        "left_out": len(improvements.fixes) - len(fixes),
+        "left_out": len(improvements.fixes) + improvements.left_out - len(fixes),
         "customer": list(map(as_dict, improvements.customer)),
     }
 
@@ -395,6 +398,11 @@ class Group(NamedTuple):
     place: FixTarget
     members: tuple[DiagnosedTurn, ...]
 
+    @property
+    def key(self) -> str:
+        """Cause and place, the same in every run."""
+        return f"{self.cause}/{self.place}"
+
 
 def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
     """The turns by the change that fixes them, in the order of each group's gravest turn.
@@ -464,11 +472,9 @@ def who(cause: Cause, kind: PlaceKind) -> Text:
     return _WHO.get(kind, "")
 
 
-def what(group: Group, library: Library) -> Message:
-    """What to do, in one sentence."""
+def what(group: Group, library: Library, question: str) -> Message:
+    """What to do about this `question`, in one sentence."""
     cause, kind, name = group.cause, group.place.kind, group.place.name
-    # Later turns repeat the question, or complain.
-    question = min(group.members, key=lambda each: each.red.turn).red.question
     length = _QUESTION[language_of(question)]
     pair = next((each.root_cause.pair for each in group.members if each.root_cause.pair), ("", ""))
     title = library.titles.get(name, "") if kind == "article" else ""
@@ -494,8 +500,9 @@ def improvements(
     root_causes: Sequence[RootCause],
     *,
     articles: Iterable[Passage] = (),
+    most: int | None = None,
 ) -> Improvements:
-    """The fixes of the bot, and separately the turns that the simulated customer spoilt.
+    """At most so many fixes of the bot, and separately the turns that the simulated customer spoilt.
 
     `articles`, the knowledge base, only provides titles. Fixes are ranked by their gain (to four decimals),
     then by the gravest of their turns, then by the number of personas and of turns.
@@ -509,24 +516,34 @@ def improvements(
             article = library.whole(cause.articles[0]) if cause.articles else ""
             handover = red.conversation in to_hand_over and cause.cause in OF_A_HANDOVER
             diagnosed.append(DiagnosedTurn(red, cause, article, handover))
-    found = [_fix(group, results, library, gains) for group in groups(diagnosed, rows=summary.rows)]
+    found = groups(diagnosed, rows=summary.rows)
 
-    def best_first(fix: Fix) -> tuple[float, int, int, int, str]:
-        return -round(fix.gain, 4), RANK[fix.severity], -len(fix.personas), -len(fix.turns), fix.key
+    def best_first(fix: tuple[Group, float]) -> tuple[float, int, int, int, str]:
+        (group, gain), reds = fix, [each.red for each in fix[0].members]
+        severity = worst_severity(mark for red in reds for mark in red.marks)
+        return -round(gain, 4), RANK[severity], -len({red.persona for red in reds}), -len(reds), group.key
 
-    ranked = sorted((fix for fix in found if fix.cause != "customer"), key=best_first)
+    gaining = [
+        (group, fsum(gains.of(each.red, group.cause) for each in group.members))
+        for group in found
+        if group.cause != "customer"
+    ]
+    ranked = sorted(gaining, key=best_first)
+    shown = ranked[:most]
     return Improvements(
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
-        fixes=tuple(fix.model_copy(update={"rank": rank}) for rank, fix in enumerate(ranked, 1)),
-        customer=tuple(fix for fix in found if fix.cause == "customer"),
+        fixes=tuple(_fix(*each, rank, results, library) for rank, each in enumerate(shown, 1)),
+        left_out=len(ranked) - len(shown),
+        gain_left_out=fsum(gain for _group, gain in ranked[len(shown) :]),
+        customer=tuple(_fix(each, 0.0, 0, results, library) for each in found if each.cause == "customer"),
         root_causes=tuple(root_causes),
     )
 
 
-def _fix(group: Group, results: Results, library: Library, gains: Gains) -> Fix:
-    """The fix of a group, without its rank."""
+def _fix(group: Group, gain: float, rank: int, results: Results, library: Library) -> Fix:
+    """The fix of a group."""
     members = group.members
     reds = [each.red for each in members]
     where = _WHERE[group.place.kind].format(id=excerpt(group.place.name, _NAME))
@@ -537,37 +554,44 @@ def _fix(group: Group, results: Results, library: Library, gains: Gains) -> Fix:
             seen = {getattr(other.red, name) for other in shown}
             if len(shown) < EXAMPLES and getattr(each.red, name) not in seen:
                 shown.append(each)
+    # Later turns repeat the question, or complain.
+    first, *examples = [_example(each, results) for each in (min(members, key=_turn_number), *shown)]
     return Fix(
-        rank=0,
-        key=f"{group.cause}/{group.place}",
+        rank=rank,
+        key=group.key,
         cause=group.cause,
         sure=all(each.root_cause.sure for each in members),
         severity=worst_severity(mark for red in reds for mark in red.marks),
         title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
-        what=what(group, library),
+        what=what(group, library, first.question),
         where=where,
         who=who(group.cause, group.place.kind),
         turns=tuple((red.conversation, red.turn) for red in reds),
         personas=tuple(dict.fromkeys(red.persona for red in reds)),
         cases=tuple(dict.fromkeys(red.case for red in reds)),
-        examples=tuple(_example(each, results) for each in shown),
-        gain=fsum(gains.of(each.red, each.root_cause.cause) for each in members),
+        examples=tuple(examples),
+        gain=gain,
         article=group.place.name if group.place.kind == "article" else "",
         pair=next((each.root_cause.pair for each in members if each.root_cause.pair), None),
     )
 
 
+def _turn_number(each: DiagnosedTurn) -> int:
+    return each.red.turn
+
+
 def _example(each: DiagnosedTurn, results: Results) -> Example:
     red = each.red
     (conversation,) = results.conversations.with_ids([red.conversation])
+    turn = next(turn for turn in conversation.turns if turn.index == red.turn)
     references = conversation.case.references_at(red.turn)
     return Example(
         conversation=red.conversation,
         turn=red.turn,
         persona=red.persona,
         case=red.case,
-        question=red.question,
-        answer=red.answer,
+        question=excerpt(turn.user),
+        answer=excerpt(turn.answer.text),
         failure=red.failure,
         reason=excerpt(red.reason),
         evidence=each.root_cause.evidence,
@@ -575,16 +599,20 @@ def _example(each: DiagnosedTurn, results: Results) -> Example:
     )
 
 
-def improvements_of_run(results: Results, summary: Summary, settings: Settings) -> Improvements:
-    """The fixes of a run, with the bot's own articles if the settings name them.
+def improvements_of_run(
+    results: Results, summary: Summary, settings: Settings, most: int | None = None
+) -> Improvements:
+    """At most so many fixes of a run, with the bot's own articles if the settings name them.
 
     Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    return improvements_of(results, summary, articles_of(settings) if summary.reddest else None)
+    return improvements_of(results, summary, articles_of(settings) if summary.reddest else None, most)
 
 
-def improvements_of(results: Results, summary: Summary, articles: Articles | None = None) -> Improvements:
-    """The fixes of a run; without the bot's articles the causes that depend on them are only likely."""
+def improvements_of(
+    results: Results, summary: Summary, articles: Articles | None = None, most: int | None = None
+) -> Improvements:
+    """At most so many fixes of a run; without the articles causes that depend on them are only likely."""
     if summary.rows and not results.conversations.select("with_passages"):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
@@ -595,4 +623,4 @@ def improvements_of(results: Results, summary: Summary, articles: Articles | Non
         found=stored_checks(results),
         judged=stored_judgements(results),
     )
-    return improvements(results, summary, found, articles=articles or ())
+    return improvements(results, summary, found, articles=articles or (), most=most)

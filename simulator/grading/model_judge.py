@@ -21,6 +21,8 @@ from simulator.models.reading import parse_parts, parse_reply
 SHOWN_REPLY = 4000
 # Characters of a reference and of passages that contradict each other, as quoted in the reason.
 LONGEST_SIDE = 200
+# First turns whose verdicts are kept for who begins alike: customers of a question follow one another.
+MOST_FIRSTS = 1_000
 # The reply to each rubric, by the rubric's name.
 Parts = dict[str, replies.Reply | ModelFailure]
 
@@ -47,8 +49,8 @@ class ModelJudge:
         self.suffix = suffix
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
-        # The verdicts on first turns by what is asked of the model, as JSON, for a large run has many; none
-        # where one of them failed.
+        # The newest verdicts on first turns by what is asked of the model, as JSON, for a large run has many;
+        # none where one of them failed.
         self._firsts: dict[str, asyncio.Future[list[bytes]]] = {}
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
@@ -86,6 +88,8 @@ class ModelJudge:
             }
         waited: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         self._firsts[key] = waited
+        if len(self._firsts) > MOST_FIRSTS:
+            del self._firsts[next(iter(self._firsts))]
         verdicts: dict[str, Score] = {}
         try:
             verdicts = await self._ask(context, asked, messages, key)

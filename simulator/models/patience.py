@@ -24,6 +24,7 @@ class Patience:
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
         self.gave_up: Message | str = ""
+        self._looking: asyncio.TimerHandle | None = None
 
     @property
     def left(self) -> float:
@@ -69,20 +70,9 @@ class Patience:
         """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
         loop = asyncio.get_running_loop()
         before = pause.closed(loop.time())
-        looking: asyncio.TimerHandle | None = None
-
-        def look() -> None:
-            nonlocal looking
-            now = loop.time()
-            left = self.left - (pause.closed(now) - before)
-            if left <= 0 or pause.delay(1, now) > left:
-                clock.reschedule(now)
-            else:
-                looking = loop.call_later(min(left, LOOK), look)
-
         try:
             async with asyncio.timeout(None) as clock:
-                look()
+                self._look(clock, pause, before)
                 return await entering
         except TimeoutError:
             if not clock.expired():
@@ -92,9 +82,19 @@ class Patience:
             )
             raise NoAnswer("error", self.gave_up, is_transient=False) from None
         finally:
-            if looking is not None:
-                looking.cancel()
+            if self._looking is not None:
+                self._looking.cancel()
             self.spent += pause.closed(loop.time()) - before
+
+    def _look(self, clock: asyncio.Timeout, pause: Pause, before: float) -> None:
+        """Ends the wait where too little is left, or looks again later; `before`: how long it was closed."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        left = self.left - (pause.closed(now) - before)
+        if left <= 0 or pause.delay(1, now) > left:
+            clock.reschedule(now)
+        else:
+            self._looking = loop.call_later(min(left, LOOK), self._look, clock, pause, before)
 
 
 class Notices:

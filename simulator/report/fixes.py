@@ -141,13 +141,15 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
 
 def _below(found: Improvements, run: str) -> Message:
     """How many fixes there are besides, what the customer spoilt, and the command that shows all."""
-    left = len(found.fixes) - SHOWN
-    more = (
-        _("{n} more", n=left) if left > 0 else "",
-        spoilt_text(found),
-        _("see all: python run.py fixes {run}", run=run),
-    )
-    return _("{parts:dots}", parts=tuple(filter(None, more)))
+    left = len(found.fixes) + found.left_out - SHOWN
+    return rest_text(left, run, spoilt_text(found))
+
+
+def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
+    """How many more fixes there are, if any, what the customer spoilt, and the command that shows all."""
+    more = _("{n} more", n=left) if left > 0 else ""
+    shown = _("see all: python run.py fixes {run}", run=run)
+    return _("{parts:dots}", parts=tuple(filter(None, (more, spoilt, shown))))
 
 
 def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:

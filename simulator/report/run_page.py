@@ -144,7 +144,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         worth="" if summary.offline else feature("trust").worth(context.trusts.judges.get(summary.primary)),
         cards=fixes.cards(context, mends, anchors) if found else [],
         cards_shown=CARDS_SHOWN,
-        fixes=len(found.fixes) if found else 0,
+        fixes=len(found.fixes) + found.left_out if found else 0,
         fix_lead=fixes.lead_text(found) if found else "",
         fix_below=[text for text in (fixes.spoilt_text(found), fixes.how_text(found)) if text]
         if found

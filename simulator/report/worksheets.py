@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, excerpt, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.messages import Message, _, pgettext, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
@@ -16,7 +16,7 @@ from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, 
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
 from simulator.report.context import STAND_INS, ReportContext, verdict
-from simulator.report.fixes import cause_text
+from simulator.report.fixes import cause_text, rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
@@ -263,8 +263,10 @@ def technical_sheet(context: ReportContext) -> Worksheet:
 
 def questions_sheet(context: ReportContext) -> Worksheet:
     """The questions of this run, in use and approved."""
-    # The questions of a large data set stay in its own file.
-    conversations = () if context.results.is_sampled else context.results.conversations
+    # Those of a large data set stay in its own file.
+    results, summary = context.results, context.summary
+    left_out = results.is_sampled and (summary.rows or len(summary.cases) > MAX_QUOTED)
+    conversations = () if left_out else results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
 
@@ -314,11 +316,13 @@ def _conversation_row(conversation: Conversation, context: ReportContext) -> Row
     whole = last.get(CONVERSATION)
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
     cells = {"config": about}
+    sampled = context.results.is_sampled
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
     for turn in conversation.turns:
         red, score, reason = _judged(conversation, turn, context)
-        noted = red or context.summary.turns <= NOTED_TURNS
+        # Of a large run, the red turns that are quoted.
+        noted = context.summary.turns <= NOTED_TURNS or (red and (red.reason or not sampled))
         cells[f"user{turn.index}"] = text_cell(turn.user)
         cells[f"assistant{turn.index}"] = _answer_cell(turn, red, reason if noted else "", context)
         cells[f"check{turn.index}"] = _grade_cell(score, context)
@@ -374,11 +378,12 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
 def review_sheet(context: ReportContext) -> Worksheet:
     """One row per distinct answer, red ones first as on the page, with the columns in which the team answers.
 
-    Of a large data set only the gravest red rows are there: nobody reviews more than these.
+    Of a large run only the gravest red turns are there: nobody reviews more than these.
     """
     conversations: Iterable[Conversation] = context.results.conversations
-    if context.results.is_sampled:
-        reddest = dict.fromkeys(red.conversation for red in context.summary.reddest[:MAX_QUOTED])
+    most = MAX_QUOTED if context.results.is_sampled else None
+    if most:
+        reddest = dict.fromkeys(red.conversation for red in context.summary.reddest[:most])
         conversations = context.results.conversations.with_ids(list(reddest))
     key_of = review_keys(context.results, context.summary)
     ranked_red = ((red.conversation, red.turn) for turns in red_questions(context.summary) for red in turns)
@@ -392,8 +397,12 @@ def review_sheet(context: ReportContext) -> Worksheet:
             found = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
             answers.setdefault(key_of(conversation, turn), []).append(found)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
-    rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
-    return worksheet("review", context.text, rows, context.wording)
+    rows = LazyRows(ranked[:most], lambda answer: _review_row(answer[1], answer[0], context))
+    sheet = worksheet("review", context.text, rows, context.wording)
+    if most is None:
+        return sheet
+    part = _("The run is large: here are its {n} gravest answers.", n=len(rows))
+    return sheet.model_copy(update={"help": context.text(sentences(part, sheet.help))})
 
 
 class _Reviewed(NamedTuple):
@@ -495,12 +504,17 @@ def blind_sheet(context: ReportContext) -> Worksheet:
 def _fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
     found = context.improvements
-    fixes = (*found.fixes, *found.customer) if found else ()
-    rows = LazyRows(fixes, lambda fix: _fix_row(fix, found, context))
+    fixes = [*found.fixes, *found.customer] if found else []
+    rest = [found.left_out] if found and found.left_out else []
+    rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, found, context))
     return worksheet("fixes", context.text, rows, context.wording)
 
 
-def _fix_row(fix: Fix, found: Improvements | None, context: ReportContext) -> Row:
+def _fix_row(fix: Fix | int, found: Improvements | None, context: ReportContext) -> Row:
+    """A fix; or how many others there are, and the command that shows them."""
+    if isinstance(fix, int):
+        told = rest_text(fix, context.results.run.id)
+        return Row(key=context.key("more"), cells={"what": text_cell(context.text(told))})
     first = fix.examples[0]
     evidence = excerpt(context.text(first.evidence))
     cells = {

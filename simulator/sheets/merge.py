@@ -299,6 +299,8 @@ def _unapproved(sheet: Worksheet, row: Row) -> Row:
 
 def visible(text: str) -> str:
     """The text as a cell can hold it: what no cell can hold is seen to be missing."""
+    if text.isprintable() and "_x" not in text:
+        return text
     text = _ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _OVERLAPPING.sub(r"\1＿", text)
 
@@ -306,7 +308,7 @@ def visible(text: str) -> str:
 def cell_text(text: str, language: Language, longest: int) -> str:
     """The text as a cell holds it, cut with a mark where it is longer than a cell may be, in UTF-16 units."""
     text = visible(text)
-    if units(text) <= longest:
+    if 2 * len(text) <= longest or units(text) <= longest:
         return text
     room = longest - units(_left_out(len(text), language))
     kept = text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore")

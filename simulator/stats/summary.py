@@ -440,7 +440,7 @@ def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
 
 
 def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
-    """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
+    """The red turns with their texts; of a large run only the first `MAX_QUOTED` have them."""
     quoted = {(s.conversation, s.turn) for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
     texts = {
         (c.id, turn.index): (

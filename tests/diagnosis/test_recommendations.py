@@ -155,6 +155,20 @@ def test_what_brings_most_comes_first_then_what_is_gravest() -> None:
     assert [round(fix.gain, 4) for fix in told] == [0.2, 0.15, 0.1]
 
 
+def test_fixes_beyond_the_most_are_counted_with_their_gain() -> None:
+    """A large run shows the best ones; how many there are, and the score with all, stay the same."""
+    results, summary = run_of([[1], [2], [3], *[[5]] * 5])
+    told = [
+        replace(each, articles=(name,))
+        for each, name in zip(blamed(summary, "knowledge"), "abc", strict=True)
+    ]
+    every, best = improvements(results, summary, told), improvements(results, summary, told, most=1)
+
+    assert (best.fixes, best.left_out) == (every.fixes[:1], 2)
+    assert best.mended == pytest.approx(every.mended)
+    assert as_json(best, best.fixes, {}, str)["left_out"] == 2
+
+
 def test_a_mended_turn_is_graded_like_those_that_are_not_red() -> None:
     """The mean of 4 and 5 is 4.5 of 5; where the bot should have refused, the full mark."""
     told = found([[2], [4], [5]], [{"cause": "ignored", "articles": ("a",)}])

@@ -10,6 +10,7 @@ import pytest
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
+from simulator.grading import model_judge
 from simulator.grading.judge import KEPT_REPLY, FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models.pricing import BudgetSpent
 from tests.run_helpers import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
@@ -420,6 +421,17 @@ async def test_the_same_first_turn_is_graded_once() -> None:
         )
     assert {score.detail["same_as"] for score in later} == {"angry/q#1"}
     assert not any("same_as" in score.detail for scores in (graded[0], *graded[2:]) for score in scores)
+
+
+async def test_of_first_turns_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever begins as somebody did long before is graded anew: a large run does not keep them all."""
+    monkeypatch.setattr(model_judge, "MOST_FIRSTS", 1)
+    async with OpenAIServer(play) as server, at(server) as model:
+        panel = Panel([grader(model("judge"), RUBRICS)])
+        for shown in (of("a/q#1"), of("b/q#1"), of("a/q#1", text="別の答えです。"), of("c/q#1")):
+            await panel.grade(shown)
+
+    assert len(server.requests) == 3
 
 
 async def test_who_waited_for_a_grade_that_failed_asks_for_it() -> None:

@@ -1,6 +1,8 @@
 """One call has so many seconds in all: its attempts, the waits between them, and what a 429 holds up."""
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,19 @@ async def place(limiter: Limiter, rates: Rates, patience: Patience) -> None:
     """Waits for a place, and leaves it."""
     async with limiter.slot(0, rates, patiently=lambda permit: patience.queueing(permit, rates.pause)):
         pass
+
+
+async def test_nothing_of_a_call_is_kept_once_it_has_its_place() -> None:
+    """Without a search for cycles: a run of many calls would hold thousands of them until the next one."""
+    gc.disable()
+    try:
+        patience = Patience(10)
+        known = weakref.ref(patience)
+        await place(Limiter(1), Rates(), patience)
+        del patience
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_what_a_429_holds_up_counts() -> None:

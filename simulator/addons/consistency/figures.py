@@ -93,15 +93,17 @@ class Consistency(Value):
 
 def consistency(results: Results) -> Consistency:
     """Compares a run's answers to the same questions; asks no bot and no model."""
-    groups: dict[str, list[Conversation]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     for conversation in results.conversations:
         if answered(conversation):
-            groups[subject(conversation.case)].append(conversation)
+            groups[subject(conversation.case)].append(conversation.id)
     questions = judged_of(results)
     judged = {(clash.one, clash.other): clash for question in questions for clash in question.clashes}
     cases = []
     for case, members in groups.items():
-        pairs = list(combinations(members, 2))
+        if len(members) < 2:
+            continue
+        pairs = list(combinations(results.conversations.with_ids(members), 2))
         clashes = tuple(
             clash
             for one, other in pairs
@@ -111,8 +113,7 @@ def consistency(results: Results) -> Consistency:
                 or _clash(one, other)
             )
         )
-        if pairs:
-            cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
+        cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
     shares, names = [case.share for case in cases], [case.case for case in cases]
     low, high = interval_of_mean(shares, names, seed=SEED) or (None, None)
     by = tuple(sorted({question.by for question in questions}))
