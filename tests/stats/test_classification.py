@@ -176,13 +176,10 @@ def test_labels_of_the_run() -> None:
     """All that there are, in their order, though some occur in no row; the positive one as given."""
     run = a_run([("1", "1"), ("0", "0")], labels={"1": ["良い", "1"], "0": ["悪い", "0"]}, positive="0")
 
-    assert classifications(run)[0].labels == ("1", "0")
-    assert classifications(run)[0].positive == "0"
+    (found,) = classifications(run)
+    assert (found.labels, found.positive) == (("1", "0"), "0")
     assert classifications(a_run([])) == ()
-
-
-def test_rows_with_texts_of_their_own_are_no_classes() -> None:
-    """Hundreds of labels make no matrix."""
+    # Texts of their own are no classes: hundreds of labels make no matrix.
     assert classifications(a_run([(f"text {at}", None) for at in range(101)])) == ()
 
 

@@ -1,6 +1,7 @@
 """Paired tests against scipy's figures (kept in a file), by counting, and by what must hold of any data."""
 
 import json
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -18,10 +19,22 @@ KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(enc
 SMALL = st.lists(st.sampled_from([-0.4, -0.2, -0.1, 0.0, 0.0, 0.1, 0.2]), max_size=8)
 
 
-@pytest.mark.parametrize("row", KEPT["wilcoxon"], ids=lambda row: f"{row['kind']}-{row['n']}")
-def test_wilcoxon_is_scipys(row: dict[str, Any]) -> None:
-    """Exact without ties up to 25 differences, normal with ties and Pratt's zeros above."""
-    assert wilcoxon(row["x"]) == pytest.approx(row["p"], abs=1e-9)
+FOUND: dict[str, Callable[[dict[str, Any]], float]] = {
+    # Exact without ties up to 25 differences, normal with ties and Pratt's zeros above.
+    "wilcoxon": lambda row: wilcoxon(row["x"]),
+    # The binomial test with a half.
+    "mcnemar": lambda row: mcnemar(row["worse"], row["better"]),
+    # Exact against the order without ties; from 51 values on normal.
+    "kendall": lambda row: mann_kendall(row["y"]),
+    # To nine places up to 400 degrees of freedom.
+    "student": lambda row: student(row["share"], row["df"]),
+}
+
+
+@pytest.mark.parametrize(("name", "row"), [(name, row) for name in FOUND for row in KEPT[name]])
+def test_they_are_scipys(name: str, row: dict[str, Any]) -> None:
+    """The p of each test, and Student's quantiles."""
+    assert FOUND[name](row) == pytest.approx(row["t" if name == "student" else "p"], rel=1e-9, abs=1e-9)
 
 
 @given(SMALL)
@@ -44,28 +57,10 @@ def test_equal_differences_of_floats_are_ties() -> None:
     assert wilcoxon([0.8 - 0.6, 0.4 - 0.6, 0.2]) == wilcoxon([0.2, -0.2, 0.2])
 
 
-@pytest.mark.parametrize("row", KEPT["mcnemar"])
-def test_mcnemar_is_the_exact_binomial_one(row: dict[str, Any]) -> None:
-    """As scipy's binomial test with a half."""
-    assert mcnemar(row["worse"], row["better"]) == pytest.approx(row["p"])
-
-
 def test_holm_by_hand() -> None:
     """The smallest times three, the next times two but never below, the last as it is."""
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
     assert holm({}) == {}
-
-
-@pytest.mark.parametrize("row", KEPT["student"])
-def test_students_quantiles(row: dict[str, Any]) -> None:
-    """To nine places up to 400 degrees of freedom."""
-    assert student(row["share"], row["df"]) == pytest.approx(row["t"], rel=1e-9)
-
-
-@pytest.mark.parametrize("row", KEPT["kendall"])
-def test_mann_kendall_is_exact_without_ties(row: dict[str, Any]) -> None:
-    """As scipy's exact Kendall test against the order; from 51 values on its normal one."""
-    assert mann_kendall(row["y"]) == pytest.approx(row["p"])
 
 
 @pytest.mark.parametrize("row", KEPT["theil_sen"])

@@ -36,6 +36,7 @@ from simulator.stats.intervals import cluster_values, p_below
 from simulator.stats.likeness import Likeness
 from tests.diff_runs import a_result, grades_of, stored
 from tests.sample_runs import JUDGES, rehearsed, summed
+from tests.stats.test_gate import summary as calm
 from tests.texts import said
 
 
@@ -103,32 +104,59 @@ def test_a_certainty_may_be_a_percentage() -> None:
             read_confidence(given)
 
 
-@pytest.mark.parametrize(("hits", "n", "decision"), [
-    (59, 59, "passed"), (58, 58, "undecided"), (54, 59, "undecided"), (40, 59, "missed"),
+NOTHING = MeasuredFigure(None, None, 0)
+
+
+@pytest.mark.parametrize(("text", "found", "level", "decision", "lack"), [
+    # 59 right answers of 59 are needed for 95 % at 95 %: one of the best known numbers of statistics.
+    ("refused_correctly >= 0.95", shares(59, 59), 0.95, "passed", ""),
+    ("refused_correctly >= 0.95", shares(58, 58), 0.95, "undecided", "close"),
+    ("refused_correctly >= 0.95", shares(54, 59), 0.95, "undecided", "close"),
+    ("refused_correctly >= 0.95", shares(40, 59), 0.95, "missed", ""),
+    ("failed <= 0.05", shares(0, 59), 0.95, "passed", ""),
+    ("failed <= 0.05", shares(0, 58), 0.95, "undecided", "close"),
+    ("failed <= 0.05", shares(5, 59), 0.95, "undecided", "close"),
+    ("failed <= 0.05", shares(19, 59), 0.95, "missed", ""),
+    # Without a level the figure decides, as a plain target does, but never on fewer than five questions.
+    ("turn >= 0.9", shares(9, 10), None, "passed", ""), ("turn >= 0.9", shares(8, 10), None, "missed", ""),
+    ("turn >= 0.9", shares(4, 4), None, "undecided", "few"),
+    # Missing values and missing questions never pass, however good the rest is.
+    ("turn >= 0.5", shares(100, 100)._replace(failed=6), 0.95, "undecided", "ungraded"),
+    ("turn >= 0.5", NOTHING, 0.95, "undecided", "nothing"),
+    ("severity_major == 0", NOTHING, 0.95, "undecided", "nothing"),
+    # A cost needs no questions: it is that of the run.
+    ("cost_usd <= 1", MeasuredFigure(0.5, None, 9), 0.95, "passed", ""),
+    ("cost_usd <= 1", MeasuredFigure(1.5, None, 9), 0.95, "missed", ""),
+    # A count that is exceeded is missed however few were asked: four do not become fewer with more of them.
+    ("severity_major == 0", shares(1, 3, repeats=4)._replace(value=4), 0.95, "missed", ""),
+    ("severity_major <= 4", shares(1, 3, repeats=4)._replace(value=4), 0.95, "undecided", "few"),
+    ("failed == 0", shares(1, 3, repeats=4), 0.95, "missed", ""),
+    ("failed <= 0.5", shares(1, 3, repeats=4), 0.95, "undecided", "few"),
+    ("severity_major == 0", shares(1, 40)._replace(value=1), 0.95, "missed", ""),
 ])  # fmt: skip
-def test_a_share_passes_with_its_lower_bound(hits: int, n: int, decision: str) -> None:
-    """59 right answers of 59 are needed for 95 % at 95 %: one of the best known numbers of statistics."""
-    assert checked("refused_correctly >= 0.95", shares(hits, n)).decision == decision
-    wrong = shares(n - hits, n)
-    assert checked("failed <= 0.05", wrong).decision == decision
+def test_a_condition_is_decided_by_its_bound_or_by_what_was_seen(
+    text: str, found: MeasuredFigure, level: float | None, decision: str, lack: str
+) -> None:
+    """A share passes with its lower bound; counts and costs are facts; what is missing decides nothing."""
+    decided = checked(text, found, level)
 
-
-def test_without_a_level_the_figure_decides() -> None:
-    """As a plain target does, but never on fewer than five questions."""
-    assert checked("turn >= 0.9", shares(9, 10), None).decision == "passed"
-    assert checked("turn >= 0.9", shares(8, 10), None).decision == "missed"
-    assert checked("turn >= 0.9", shares(4, 4), None).lack == "few"
+    assert (decided.decision, decided.lack) == (decision, lack)
 
 
 def test_what_would_settle_it_does() -> None:
-    """With as many more questions that go the same way it passes, with half as many it does not."""
+    """With as many more questions that go the same way it passes, with half as many it does not.
+
+    A question that is asked thrice costs three conversations.
+    """
     found = checked("turn >= 0.8", shares(36, 40))
     assert found.more is not None
     values = shares(36, 40).found
     assert values is not None
 
-    assert found.decision == "undecided"
     assert found.more.questions == found.more.conversations
+    thrice = checked("turn >= 0.8", shares(18, 20, repeats=3)).more
+    assert thrice is not None
+    assert thrice.conversations == 3 * thrice.questions
     assert p_below(values, 0.8, (41 + found.more.questions) / 40) <= 0.05
     assert p_below(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
     missing = checked("turn >= 0.8", shares(29, 40)).more  # until it is missed for certain
@@ -139,21 +167,6 @@ def test_what_would_settle_it_does() -> None:
     ]  # fmt: skip
 
 
-def test_a_question_that_is_asked_thrice_costs_three_conversations() -> None:
-    """Each further question costs as many conversations as before."""
-    found = checked("turn >= 0.8", shares(18, 20, repeats=3))
-    assert found.more is not None
-
-    assert found.more.conversations == 3 * found.more.questions
-
-
-def test_missing_values_and_missing_questions_never_pass() -> None:
-    """However good the rest is."""
-    assert checked("turn >= 0.5", shares(100, 100)._replace(failed=6)).lack == "ungraded"
-    assert checked("turn >= 0.5", MeasuredFigure(None, None, 0)).lack == "nothing"
-    assert checked("severity_major == 0", MeasuredFigure(None, None, 0)).decision == "undecided"
-
-
 def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
     """None seen in 40 turns of 40 questions: it may still be 7 % of turns."""
     none = shares(0, 40)._replace(value=0)
@@ -161,27 +174,6 @@ def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
 
     assert found.decision == "passed"
     assert found.high == pytest.approx(0.0722, abs=1e-3)
-    assert checked("severity_major == 0", shares(1, 40)._replace(value=1)).decision == "missed"
-
-
-def test_a_cost_needs_no_questions() -> None:
-    """It is that of the run; one that is exceeded is missed."""
-    assert checked("cost_usd <= 1", MeasuredFigure(0.5, None, 9)).decision == "passed"
-    assert checked("cost_usd <= 1", MeasuredFigure(1.5, None, 9)).decision == "missed"
-
-
-@pytest.mark.parametrize(("text", "value", "decision", "lack"), [
-    ("severity_major == 0", 4, "missed", ""), ("severity_major <= 4", 4, "undecided", "few"),
-    ("failed == 0", None, "missed", ""), ("failed <= 0.5", None, "undecided", "few"),
-])  # fmt: skip
-def test_a_count_that_is_exceeded_is_missed_however_few_were_asked(
-    text: str, value: float | None, decision: str, lack: str
-) -> None:
-    """Four severe turns in three questions do not become fewer with more questions."""
-    three = shares(1, 3, repeats=4)
-    found = checked(text, three if value is None else three._replace(value=value))
-
-    assert (found.decision, found.lack) == (decision, lack)
 
 
 @pytest.mark.parametrize(("language", "passed", "note"), [
@@ -254,21 +246,19 @@ def test_likeness_is_decided_by_its_figure_and_bounds(
     composite: float | None, stderr: float | None, level: float | None, decision: str, lack: str
 ) -> None:
     """Without a figure nothing is decided, with a confidence only what both bounds agree about."""
-    found = Likeness(
-        language="ja",
-        reference="r",
-        composite=composite,
-        interval=None,
-        n=0,
-        lines=59,
-        shares={},
-        stderr=stderr,
-    )
+    known: dict[str, Any] = {
+        "language": "ja",
+        "reference": "r",
+        "interval": None,
+        "n": 0,
+        "lines": 59,
+        "shares": {},
+    }
+    found = Likeness.model_validate(known | {"composite": composite, "stderr": stderr})
     (condition,) = parse_conditions("likeness >= 85")
     checked = check_likeness(condition, found, level)
     assert (checked.decision, checked.lack) == (decision, lack)
-    summary = summed()
-    gate = decide_conditions(summary, [checked], 1)
+    gate = decide_conditions(summed(), [checked], 1)
     assert gate.passed is (decision == "passed")
     if lack == "silent":
         assert "cannot be decided: it takes 60 lines after the first" in gate.reasons[0]
@@ -343,15 +333,10 @@ def test_a_run_without_turns_says_nothing_of_them() -> None:
 
 def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
     """The gate over some figures of a calm run."""
-    results = rehearsed()
-    summary = summed(results)
-    judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
-    calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
-    texts = {"score": "score >= 0.8", "refused_correctly": "refused_correctly >= 0.9"}
+    summary, texts = calm(), {"score": "score >= 0.8", "refused_correctly": "refused_correctly >= 0.9"}
     found = [checked(texts[name], measure, level) for name, measure in figures.items()]
     text = " and ".join(each.condition.text for each in found)
-    decided = decide_conditions(summary.model_copy(update=calm), found, 0.05, asked=text, confidence=level)
-    return decided, summary
+    return decide_conditions(summary, found, 0.05, asked=text, confidence=level), summary
 
 
 @pytest.mark.parametrize(("score", "refused", "decision", "ja", "en"), [
@@ -383,17 +368,11 @@ def test_who_was_never_heard_is_missed() -> None:
     summary = summed(results)
     assert ungraded_personas(results, summary) == ()
     kept = {k: v for k, v in summary.conversation_scores.items() if not k.startswith("calm/")}
-    silent = summary.model_copy(update={"conversation_scores": kept})
+    silent = calm(conversation_scores=kept)
 
     assert ungraded_personas(results, silent) == ("calm",)
-    judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
-    calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
-    gate = decide_conditions(
-        silent.model_copy(update=calm),
-        [checked("score >= 0.8", shares(60, 60))],
-        0.05,
-        ungraded_personas=("calm",),
-    )
+    passed = [checked("score >= 0.8", shares(60, 60))]
+    gate = decide_conditions(silent, passed, 0.05, ungraded_personas=("calm",))
     assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
     assert gate.reasons == ("Customers who took part without a graded conversation: calm.",)
 

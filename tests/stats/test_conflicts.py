@@ -17,21 +17,19 @@ from tests.servers.replies import text_of
 
 Evaluate = Callable[..., tuple[int, str]]
 ARTICLE = "マンション1ギガは、税込み月額5,280円です。"
+ASKED = (
+    (
+        "fees",
+        "マンションで光を使うと月いくらですか",
+        "税込みで月額4,180円です。",
+        "月額5,280円です。",
+        ARTICLE,
+    ),
+    ("hours", "何時まで電話できますか", "20時までです。", "20時までです。", "電話の受付は20時までです。"),
+)
 ROWS: list[dict[str, Any]] = [
-    {
-        "id": "fees",
-        "question": "マンションで光を使うと月いくらですか",
-        "reference": "税込みで月額4,180円です。",
-        "answer": "月額5,280円です。",
-        "contexts": [ARTICLE],
-    },
-    {
-        "id": "hours",
-        "question": "何時まで電話できますか",
-        "reference": "20時までです。",
-        "answer": "20時までです。",
-        "contexts": ["電話の受付は20時までです。"],
-    },
+    {"id": key, "question": question, "reference": reference, "answer": answer, "contexts": [article]}
+    for key, question, reference, answer, article in ASKED
 ]
 CONFLICT = {"reference": "月額4,180円", "passages": "月額5,280円"}
 CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
@@ -40,11 +38,8 @@ CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "cohe
 def reply(conflicts: Any, grade: int) -> str:
     """One grade throughout, and these contradictions."""
     words = {"steps": ["一つ"], "conflicts": conflicts, "against": "正解例", "conclusion": "結論"}
-    form = {
-        "turn": words | dict.fromkeys(CATEGORIES, grade),
-        "groundedness": {"reason": "理由", "grade": grade},
-    }
-    return json.dumps(form, ensure_ascii=False)
+    turn, groundedness = words | dict.fromkeys(CATEGORIES, grade), {"reason": "理由", "grade": grade}
+    return json.dumps({"turn": turn, "groundedness": groundedness}, ensure_ascii=False)
 
 
 def judge(request: dict[str, Any]) -> str:
@@ -85,11 +80,7 @@ def test_the_case_is_flagged_and_nothing_is_red(evaluated: Evaluate) -> None:
     told = json.loads(out)
 
     assert (told["score"], told["red"]) == (1.0, 0)
-    assert {key: told["judges"]["turn"][key] for key in ("n", "planned", "skipped")} == {
-        "n": 1,
-        "planned": 2,
-        "skipped": 1,
-    }
+    assert [told["judges"]["turn"][key] for key in ("n", "planned", "skipped")] == [1, 2, 1]
     assert told["conflicts"] == {"cases": [{"case": "fees", **CONFLICT, "retrieved": ["1"], "turns": 1}]}
 
 
@@ -124,9 +115,7 @@ async def test_where_reference_and_passages_disagree_neither_decides(language: L
 
     turn = scores["turn"]
     assert (turn.state, turn.value, turn.raw) == ("skipped", None, None)
-    assert said in turn.reason
-    assert right in turn.reason
-    assert other in turn.reason
+    assert all(words in turn.reason for words in (said, right, other))
     assert turn.detail == {"conflicts": [conflict]}
     assert requests == 1
 

@@ -165,14 +165,7 @@ def test_forty_rows_end_to_end(
 
     assert main(["report", "latest", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["contest"]
-    assert found["average_score"] == {
-        "gpt_relevance": 3.75,
-        "gpt_groundedness": 1.8,
-        "gpt_similarity": 2.55,
-        "gpt_fluency": 4.975,
-        "ada_cosine_similarity": 4.975,
-    }
-    assert found["total_score"] == 18.05
+    assert f"average_score: {found['average_score']}\ntotal_score: {found['total_score']:.3f}\n" in RESULT
     assert set(found["cost"]) == set(CONTEST_NAMES)
     by_model = [each for name, each in found["cost"].items() if name.startswith("gpt")]
     assert [each["calls"] for each in by_model] == [ROWS] * 4

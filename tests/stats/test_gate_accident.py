@@ -1,7 +1,7 @@
 """No target is reached by accident: gravely wrong answers, no evidence, nobody to judge."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from simulator.report.context import notes, verdict
 from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
-from tests.diff_runs import a_result, grades_of, stored
+from tests.diff_runs import Grades, a_result, grades_of, stored
 from tests.servers.openai import serve
 from tests.texts import said
 
@@ -44,9 +44,10 @@ def log(*, contexts: bool = True) -> str:
     return "logs.jsonl"
 
 
-def graded(grades: Sequence[float], **settings: Any) -> dict[str, Any]:
+def graded(grades: Sequence[float] | Grades, **settings: Any) -> dict[str, Any]:
     """Verdict, decision and reasons about a run whose questions were graded like this."""
-    results = a_result(grades_of(grades), judges=("turn",), **settings)
+    known = grades if isinstance(grades, Mapping) else grades_of(grades)
+    results = a_result(known, judges=("turn",), **settings)
     held = stored_settings(results.run.settings)
     gate = gate_of(results, figures_of(results, held), held)
     return {"passed": gate.passed, "decision": gate.decision, "reasons": gate.reasons, "gate": gate}
@@ -83,10 +84,7 @@ def test_a_question_counts_once() -> None:
         for case in range(6)
         for persona in ("angry", "calm", "beginner")
     }
-    results = a_result(grades, target=0.5)
-    held = stored_settings(results.run.settings)
-
-    assert gate_of(results, figures_of(results, held), held).passed is True
+    assert graded(grades, target=0.5)["passed"] is True
 
 
 @pytest.mark.parametrize(

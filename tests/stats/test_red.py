@@ -45,32 +45,27 @@ def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> l
         (grade("conversation", 0.49), "moderate"),
         (grade("conversation", 0.25), "major"),
         (grade("relevance", 1), None),
+        *(
+            (grade("turn", 5, detail={"correctness": correct}), severity)
+            for correct, severity in ((3, None), (2, "moderate"), (1, "major"))
+        ),
     ],
 )
 def test_a_grade_below_its_limit_is_a_mark(score: Score, severity: Severity | None) -> None:
-    """Although all others are high; far below it a major one, unless the judge says how grave it is."""
-    kind = "overall" if score.judge == "turn" else score.judge
+    """Although all others are high; far below it a major one, unless the judge says how grave it is.
+
+    A wrong statement is a mark of its own, whatever the overall grade.
+    """
+    kind = next(iter(score.detail), "overall" if score.judge == "turn" else score.judge)
     marks = red_marks(TALK, (grade("turn", 5), score), RedRules(), "turn")
 
     assert [(mark.kind, mark.severity) for mark in marks] == ([(kind, severity)] if severity else [])
 
 
-@pytest.mark.parametrize(("correctness", "severity"), [(3, None), (2, "moderate"), (1, "major")])
-def test_a_wrong_statement_is_a_mark_of_its_own(correctness: int, severity: Severity | None) -> None:
-    """Whatever the overall grade."""
-    marks = red_marks(TALK, (grade("turn", 5, detail={"correctness": correctness}),), RedRules())
-
-    assert [(mark.kind, mark.severity) for mark in marks] == ([("correctness", severity)] if severity else [])
-
-
 def test_every_rule_can_be_switched_off() -> None:
     """None and False switch a rule off."""
-    low = (
-        grade("turn", 1, detail={"correctness": 1}),
-        grade("groundedness", 1),
-        grade("claims", 0),
-        grade("facts", 0),
-    )
+    zeros = (grade("claims", 0), grade("facts", 0))
+    low = (grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1), *zeros)
 
     assert kinds(*low, rules=OFF) == []
     assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
@@ -141,10 +136,7 @@ def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, part: str, shar
 def test_who_decides() -> None:
     """Whole rows, `turn`, or the first judge; not that of whole conversations, nor `passed` ungraded."""
     assert primary_judge(("conversation", "claims", "facts")) == "claims"
-    assert [primary_judge(names) for names in (("em", "turn"), ("turn", "passed"), ())] == [
-        "turn",
-        "passed",
-        "",
-    ]
+    deciding = [primary_judge(names) for names in (("em", "turn"), ("turn", "passed"), ())]
+    assert deciding == ["turn", "passed", ""]
     assert deciding_judges(("passed", "em"), ("em",)) == ("em",)
     assert deciding_judges(("passed", "em"), ()) == deciding_judges(("passed", "em"), ("passed",))

@@ -77,10 +77,7 @@ def test_a_grade_that_was_never_written_is_a_failed_one() -> None:
     assert figures.judges["relevance"].failed == 2
     assert figures.judges["relevance"].failures == {"missing": 2}
     assert figures.judges["relevance"].planned == 13
-
-
-def test_conversations_without_a_grade_are_missing_and_not_0() -> None:
-    """They are counted, and the score is the mean of the others."""
+    # Conversations without a grade are counted, and the score is the mean of the others.
     figures = summary(without(rehearsed(), judge="turn", conversation="beginner/work-01-ja#0"))
 
     assert figures.missing == 1
@@ -148,11 +145,7 @@ def test_conversations_that_never_began_are_planned_only() -> None:
     assert (figures.planned, figures.finished, figures.turns) == (6, 2, 5)
     assert [p.persona for p in figures.personas] == ["angry"]
     assert figures.judges["turn"].planned == 5
-
-
-def test_what_was_cut_off_is_not_finished() -> None:
-    """Budget and interruption end a sitting, not a conversation."""
-    results = rehearsed()
+    # Budget and interruption end a sitting, not a conversation.
     cut = results.conversations[0].model_copy(update={"ended": Ended.BUDGET})
     figures = summary(results.model_copy(update={"conversations": (cut, *results.conversations[1:])}))
 
