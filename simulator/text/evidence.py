@@ -103,6 +103,7 @@ def topic_units(text: str) -> Counter[str]:
     return Counter(topical) or units
 
 
+@lru_cache(maxsize=65536)
 def is_topical(unit: str) -> bool:
     """Whether a unit carries content: a kanji, a katakana or a word that is no stop word."""
     return any(part not in STOP_WORDS and not _HIRAGANA.match(part) for part in unit.split(_BETWEEN))

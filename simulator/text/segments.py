@@ -78,24 +78,29 @@ class MaskedText:
     def __init__(self, original: str) -> None:
         self.original = original
         marked = straight(original)
-        pieces: list[str] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        for match in _CLUSTER.finditer(marked):
-            start, end = match.span()
-            if match.lastgroup:
-                pieces.append(match[0])
-                self._starts += range(start, end)
-                self._ends += range(start + 1, end + 1)
-            else:
-                pieces.append(piece := _plain(marked, start, end))
-                self._starts += [start] * len(piece)
-                self._ends += [end] * len(piece)
-        self.text = "".join(pieces)
+        self._starts: list[int] | range = range(len(marked))
+        self._ends: list[int] | range = range(1, len(marked) + 1)
+        self.text = marked.replace("\t", " ")
+        if not marked.isascii():
+            self._normalise(marked)
         lower = self.text.lower()
         # A few capitals become two letters in lower case: then the places would no longer be the same.
         same = len(lower) == len(self.text)
         self.lower = lower if same else "".join(c.lower() if len(c.lower()) == 1 else c for c in self.text)
+
+    def _normalise(self, marked: str) -> None:
+        pieces, starts, ends = list[str](), list[int](), list[int]()
+        for match in _CLUSTER.finditer(marked):
+            start, end = match.span()
+            if match.lastgroup:
+                pieces.append(match[0])
+                starts += range(start, end)
+                ends += range(start + 1, end + 1)
+            else:
+                pieces.append(piece := _plain(marked, start, end))
+                starts += [start] * len(piece)
+                ends += [end] * len(piece)
+        self.text, self._starts, self._ends = "".join(pieces), starts, ends
 
     def take(self, spans: list[tuple[int, int]]) -> None:
         """Mask these spans (in order) in what later patterns will see."""
