@@ -90,11 +90,6 @@ def _worksheets(context: "ReportContext") -> Sequence[Any]:
     return _format("worksheets").worksheets(context)  # type: ignore[no-any-return]
 
 
-def _xlsx(output: ReportOutput) -> str:
-    context = output.context
-    return str(_format("xlsx").save(_worksheets(context), output.folder / RUN_FILE, context.language))
-
-
 def _sheets(output: ReportOutput) -> str:
     sheet, lines = push_to_sheet(_worksheets(output.context), output.settings, output.context.language)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
@@ -118,13 +113,10 @@ def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language)
 def _check_sheet(settings: Settings) -> None:
     """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
     google = _format("google")
-    if settings.new_sheet:
-        google.target("x" * 20, settings.worksheet or "")
-    elif not settings.sheet:
+    if not (settings.new_sheet or settings.sheet):
         msg = _("--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE.")
         raise InputError(msg)
-    else:
-        google.target(settings.sheet, settings.worksheet or "")
+    google.target("x" * 20 if settings.new_sheet else settings.sheet, settings.worksheet or "")
     google.account()
 
 
@@ -173,7 +165,9 @@ def _function(name: str) -> Callable[..., Any]:
 
 DESTINATIONS: dict[str, Destination] = {
     "sheets": _sheets,
-    "xlsx": _xlsx,
+    "xlsx": lambda out: str(
+        _format("xlsx").save(_worksheets(out.context), out.folder / RUN_FILE, out.context.language)
+    ),
     "json": _file(
         "report.json",
         lambda out: _format("files").json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),

@@ -8,7 +8,7 @@ import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,7 @@ from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Spending
 from simulator.data.files import replaced
-from simulator.models import pricing
-from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.models.pricing import BudgetSpent, Ledger, total_spending
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
 from simulator.runner.bot_choice import with_bot
@@ -216,20 +215,18 @@ def _opened(
     """Continues a record, or begins one in `runs`."""
     if isinstance(matrix, Path):
         file = records.RecordFile.reopen(matrix)
-        stored = [
-            matrices.from_record(file.record.settings_of(at), today) for at in range(len(file.record.cells))
-        ]
-        secrets = [{"set": restore_secrets(each.set, today.set)} for each in stored]
-        both = zip(stored, secrets, strict=True)
-        return _MatrixRun(file, [each.model_copy(update=secret) for each, secret in both], today)
-    cells = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
+        places = range(len(file.record.cells))
+        stored = [matrices.from_record(file.record.settings_of(at), today) for at in places]
+        cells = [each.model_copy(update={"set": restore_secrets(each.set, today.set)}) for each in stored]
+        return _MatrixRun(file, cells, today)
+    planned = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
     folder.mkdir(parents=True, mode=0o700)
-    cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in cells)
+    cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in planned)
     record = records.Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
-    return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in cells], today)
+    return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in planned], today)
 
 
 def _label(cell: matrices.CellId) -> str:
@@ -259,25 +256,25 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
 def together(forecasts: Sequence[Forecast]) -> Forecast:
     """The forecast of all of them; something is expected only where an earlier run tells of every one."""
     like = dict.fromkeys(forecast.like for forecast in forecasts)
+
+    def total_of(end: str) -> dict[Any, Spending]:
+        """By role and model."""
+        spendings: dict[Any, list[Spending]] = {}
+        for each in forecasts:
+            for key, spent in getattr(each, end).items():
+                spendings.setdefault(key, []).append(spent)
+        return {key: total_spending(listed) for key, listed in spendings.items()}
+
     return Forecast(
-        low=_sum(forecast.low for forecast in forecasts),
-        high=_sum(forecast.high for forecast in forecasts),
-        expected={} if None in like else _sum(forecast.expected for forecast in forecasts),
+        low=total_of("low"),
+        high=total_of("high"),
+        expected={} if None in like else total_of("expected"),
         like=", ".join(name for name in like if name) if like and None not in like else None,
         answers=sum(forecast.answers for forecast in forecasts),
         rows=all(forecast.rows for forecast in forecasts),
         offline=any(forecast.offline for forecast in forecasts),
         language=forecasts[0].language if forecasts else "en",
     )
-
-
-def _sum(parts: Iterator[Mapping[Any, Spending]]) -> dict[Any, Spending]:
-    """The sums by role and model."""
-    spendings: dict[Any, list[Spending]] = {}
-    for part in parts:
-        for key, spent in part.items():
-            spendings.setdefault(key, []).append(spent)
-    return {key: pricing.total_spending(listed) for key, listed in spendings.items()}
 
 
 # --- What came of it ---

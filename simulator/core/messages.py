@@ -86,27 +86,25 @@ class Message:
         n = values.get("n")
         return replace(self, values=_kept(values), n=n if isinstance(n, int) else self.n)
 
-    def with_values(self, change: Callable[[str], str]) -> "Message":
-        """The message with every text of others within it changed: masked, shortened."""
-        return replace(self, values=tuple((name, _changed(value, change)) for name, value in self.values))
 
-    def stored(self) -> dict[str, Any]:
-        """The message as JSON, from which `restored` makes it again."""
-        whole: dict[str, Any] = {"template": self.template}
-        if self.values:
-            whole["values"] = {name: _stored_value(value) for name, value in self.values}
-        if self.plural:
-            whole |= {"plural": self.plural, "n": self.n}
-        return whole | ({"context": self.context} if self.context else {})
-
-
-def stored(message: Message | str) -> Any:
+def stored(value: Any) -> Any:
     """A message as JSON, from which `restored` makes it again; a text of others as it is."""
-    return message.stored() if isinstance(message, Message) else message
+    if isinstance(value, tuple):
+        return [stored(each) for each in value]
+    if not isinstance(value, Message):
+        return value
+    whole: dict[str, Any] = {"template": value.template}
+    if value.values:
+        whole["values"] = {name: stored(each) for name, each in value.values}
+    if value.plural:
+        whole |= {"plural": value.plural, "n": value.n}
+    return whole | ({"context": value.context} if value.context else {})
 
 
 def restored(value: Any) -> Any:
-    """The message that was stored as this; anything else as it is."""
+    """The message that was stored as this; anything else as it is, a list as a tuple."""
+    if isinstance(value, list):
+        return tuple(map(restored, value))
     if not isinstance(value, Mapping) or not isinstance(value.get("template"), str):
         return value
     values = value.get("values")
@@ -114,36 +112,21 @@ def restored(value: Any) -> Any:
     n = value.get("n")
     return Message(
         value["template"],
-        tuple((str(name), _restored_value(each)) for name, each in pairs),
+        tuple((str(name), restored(each)) for name, each in pairs),
         str(value.get("plural") or ""),
         n if isinstance(n, int) else 1,
         str(value.get("context") or ""),
     )
 
 
-def _stored_value(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_stored_value(each) for each in value]
-    return value.stored() if isinstance(value, Message) else value
-
-
-def _restored_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_restored_value, value))
-    return restored(value) if isinstance(value, Mapping) else value
-
-
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_changed(each, change) for each in value)
-    if isinstance(value, Message):
-        return value.with_values(change)
-    return change(value) if isinstance(value, str) else value
-
-
-def changed(message: Message | str, change: Callable[[str], str]) -> Message | str:
-    """A message with its values changed, or a text of others changed itself."""
-    return message.with_values(change) if isinstance(message, Message) else change(message)
+def changed(message: Any, change: Callable[[str], str]) -> Any:
+    """A message with every text of others within it changed (masked, shortened), or such a text itself."""
+    if isinstance(message, tuple):
+        return tuple(changed(each, change) for each in message)
+    if isinstance(message, Message):
+        values = tuple((name, changed(value, change)) for name, value in message.values)
+        return replace(message, values=values)
+    return change(message) if isinstance(message, str) else message
 
 
 # --- Making them ---

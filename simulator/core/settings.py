@@ -464,6 +464,11 @@ def _texts(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def setting(text: str, default: Any = None) -> Any:
+    """A setting with what help says of it."""
+    return Field(default, description=text)
+
+
 Protocol = Literal["dialogue", "single_turn"]
 
 
@@ -472,25 +477,24 @@ class RowSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    protocol: Protocol = Field("dialogue", description="Whether customers talk, or each row is asked once.")
-    prompt: str | None = Field(None, description="Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
-    outputs: str | None = Field(None, description="Judges, thresholds per output of a JSON answer (a file).")
-    sample: Annotated[str | None, BeforeValidator(_read_sample)] = Field(
-        None, description="Only N random rows: N, or N:SEED (default seed: 0)."
+    protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
+    prompt: str | None = setting("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
+    outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).")
+    sample: Annotated[str | None, BeforeValidator(_read_sample)] = setting(
+        "Only N random rows: N, or N:SEED (default seed: 0)."
     )
-    strict: bool = Field(False, description="Stop at the first wrong row instead of leaving it out.")
-    shots: Annotated[int, Field(ge=0, le=100)] | None = Field(
-        None, description="Examples shown before each row, instead of the prompt's own number."
+    strict: bool = setting("Stop at the first wrong row instead of leaving it out.", False)
+    shots: Annotated[int, Field(ge=0, le=100)] | None = setting(
+        "Examples shown before each row, instead of the prompt's own number."
     )
-    choosing: Literal["auto", "likelihood", "generation"] = Field(
-        "auto",
-        description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
+    choosing: Literal["auto", "likelihood", "generation"] = setting(
+        "How a label is chosen: by its log-likelihood where the endpoint tells, or written.", "auto"
     )
-    labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = Field(
-        {}, description="All labels (default: of the prompt or data)."
+    labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = setting(
+        "All labels (default: of the prompt or data).", {}
     )
-    positive: str | None = Field(None, description="Positive label, for F1. Default: 1, yes, or the rarer.")
-    scoring: Literal["contest"] | None = Field(None, description="contest: five metrics, 1-5, and a total.")
+    positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.")
+    scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
 
     @model_validator(mode="before")
     @classmethod
@@ -529,171 +533,161 @@ Temperature = Annotated[float, Field(ge=0, le=2)]
 class Settings(RowSettings):
     """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml."""
 
-    persona: Names = Field(
-        (),
-        description="Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
+    persona: Names = setting(
+        "Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
         "Default: for each question one of angry, calm and beginner, by lot.",
-    )
-    cases: str | None = Field(
-        None,
-        description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. "
-        "Default: the bundled ones.",
-    )
-    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = Field(
-        {}, description="Which column of your file holds which field: references=answer; repeatable."
-    )
-    limit: Positive | None = Field(None, description="Only the first N questions.")
-    adapter: str = Field(
-        "demo",
-        description="The bot: a name that `list` shows, or your own function: bot.py:answer. "
-        "Your own questions need one.",
-    )
-    set: Annotated[dict[str, str], BeforeValidator(_read_set)] = Field(
-        {}, description="A setting of the adapter; repeatable."
-    )
-    turns: Annotated[int, Field(ge=1, le=50)] = Field(
-        3, description="Maximum number of questions a customer asks in one conversation."
-    )
-    repeats: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="How often each customer asks each question."
-    )
-    judges: Annotated[Names, AfterValidator(_some)] = Field(
-        ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
-        description="Who grades: names that `list` shows or your own files, separated by commas.",
-    )
-    judging: Literal["combined", "separate", "small"] = Field(
-        "combined",
-        description="All grades of a turn from one model call (combined), one call for each (separate), or "
-        "for small models three judges in fewer words (small).",
-    )
-    retest: Share = Field(0.0, description="Share of turns graded twice, to see how often a verdict changes.")
-    panel: Names = Field((), description="More models that grade as well, to see how far they agree.")
-    contacts: str | None = Field(None, description="Your desk's phone numbers, address, hours (judge facts).")
-    ng_words: str | None = Field(None, description="Words your desk must not say, bad => better (for keigo).")
-    rules: str | None = Field(None, description="What your desk must not say: id, text, severity (for risk).")
-    tokenizer: str = Field(
-        "cjk-char", description="Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
-    )
-    guidelines: str | None = Field(None, description="Your desk's rules of conduct for judges (text, TOML).")
-    check: Names = Field(
         (),
-        description="Before the run, whether a judge still grades as when it was calibrated: its "
+    )
+    cases: str | None = setting(
+        "Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. Default: the bundled ones."
+    )
+    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = setting(
+        "Which column of your file holds which field: references=answer; repeatable.", {}
+    )
+    limit: Positive | None = setting("Only the first N questions.")
+    adapter: str = setting(
+        "The bot: a name that `list` shows, or your own function: bot.py:answer. "
+        "Your own questions need one.",
+        "demo",
+    )
+    set: Annotated[dict[str, str], BeforeValidator(_read_set)] = setting(
+        "A setting of the adapter; repeatable.", {}
+    )
+    turns: Annotated[int, Field(ge=1, le=50)] = setting(
+        "Maximum number of questions a customer asks in one conversation.", 3
+    )
+    repeats: Annotated[int, Field(ge=1, le=100)] = setting("How often each customer asks each question.", 1)
+    judges: Annotated[Names, AfterValidator(_some)] = setting(
+        "Who grades: names that `list` shows or your own files, separated by commas.",
+        ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
+    )
+    judging: Literal["combined", "separate", "small"] = setting(
+        "All grades of a turn from one model call (combined), one call for each (separate), or "
+        "for small models three judges in fewer words (small).",
+        "combined",
+    )
+    retest: Share = setting("Share of turns graded twice, to see how often a verdict changes.", 0.0)
+    panel: Names = setting("More models that grade as well, to see how far they agree.", ())
+    contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")
+    ng_words: str | None = setting("Words your desk must not say, bad => better (for keigo).")
+    rules: str | None = setting("What your desk must not say: id, text, severity (for risk).")
+    tokenizer: str = setting(
+        "Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ...", "cjk-char"
+    )
+    guidelines: str | None = setting("Your desk's rules of conduct for judges (text, TOML).")
+    check: Names = setting(
+        "Before the run, whether a judge still grades as when it was calibrated: its "
         "label file. `json`: check columns of a sheet as the judge's own JSON.",
+        (),
     )
-    offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
-    language: Literal["ja", "en", "all"] | None = Field(
-        None, description="Only questions in this language. Default: ja if bundled, else all."
+    offline: bool = setting("No model at all: lexical stand-ins play every role.", False)
+    language: Literal["ja", "en", "all"] | None = setting(
+        "Only questions in this language. Default: ja if bundled, else all."
     )
-    concurrency: Count = Field(32, description="Conversations held at the same time.")
-    calls: Count = Field(64, description="Model calls in flight at each endpoint.")
-    rpm: Positive | None = Field(None, description="Requests per minute that each endpoint allows.")
-    tpm: Positive | None = Field(None, description="Tokens per minute that each endpoint allows.")
-    customers: Count | None = Field(None, description="Load rehearsal: so many customers at once, ungraded.")
+    concurrency: Count = setting("Conversations held at the same time.", 32)
+    calls: Count = setting("Model calls in flight at each endpoint.", 64)
+    rpm: Positive | None = setting("Requests per minute that each endpoint allows.")
+    tpm: Positive | None = setting("Tokens per minute that each endpoint allows.")
+    customers: Count | None = setting("Load rehearsal: so many customers at once, ungraded.")
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
-    ] = Field(None, description="How customers come: 2/s, or 'ramp 60s'. Default: at once.")
-    think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
-        None, description="Seconds in which a customer reads and types before the next line (median)."
+    ] = setting("How customers come: 2/s, or 'ramp 60s'. Default: at once.")
+    think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
+        "Seconds in which a customer reads and types before the next line (median)."
     )
-    engine: Literal["local", "dask"] = Field(
-        "local", description="Where conversations are held: in this process, or on workers (extra cluster)."
+    engine: Literal["local", "dask"] = setting(
+        "Where conversations are held: in this process, or on workers (extra cluster).", "local"
     )
-    scheduler: str | None = Field(None, description="Dask scheduler of workers: tcp:// or tls://host:8786.")
-    workers: Count | None = Field(None, description="Workers to start here, or with --scheduler to wait for.")
-    shard: Annotated[str | None, AfterValidator(lambda text: text and read_shard(text).text)] = Field(
-        None, description="Only this part of the questions (2/5); `merge` joins them."
+    scheduler: str | None = setting("Dask scheduler of workers: tcp:// or tls://host:8786.")
+    workers: Count | None = setting("Workers to start here, or with --scheduler to wait for.")
+    shard: Annotated[str | None, AfterValidator(lambda text: text and read_shard(text).text)] = setting(
+        "Only this part of the questions (2/5); `merge` joins them."
     )
-    timeout: Seconds = Field(60.0, description="Seconds to wait for an answer from the bot or a model.")
+    timeout: Seconds = setting("Seconds to wait for an answer from the bot or a model.", 60.0)
     patience: Seconds = Field(
         default_factory=lambda given: max(120.0, given["timeout"]),
         description="Maximum for one call, including retries and waits. "
         "Default: 120, or --timeout if longer.",
     )
-    cache: Literal["on", "off", "read", "refresh"] = Field(
-        "on",
-        description="Models' answers to identical requests: reuse and keep them (on), neither (off), "
+    cache: Literal["on", "off", "read", "refresh"] = setting(
+        "Models' answers to identical requests: reuse and keep them (on), neither (off), "
         "only reuse (read), ask anew and keep (refresh).",
+        "on",
     )
-    user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = Field(
-        (),
-        description="Model that plays the customer; repeatable: each plays every question, and the score says"
+    user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = setting(
+        "Model that plays the customer; repeatable: each plays every question, and the score says"
         " how far they differ.",
+        (),
     )
-    judge_model: str | None = Field(None, description="Model that grades.")
-    embed_model: str | None = Field(None, description="Embeddings for the cosine judge.")
-    demo_model: str | None = Field(None, description="Model behind the demo bot; `lexical` is its stand-in.")
-    user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
-    judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
-    max_tokens: Positive | None = Field(None, description="Most tokens of a customer's line or a grading.")
-    voice_opening: bool = Field(False, description="Word the first question, too, as this customer would.")
-    script: str | None = Field(None, description="What customers say before they go on alone (a file).")
-    replay: str | None = Field(None, description="Repeat the customers' lines of an earlier run to this bot.")
-    replay_diverged: Literal["go-on", "end", "keep"] = Field(
-        "go-on",
-        description="When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
+    judge_model: str | None = setting("Model that grades.")
+    embed_model: str | None = setting("Embeddings for the cosine judge.")
+    demo_model: str | None = setting("Model behind the demo bot; `lexical` is its stand-in.")
+    user_temperature: Temperature = setting("Temperature of the customer's model.", 0.7)
+    judge_temperature: Temperature = setting("Temperature of the grading model.", 0.2)
+    max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
+    voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
+    script: str | None = setting("What customers say before they go on alone (a file).")
+    replay: str | None = setting("Repeat the customers' lines of an earlier run to this bot.")
+    replay_diverged: Literal["go-on", "end", "keep"] = setting(
+        "When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
         " conversation ends (end), or the lines are said all the same (keep).",
+        "go-on",
     )
-    seed: int = Field(42, description="Seed of every random choice.")
-    target: Annotated[float | str | None, BeforeValidator(read_target)] = Field(
-        None,
-        description="The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
-        "'turn >= 0.9 and red <= 0.1' hold.",
+    seed: int = setting("Seed of every random choice.", 42)
+    target: Annotated[float | str | None, BeforeValidator(read_target)] = setting(
+        "The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
+        "'turn >= 0.9 and red <= 0.1' hold."
     )
-    max_major: Share | None = Field(
-        None,
-        description="Maximum share of questions with a major turn that a target allows. "
-        "Default: 0.2, with --confidence 0.",
+    max_major: Share | None = setting(
+        "Maximum share of questions with a major turn that a target allows. "
+        "Default: 0.2, with --confidence 0."
     )
     confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
-        Field(
-            None,
-            description="Pass only when the score reaches the target with this confidence: 0.95 is typical, "
-            "off is none.",
+        setting(
+            "Pass only when the score reaches the target with this confidence: 0.95 is typical, off is none."
         )
     )
-    sequential: bool = Field(False, description="Stop once it is certain whether the target is reached.")
-    customer_faults: Literal["keep", "exclude", "replay"] = Field(
-        "keep",
-        description="Turns that the simulated customer spoilt: counted like any other (keep), "
+    sequential: bool = setting("Stop once it is certain whether the target is reached.", False)
+    customer_faults: Literal["keep", "exclude", "replay"] = setting(
+        "Turns that the simulated customer spoilt: counted like any other (keep), "
         "left out (exclude), or their conversations held once more (replay).",
+        "keep",
     )
-    likeness: str | None = Field(None, description="Your desk's logs, to compare customers with them.")
-    knowledge: str | None = Field(None, description="The bot's own articles, to tell missing from not found.")
-    max_failed: Share = Field(0.05, description="Maximum share of grades or customer turns that may fail.")
-    jpy_per_usd: Annotated[float, Field(gt=0)] = Field(
-        JPY_PER_USD, description="Yen per dollar for amounts in yen: an approximation."
+    likeness: str | None = setting("Your desk's logs, to compare customers with them.")
+    knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
+    max_failed: Share = setting("Maximum share of grades or customer turns that may fail.", 0.05)
+    jpy_per_usd: Annotated[float, Field(gt=0)] = setting(
+        "Yen per dollar for amounts in yen: an approximation.", JPY_PER_USD
     )
-    prices: dict[str, Price] = Field(
-        {}, description='Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).'
+    prices: dict[str, Price] = setting(
+        'Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).', {}
     )
-    budget: Amount | None = Field(
-        None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
+    budget: Amount | None = setting(
+        "Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
     )
-    redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = Field(
+    redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = setting(
+        "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
         "off",
-        description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
-        "answers only.",
     )
-    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = Field(
-        (), description="What else to mask, as a regular expression: a group or all of it; repeatable."
+    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = setting(
+        "What else to mask, as a regular expression: a group or all of it; repeatable.", ()
     )
-    red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
-    greeting: dict[Language, str] | None = Field(None, description="The desk's first line (table greeting).")
-    to: Annotated[Names, AfterValidator(_reports)] = Field(
-        (),
-        description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
+    red: RedRules = setting("Which turns are red (table [red] of rehearsal.toml).", RedRules())
+    greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
+    to: Annotated[Names, AfterValidator(_reports)] = setting(
+        "Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.", ()
     )
-    sheet: str | None = Field(None, description="The Google Sheet to write to and read back: key or address.")
-    worksheet: str | None = Field(None, description="Suffix of worksheet names, to share one spreadsheet.")
-    new_sheet: str | None = Field(None, description="Create a Google Sheet with this title.")
-    folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
-    runs: str = Field("runs", description="Folder of the runs.")
-    resume: str | None = Field(None, description="Finish an interrupted run: id, latest, or path.")
-    dry_run: bool = Field(False, description="Show what a run will take and cost; start nothing.")
-    json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
-    verbose: bool = Field(False, description="Print every figure, not only what to read first.")
-    quiet: bool = Field(False, description="Print only the verdict.")
-    open_page: bool = Field(False, description="Open report.html in the browser.")
+    sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")
+    worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")
+    new_sheet: str | None = setting("Create a Google Sheet with this title.")
+    folder: str | None = setting("Folder of a shared drive for --new-sheet.")
+    runs: str = setting("Folder of the runs.", "runs")
+    resume: str | None = setting("Finish an interrupted run: id, latest, or path.")
+    dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
+    json_output: bool = setting("Print exactly one JSON object on stdout.", False)
+    verbose: bool = setting("Print every figure, not only what to read first.", False)
+    quiet: bool = setting("Print only the verdict.", False)
+    open_page: bool = setting("Open report.html in the browser.", False)
 
     @model_validator(mode="before")
     @classmethod

@@ -164,9 +164,8 @@ def _end(
     closing: str = "",
     reaction: Reaction | None = None,
 ) -> Conversation:
-    return conversation.model_copy(
-        update={"ended": ended, "reason": reason, "closing": closing, "reaction": reaction}
-    )
+    ending = {"ended": ended, "reason": reason, "closing": closing, "reaction": reaction}
+    return conversation.model_copy(update=ending)
 
 
 def _fatal_failure(conversation: Conversation) -> Failure | None:

@@ -8,7 +8,7 @@ the order of the cases nor a limit changes what is said in one conversation.
 
 import inspect
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -257,12 +257,10 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
     results = read_run(run)
     counting = {conversation.id for conversation in without_superseded(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
-    masking = feature("redact") if settings.redacts else None
-    conversations = (
-        masking.masked_conversations(results.conversations, masking.redactor_of(settings))
-        if masking
-        else results.conversations
-    )
+    conversations: Iterable[Conversation] = results.conversations
+    if settings.redacts:
+        masking = feature("redact")
+        conversations = masking.masked_conversations(conversations, masking.redactor_of(settings))
     plan = (
         conversation.model_copy(update=unplayed)
         for conversation, old in zip(conversations, results.conversations, strict=True)
@@ -341,17 +339,14 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
         lack: Message | str | None = feature("lacks").case_label_problem(case, labels)
         return lack or (prompt.row_check(case) if prompt else None)
 
-    masking = feature("redact") if settings.redacts else None
-    mask: Callable[[Case, int], Case] = (
-        partial(masking.masked_case, redactor=masking.redactor_of(settings))
-        if masking
-        else lambda case, _: case
-    )
     if settings.protocol == "single_turn":
         request = DatasetRequest(strict=settings.strict, asks=prompt is None, problem=problem)
     else:
         request = QUESTIONS
-    request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)
+    request = request._replace(language=settings.case_language, columns=settings.columns)
+    if settings.redacts:
+        masking = feature("redact")
+        request = request._replace(mask=partial(masking.masked_case, redactor=masking.redactor_of(settings)))
     if settings.cases is not None:
         cases = sheet_cases(settings.cases, settings)
         if cases is not None:

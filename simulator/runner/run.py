@@ -141,13 +141,8 @@ class Runner:
             if start.ended is None:
                 conversation = await self._play(start, tasks)
                 if conversation.ended is not None:
-                    self.file.save_ending(
-                        conversation.id,
-                        conversation.ended,
-                        conversation.reason,
-                        conversation.closing,
-                        conversation.reaction,
-                    )
+                    last = conversation.reason, conversation.closing, conversation.reaction
+                    self.file.save_ending(conversation.id, conversation.ended, *last)
                 if (whole := conversation_context(conversation)) is not None:
                     self._grade_later(whole, tasks)
                 self.progress.ended(conversation)

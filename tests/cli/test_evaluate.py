@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Results
 from simulator.data.datasets import SkippedRows
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import find_run, open_run
 from tests.commands import Command
 
 BOT = """
@@ -41,18 +40,13 @@ def rows(*given: Any, name: str = "rows.jsonl") -> str:
     return name
 
 
-def latest() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
-
-
 def test_every_row_is_one_conversation_of_one_turn(evaluate: Command) -> None:
     """The run is an ordinary one: scripted persona, one turn for each row and repeat, protocol stored."""
     code, out, _ = evaluate(
         "evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em,rougeL", "--repeats", "2",
         "--json",
     )  # fmt: skip
-    shown, found = json.loads(out), latest()
+    shown, found = json.loads(out), open_run()
 
     assert code == 0
     assert [conversation.id for conversation in found.conversations[:2]] == ["scripted/a#1", "scripted/a#2"]
@@ -141,8 +135,8 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Command) -> None:
     assert {
         row["line"]: row["why"].startswith(WRONG[row["line"]]) for row in told["listed"]
     } == dict.fromkeys(WRONG, True)
-    assert [conversation.case.id for conversation in latest().conversations] == ["a", "b"]
-    assert SkippedRows.of(latest().notes).as_json() == told
+    assert [conversation.case.id for conversation in open_run().conversations] == ["a", "b"]
+    assert SkippedRows.of(open_run().notes).as_json() == told
     assert "6 of 8 rows left out (--strict stops at the first):\n  line 2: not valid JSON" in err
     assert "8 行中 6 行を飛ばしました" in err
     assert "8 行中 6 行を飛ばしました" in page
@@ -152,9 +146,9 @@ def test_tables_go_on_after_a_faulty_row(evaluate: Command) -> None:
     """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
     name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
     evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em")
-    told = SkippedRows.of(latest().notes)
+    told = SkippedRows.of(open_run().notes)
 
-    assert [conversation.case.id for conversation in latest().conversations] == ["001", "004"]
+    assert [conversation.case.id for conversation in open_run().conversations] == ["001", "004"]
     assert [row.line for row in told.listed] == [3, 4]
 
 
@@ -166,14 +160,14 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
 
     for sample, seed in (("12", 0), ("12:7", 7)):
         evaluate("evaluate", name, *options, sample)
-        asked = [conversation.case.id for conversation in latest().conversations]
+        asked = [conversation.case.id for conversation in open_run().conversations]
         assert asked == random.Random(seed).sample(ids, 12)
     evaluate("evaluate", name, *options, "5", "--limit", "2")
-    assert [conversation.case.id for conversation in latest().conversations] == random.Random(0).sample(
+    assert [conversation.case.id for conversation in open_run().conversations] == random.Random(0).sample(
         ids, 5
     )[:2]
     evaluate("evaluate", name, *options, "80")
-    assert [conversation.case.id for conversation in latest().conversations] == ids
+    assert [conversation.case.id for conversation in open_run().conversations] == ids
 
 
 def test_a_data_set_is_needed(evaluate: Command) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Results
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 from tests.servers.openai import serve
 
 HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "2", "--judges", "turn,fluency")
@@ -18,12 +18,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Results:
     """A finished run."""
     assert main(HELD) == 0
     capsys.readouterr()
-    return now()
-
-
-def now() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
+    return open_run()
 
 
 def judges(results: Results) -> set[str]:
@@ -40,7 +35,7 @@ def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.Monk
         assert server.requests == []
         assert main(("grade", "latest", "--judges", "turn", "--cache", "off", "--again")) == 0
         assert len(server.requests) == turns
-        assert now().spending["judge"].calls == turns
+        assert open_run().spending["judge"].calls == turns
 
 
 def test_a_refused_key_stops_at_once(
@@ -56,4 +51,4 @@ def test_a_refused_key_stops_at_once(
     assert said.count("error: ") == 1
     assert "REHEARSAL_JUDGE_KEY" in said
     assert "python run.py grade 2" in said
-    assert now().scores == run.scores
+    assert open_run().scores == run.scores

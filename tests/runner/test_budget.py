@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Ended, Results, Usage
+from simulator.core.types import Ended, Usage
 from simulator.models.pricing import Prices
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
 MODELS = {"user": "gpt-4.1-mini", "judge": "gpt-4.1", "embed": "text-embedding-3-small"}
@@ -34,11 +34,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 def rehearse(*arguments: str) -> int:
     """The main job, here."""
     return main([*HERE, *arguments])
-
-
-def newest() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
 
 
 def billed(server: OpenAIServer) -> float:
@@ -77,7 +72,7 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     budget = 0.2
     code = rehearse("--limit", "20", "--concurrency", "40", "--judging", "separate", "--budget", str(budget))
     out, err = capsys.readouterr()
-    shown, cut = json.loads(out), newest()
+    shown, cut = json.loads(out), open_run()
 
     assert code == 3
     assert server.max_in_flight >= 5
@@ -90,7 +85,7 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert Path("runs", shown["run"], "report.html").stat().st_size > 10_000
 
     assert rehearse("--resume", "latest", "--budget", "9USD") == 0
-    done = newest()
+    done = open_run()
     assert done.run.status == "finished"
     assert all(conversation.ended is not Ended.BUDGET for conversation in done.conversations)
     assert {(s.conversation, s.turn, s.judge) for s in cut.scores} <= {

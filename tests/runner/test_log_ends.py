@@ -1,7 +1,6 @@
 """A log that ends is not a silent bot: what it has no answer to is counted, and held against nobody."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Language, Results
 from simulator.stats.history import past_run
-from simulator.storage.run_file import find_run, read_run
-from tests.servers.openai import OpenAIServer, serve
+from simulator.storage.run_file import find_run, open_run
+from tests.servers.openai import OpenAIServer
 
 COMMANDS = ["simulate", "evaluate"]
 SAID: dict[Language, tuple[str, str, str]] = {
@@ -20,22 +19,8 @@ SAID: dict[Language, tuple[str, str, str]] = {
         "マンション1ギガの月額は4,180円です。",
         "それは税込ですか",
     ),
-    "en": (
-        "How much is fibre a month in a flat?",
-        "Fibre in a flat is 4,180 yen a month, with tax.",
-        "With tax?",
-    ),
+    "en": ("How much is fibre a month?", "Fibre in a flat is 4,180 yen a month, with tax.", "With tax?"),
 }
-KEY = "sk-very-secret-0123456789"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint as the judge."""
-    with serve(key=KEY) as started:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
-        yield started
 
 
 def log(*rows: dict[str, Any]) -> str:
@@ -62,7 +47,7 @@ def graded(command: str, path: str, *options: str, code: int = 0) -> Results:
     """The run that a command makes of a log."""
     cases = [path] if command == "evaluate" else ["--cases", path, "--persona", "calm"]
     assert main([command, *cases, "--adapter", "recorded", *options]) == code
-    return read_run(find_run("latest", Path("runs")))
+    return open_run()
 
 
 def states(results: Results, conversation: str, turn: int) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.runner.prompts import read_prompt
-from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.run_file import RunFile, find_run, open_run
 from tests.runner.test_prompting import FULL, written
 from tests.servers.openai import serve
 
@@ -31,7 +31,7 @@ def test_a_model_is_asked_with_the_prompt(capsys: pytest.CaptureFixture[str]) ->
     text = FULL.replace("${お客様の種類}", "$product")
     code, requests = evaluated(written(text) + ":expert")
     prompt = read_prompt("mine.toml:expert")
-    first = read_run(find_run("latest", Path("runs")))
+    first = open_run()
     evaluated(written(text.replace("専門家", "専門の係")) + ":expert")
     later = find_run("latest", Path("runs")).parent.name
     capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Language, Results
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 from tests.paths import ROOT
 
 CASES = ROOT / "demo" / "cases"
@@ -41,7 +41,7 @@ def rehearsed(
     options = ("--cases", "cases.csv", "--adapter", f"bot.py:{bot}", "--persona", "angry,calm,beginner")
     assert main([*options, "--judges", "turn", "--offline", "--json"]) in (0, 1)
     told = json.loads(capsys.readouterr().out)
-    return 100 * told["score"], read_run(find_run("latest", Path("runs")))
+    return 100 * told["score"], open_run()
 
 
 def overall(results: Results) -> dict[str, list[float]]:
