@@ -323,12 +323,7 @@ def test_times_of_every_unit(value: Any, moment: float | None) -> None:
 def test_what_stands_in_texts() -> None:
     """JSON in JSON is decoded, and a plain 42 or "yes" stays text; roles have many names."""
     assert decoded(json.dumps(json.dumps({"a": 1}))) == {"a": 1}
-    assert (decoded("42"), decoded("yes"), decoded("[1, 'a']"), decoded("{oops")) == (
-        "42",
-        "yes",
-        [1, "a"],
-        "{oops",
-    )
+    assert [*map(decoded, ("42", "yes", "[1, 'a']", "{oops"))] == ["42", "yes", [1, "a"], "{oops"]
     assert [*map(role_of, ("AIMessage", "Human", "お客様", "オペレーター", "system", None))] == [
         "assistant", "user", "user", "agent", "", "",
     ]  # fmt: skip

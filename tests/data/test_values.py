@@ -151,33 +151,56 @@ def test_an_error_column_beside_answers(tmp_path: Path) -> None:
     assert read_cases(questions)[0].recorded == ()
 
 
-def test_script_and_recorded_answers(tmp_path: Path) -> None:
-    """A script is written like other lists; what was answered may be texts or objects."""
-    assert from_cell(tmp_path, "台本", "はい|戸建てです\nはい").script == ("はい", "戸建てです", "はい")
-    assert from_cell(tmp_path, "記録回答", "a|b").recorded == (Answer(text="a"), Answer(text="b"))
-    with pytest.raises(CaseFileError, match="column 'recorded': 'answer' is not understood; write"):
-        one(tmp_path, question="q", recorded=[{"text": "a", "answer": "b"}])
+SAID = (Message(role="user", content="こんにちは"), Message(role="assistant", content="はい、\nご用件は?"))
+KNOWN = Facts(knows=("契約中です",), unknown=("お客様番号",))
+YES = ("yes", "TRUE", "1", "可", "回答可", "○", "◯", "はい", "answerable")
+NO = ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "unanswerable")
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "references"),
+    ("column", "cell", "fields"),
     [
-        ("references", "a|b", (("a", "b"),)),
-        ("references", "a\nb", (("a", "b"),)),
-        ("正解", "一行目\n・二行目", (("一行目\n・二行目",),)),
-        ("正解", "はい|そうです", (("はい", "そうです"),)),
-        ("reference", '["a | b"]', (("a | b",),)),
-        ("reference", '[["a"], [], ["b", "c"]]', (("a",), (), ("b", "c"))),
-        ("reference", "[重要] 休業します", (("[重要] 休業します",),)),
-        ("expected", "25", (("25",),)),
-        ("reference", '{"a":  "い|ろ"}', (('{"a":  "い|ろ"}',),)),
+        # `|` separates answers, a line break only in the plural columns; JSON lists say it exactly.
+        ("references", "a|b", {"references": (("a", "b"),)}),
+        ("references", "a\nb", {"references": (("a", "b"),)}),
+        ("正解", "一行目\n・二行目", {"references": (("一行目\n・二行目",),)}),
+        ("正解", "はい|そうです", {"references": (("はい", "そうです"),)}),
+        ("reference", '["a | b"]', {"references": (("a | b",),)}),
+        ("reference", '[["a"], [], ["b", "c"]]', {"references": (("a",), (), ("b", "c"))}),
+        ("reference", "[重要] 休業します", {"references": (("[重要] 休業します",),)}),
+        ("expected", "25", {"references": (("25",),)}),
+        ("reference", '{"a":  "い|ろ"}', {"references": (('{"a":  "い|ろ"}',),)}),
+        # Yes and no are understood as people write them; what is neither becomes a tag.
+        *(("回答可否", word, {"answerable": True, "tags": ()}) for word in YES),
+        *(("回答可否", word, {"answerable": False, "tags": ()}) for word in NO),
+        ("回答可否", "partial", {"answerable": True, "tags": ("partial",)}),
+        ("回答可否", "underspecified", {"answerable": None, "tags": ("underspecified",)}),
+        ("回答可否", "不明", {"answerable": None, "tags": ()}),
+        ("回答可否", "", {"answerable": None, "tags": ()}),
+        # Earlier turns are lines that begin with who speaks, or a JSON list.
+        ("履歴", "ユーザー: こんにちは\nボット: はい、\nご用件は?", {"history": SAID}),
+        ("履歴", "お客様：こんにちは\n窓口：はい、\nご用件は?", {"history": SAID}),
+        ("履歴", "User: こんにちは / Assistant: はい、\nご用件は?", {"history": SAID}),
+        (
+            "履歴",
+            '[{"role": "user", "content": "こんにちは"}, {"role": "bot", "content": "はい、\\nご用件は?"}]',
+            {"history": SAID},
+        ),
+        # Facts are what the customer knows; after `unknown:` what they do not.
+        ("前提", "契約中です|unknown: お客様番号", {"facts": KNOWN}),
+        ("前提", "契約中です\n知らない：お客様番号", {"facts": KNOWN}),
+        ("前提", '{"knows": ["契約中です"], "unknown": ["お客様番号"]}', {"facts": KNOWN}),
+        # A script is written like other lists, what was answered as texts.
+        ("台本", "はい|戸建てです\nはい", {"script": ("はい", "戸建てです", "はい")}),
+        ("記録回答", "a|b", {"recorded": (Answer(text="a"), Answer(text="b"))}),
+        ("選択肢", "ア|イ", {"choices": ("ア", "イ")}),
     ],
 )
-def test_references_in_a_cell(
-    tmp_path: Path, column: str, cell: str, references: tuple[tuple[str, ...], ...]
-) -> None:
-    """`|` separates answers, a line break only in the plural columns; JSON lists say it exactly."""
-    assert from_cell(tmp_path, column, cell).references == references
+def test_what_a_cell_means(tmp_path: Path, column: str, cell: str, fields: dict[str, Any]) -> None:
+    """Lists, verdicts, dialogues and facts, as people write them into a table."""
+    case = from_cell(tmp_path, column, cell)
+
+    assert {name: getattr(case, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize(
@@ -199,63 +222,13 @@ def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[
     assert one(tmp_path, question="q", reference=value).references == references
 
 
-@pytest.mark.parametrize(
-    ("written", "answerable", "tags"),
-    [
-        *((word, True, ()) for word in ("yes", "TRUE", "1", "可", "回答可", "○", "◯", "はい", "answerable")),
-        *(
-            (word, False, ())
-            for word in ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "unanswerable")
-        ),
-        ("partial", True, ("partial",)),
-        ("underspecified", None, ("underspecified",)),
-        ("不明", None, ()),
-        ("", None, ()),
-    ],
-)
-def test_answerable(tmp_path: Path, written: str, answerable: bool | None, tags: tuple[str, ...]) -> None:
-    """Yes and no are understood as people write them; what is neither becomes a tag."""
-    case = from_cell(tmp_path, "回答可否", written)
-
-    assert (case.answerable, case.tags) == (answerable, tags)
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "ユーザー: こんにちは\nボット: はい、\nご用件は?",
-        "お客様：こんにちは\n窓口：はい、\nご用件は?",
-        "User: こんにちは / Assistant: はい、\nご用件は?",
-        '[{"role": "user", "content": "こんにちは"}, {"role": "bot", "content": "はい、\\nご用件は?"}]',
-    ],
-)
-def test_history(tmp_path: Path, cell: str) -> None:
-    """Earlier turns are lines that begin with who speaks, or a JSON list."""
-    assert from_cell(tmp_path, "履歴", cell).history == (
-        Message(role="user", content="こんにちは"),
-        Message(role="assistant", content="はい、\nご用件は?"),
-    )
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "契約中です|unknown: お客様番号",
-        "契約中です\n知らない：お客様番号",
-        '{"knows": ["契約中です"], "unknown": ["お客様番号"]}',
-    ],
-)
-def test_facts(tmp_path: Path, cell: str) -> None:
-    """Facts are what the customer knows; after `unknown:` what they do not."""
-    assert from_cell(tmp_path, "前提", cell).facts == Facts(knows=("契約中です",), unknown=("お客様番号",))
-
-
 def test_choices(tmp_path: Path) -> None:
     """The number of the right choice is its label, not a recorded answer; choices keep their places."""
     case = one(tmp_path, question="q", choices=["8", "", "24"], answer=2)
 
     assert (case.choices, case.label, case.answer) == (("8", "", "24"), "24", None)
-    assert from_cell(tmp_path, "選択肢", "ア|イ").choices == ("ア", "イ")
+    with pytest.raises(CaseFileError, match="column 'recorded': 'answer' is not understood; write"):
+        one(tmp_path, question="q", recorded=[{"text": "a", "answer": "b"}])
     with pytest.raises(CaseFileError, match="no choice 3"):
         one(tmp_path, question="q", choices=["a"], answer=3)
 

@@ -13,6 +13,7 @@ from tests.asking import HISTORY, answered, failure
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.faults import Reply
+from tests.servers.tokens import CLIENT, SECRET
 
 QUERY = Query(text='料金は"いくら"？', history=HISTORY, session="angry/c1#0", case="c1", language="ja")
 
@@ -209,6 +210,11 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
     assert "cookie" not in server.requests[1].headers
 
 
+POLL: dict[str, Any] = {"job": "id", "poll": "$url/$job", "until": "status=completed", "interval": 0.01}
+TOKEN = {"token_url": "http://127.0.0.1/token", "client_id": CLIENT, "client_secret": "${CLIENT_SECRET}"}
+STREAM = {"stream": "sse"}
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -228,6 +234,38 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
         ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
         ({"answer": "a["}, "answer=a"),
         ({"passages": "a["}, "passages=a"),
+        ({**POLL, "poll": "$url/jobs"}, r"poll has no \$job"),
+        ({**POLL, "poll": "$url/$job?s=$session"}, r"poll cannot use \$session"),
+        ({**POLL, "poll": "$url/$job/$NO_SUCH"}, r"\$NO_SUCH is not set in the environment"),
+        ({**POLL, "poll": "ftp://127.0.0.1/$job"}, "poll: must begin with http"),
+        ({**POLL, "poll": "", "until": ""}, "job needs poll beside it"),
+        ({**POLL, "job": ""}, "poll needs job beside it"),
+        ({**POLL, "job": "a["}, "job=a"),
+        ({**POLL, "job": "", "poll": "", "until": ""}, "interval needs poll beside it"),
+        ({**POLL, "interval": 0}, "interval=0: must be more than 0"),
+        ({**POLL, "interval": 1e9}, "interval=1000000000.0: must be at most 3600"),
+        ({**TOKEN, "client_id": ""}, "token_url needs client_id and client_secret beside it"),
+        ({**TOKEN, "client_secret": ""}, "token_url needs client_id and client_secret beside it"),
+        ({**TOKEN, "client_secret": "plain"}, r"client_secret: write it as \$\{VARIABLE\}"),
+        ({**TOKEN, "client_secret": "${NO_SUCH}"}, r"\$NO_SUCH is not set in the environment"),
+        ({**TOKEN, "token_url": "auth.example"}, "token_url: must begin with http"),
+        ({**TOKEN, "token_url": ""}, "client_id needs token_url beside it"),
+        ({**TOKEN, "token_auth": "header"}, "token_auth=header: must be 'basic' or 'body'"),
+        (
+            {**TOKEN, "headers": "authorization: Bearer x"},
+            "headers has an Authorization, and token_url gives one too",
+        ),
+        (
+            {**TOKEN, "client_id": "$session"},
+            r"client_id cannot use \$session: it is the same for all customers",
+        ),
+        ({**TOKEN, "scope": "5 $"}, r"scope has a lone dollar"),
+        ({**STREAM, "stream": "yes"}, "stream=yes: must be '', 'sse' or 'lines'"),
+        ({**STREAM, "stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
+        ({**STREAM, "stream": "", "restart": "event=end"}, "restart needs stream beside it"),
+        ({**STREAM, "until": "=end"}, "until=: not a path"),
+        ({**STREAM, "restart": "a[=end"}, "restart=a"),
+        ({**STREAM, "poll": "$url/$job", "job": "id"}, "stream and poll exclude each other"),
     ],
 )
 def test_slips_are_found_before_the_start(
@@ -235,5 +273,6 @@ def test_slips_are_found_before_the_start(
 ) -> None:
     """Whatever the user can mend is said by `connect`."""
     monkeypatch.setenv("BROKEN", "a\nb")
+    monkeypatch.setenv("CLIENT_SECRET", SECRET)
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "reply", **settings})

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import InputError
 from tests.asking import FIRST, answered, failure
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply
@@ -172,24 +171,3 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(
     assert kind == "unreachable"
     assert said.startswith(f"127.0.0.1:{server.port} is not trusted: self-signed certificate")
     assert said.endswith("; SSL_CERT_FILE=FILE")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"client_id": ""}, "token_url needs client_id and client_secret beside it"),
-        ({"client_secret": ""}, "token_url needs client_id and client_secret beside it"),
-        ({"client_secret": "plain"}, r"client_secret: write it as \$\{VARIABLE\}"),
-        ({"client_secret": "${NO_SUCH}"}, r"\$NO_SUCH is not set in the environment"),
-        ({"token_url": "auth.example"}, "token_url: must begin with http"),
-        ({"token_url": ""}, "client_id needs token_url beside it"),
-        ({"token_auth": "header"}, "token_auth=header: must be 'basic' or 'body'"),
-        ({"headers": "authorization: Bearer x"}, "headers has an Authorization, and token_url gives one too"),
-        ({"client_id": "$session"}, r"client_id cannot use \$session: it is the same for all customers"),
-        ({"scope": "5 $"}, r"scope has a lone dollar"),
-    ],
-)
-def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
-    """Whatever the user can mend is said by `connect`."""
-    with pytest.raises(InputError, match=said):
-        protected(TokenServer(), **settings)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import InputError, Passage
+from simulator import Passage
 from simulator.runner.conversation import ask
 from tests.asking import FIRST, answered, failure
 from tests.servers.faults import Reply
@@ -154,24 +154,3 @@ async def test_a_job_that_ends_in_a_bomb_is_not_unpacked() -> None:
     ) as server:
         bot = connect(url=server.url, answer="a", job="id", poll="$url/$job", interval=0.01)
         assert await failure(bot) == ("malformed", "the answer is longer than 8 MB")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"poll": "$url/jobs"}, r"poll has no \$job"),
-        ({"poll": "$url/$job?s=$session"}, r"poll cannot use \$session"),
-        ({"poll": "$url/$job/$NO_SUCH"}, r"\$NO_SUCH is not set in the environment"),
-        ({"poll": "ftp://127.0.0.1/$job"}, "poll: must begin with http"),
-        ({"poll": "", "until": ""}, "job needs poll beside it"),
-        ({"job": ""}, "poll needs job beside it"),
-        ({"job": "a["}, "job=a"),
-        ({"job": "", "poll": "", "until": ""}, "interval needs poll beside it"),
-        ({"interval": 0}, "interval=0: must be more than 0"),
-        ({"interval": 1e9}, "interval=1000000000.0: must be at most 3600"),
-    ],
-)
-def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
-    """Whatever the user can mend is said by `connect`."""
-    with pytest.raises(InputError, match=said):
-        connect(**settings_of(JobServer(), **settings))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import InputError, Passage
+from simulator import Passage
 from tests.asking import answered, failure
 from tests.servers.streaming import StreamServer, event
 
@@ -152,23 +152,6 @@ async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> No
 
     assert page == ("malformed", "the reply is not JSON but text/html: <title>Login</title>")
     assert await failed(server, b"slow down") == ("error", "HTTP 429: slow down")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"stream": "yes"}, "stream=yes: must be '', 'sse' or 'lines'"),
-        ({"stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
-        ({"stream": "", "restart": "event=end"}, "restart needs stream beside it"),
-        ({"until": "=end"}, "until=: not a path"),
-        ({"restart": "a[=end"}, "restart=a"),
-        ({"poll": "$url/$job", "job": "id"}, "stream and poll exclude each other"),
-    ],
-)
-def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
-    """Whatever the user can mend is said by `connect`."""
-    with pytest.raises(InputError, match=said.replace("$", r"\$")):
-        connect(**{"url": "http://127.0.0.1/chat", "answer": "text", "stream": "sse", **settings})
 
 
 async def test_the_first_words_are_timed(server: StreamServer) -> None:

@@ -110,12 +110,8 @@ async def test_the_likeliest_label_is_the_answer() -> None:
     assert answer.logprobs == {"適切": -2.5, "不適切": -0.1}
     assert answer.usage is not None
     body = server.requests[0].body
-    assert [body[key] for key in ("logprobs", "top_logprobs", "max_tokens", "temperature")] == [
-        True,
-        20,
-        3,
-        0,
-    ]
+    settings = {key: body[key] for key in ("logprobs", "top_logprobs", "max_tokens", "temperature")}
+    assert list(settings.values()) == [True, 20, 3, 0]
     assert body["messages"][0] == {"role": "system", "content": "判定者です。"}
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,22 +32,18 @@ def examples(kind: str) -> list[tuple[Language, str]]:
     return [(language, text) for language in LANGUAGES for text in EXAMPLES[language]["examples"][kind]]
 
 
-@pytest.mark.parametrize(("language", "text"), examples("refusal"))
-def test_an_answer_that_cannot_answer_is_a_refusal(language: Language, text: str) -> None:
-    """However it is put, politely or curtly."""
-    assert is_refusal(text, language)
-
-
-@pytest.mark.parametrize(("language", "text"), examples("answer"))
-def test_saying_that_something_is_not_possible_is_an_answer(language: Language, text: str) -> None:
-    """Near misses: they say no, but they know."""
-    assert not is_refusal(text, language)
-
-
-@pytest.mark.parametrize(("language", "text"), examples("handover"))
-def test_passing_the_customer_on_is_a_handover(language: Language, text: str) -> None:
-    """The desk takes it on to bring a person in."""
-    assert is_handover(text, language)
+@pytest.mark.parametrize(
+    ("kind", "detect", "wanted"),
+    [
+        ("refusal", is_refusal, True),
+        ("answer", is_refusal, False),
+        ("handover", is_handover, True),
+        ("no_handover", is_handover, False),
+    ],
+)
+def test_the_examples_hold(kind: str, detect: Callable[[str, Language], bool], wanted: bool) -> None:
+    """However it is put; who says no may know, and who is only mentioned takes nothing over."""
+    assert [text for language, text in examples(kind) if detect(text, language) is not wanted] == []
 
 
 @pytest.mark.parametrize(("language", "text"), examples("contact"))
@@ -57,12 +54,6 @@ def test_a_contact_is_a_handover_where_nothing_is_answered(language: Language, t
     assert is_handover(text, language)
     assert not is_handover(f"{answer} {text}", language)
     assert not passes_on(text, language)
-
-
-@pytest.mark.parametrize(("language", "text"), examples("no_handover"))
-def test_people_who_are_only_mentioned_take_nothing_over(language: Language, text: str) -> None:
-    """Nor is a cable that is connected, or a number that is transferred."""
-    assert not is_handover(text, language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -88,10 +79,7 @@ def test_a_sentence_that_turns_is_read_on_both_sides() -> None:
     found = parts("申し訳ございませんが、解約金は5,000円です。", "ja")
 
     assert [part.act for part in found] == ["courtesy", "claim"]
-    assert [part.act for part in parts("I am sorry, but it is not sold abroad.", "en")] == [
-        "courtesy",
-        "claim",
-    ]
+    assert [part.act for part in parts("I am sorry, but it is not sold.", "en")] == ["courtesy", "claim"]
 
 
 def test_a_question_back_and_an_announcement_claim_nothing() -> None:
