@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from math import ceil
-from typing import NamedTuple
+from operator import itemgetter
 
 from simulator.core.document import (
     BRIEF,
@@ -39,7 +39,6 @@ from simulator.report.tables import anchor, answer_text, mark_text, signed_point
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
-    ConversationKey,
     Difference,
     GroupComparison,
     Kind,
@@ -353,51 +352,48 @@ class _Parts:
             (_("Score"), points(before.summary.score), points(after.summary.score)),
             (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
         )
-        pairs = [_Pair.of(runs, key) for key in runs.both]
-        numbers = Counter(pair.change for pair in pairs)
+        numbers, items, order = Counter[tuple[bool, bool]](), [], list(_CHANGES)
+        was, became = (side.summary.conversation_scores for side in (before, after))
+        # The page of the later run has them under their number in its plan.
+        places = {key: anchor(at) for at, key in enumerate(after.results.conversations.ids, 1)}
+        for one, other in ((runs.earlier[key], runs.later[key]) for key in runs.both):
+            both = zip((one, other), runs.reds, strict=True)
+            red, now = (sum((talk.id, turn.index) in reds for turn in talk.turns) for talk, reds in both)
+            scores, change = (was.get(one.id), became.get(other.id)), (red > 0, now > 0)
+            by = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
+            numbers[change] += 1
+            if red != now or abs(by or 0.0) >= 0.005:
+                mark, tone, text = _CHANGES[change]
+                head = _(
+                    "{change} · {before} → {after} ({by}) · {who} · {question}",
+                    change=text,
+                    before=points(scores[0]),
+                    after=points(scores[1]),
+                    by=signed_points(by),
+                    who=other.case.id if self.rows else self.titles("persona", other.persona),
+                    question=other.case.question,
+                )
+                sides = tuple(
+                    (
+                        _side(_("Before"), at, one, first, runs.reds[0]),
+                        _side(_("Now"), at, other, second, runs.reds[1]),
+                    )
+                    for at, (first, second) in enumerate(zip_longest(one.turns, other.turns), 1)
+                )
+                link = (_("Read it →"), f"report.html#{places[other.id]}")
+                place = order.index(change), by or 0.0
+                items.append((place, Item(head, tone=tone, marker=mark, sides=sides, link=link)))
         counts = [
             _("{mark} {change}: {n}", mark=mark, change=text, n=numbers[change])
             for change, (mark, _tone, text) in _CHANGES.items()
         ]
-        paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
+        paired = Line(_("Pairs of the same question and customer: {n}.", n=numbers.total()), "soft")
         blocks = (Table.of("runs", columns, rows), Line(_("{parts}", parts=counts)), paired)
         yield Section("compare", _("What changed"), blocks, views=PAGE)
-        order = list(_CHANGES)
-        # Others have nothing to look at.
-        changed = [p for p in pairs if p.reds[0] != p.reds[1] or abs(p.by or 0.0) >= 0.005]
-        changed.sort(key=lambda pair: (order.index(pair.change), pair.by or 0.0))
-        # The page of the later run has them under their number in its plan.
-        links = {
-            key: f"report.html#{anchor(at)}" for at, key in enumerate(after.results.conversations.ids, 1)
-        }
-        if changed:
-            items = [self.pair(pair, links[pair.later.id], runs) for pair in changed]
-            shown = Items.first(SHOWN_PAIRS, items, _("Further pairs that changed: {n}."), folded=True)
-            title = _("Pairs that changed: {n}", n=len(changed))
-            yield Section("pairs", title, (shown,), views=PAGE)
-
-    def pair(self, pair: "_Pair", href: str, runs: PairedRuns) -> Item:
-        """A pair that changed, with its turns side by side."""
-        mark, tone, change = _CHANGES[pair.change]
-        before, after = map(points, pair.scores)
-        was, became = runs.reds
-        text = _(
-            "{change} · {before} → {after} ({by}) · {who} · {question}",
-            change=change,
-            before=before,
-            after=after,
-            by=signed_points(pair.by),
-            who=pair.later.case.id if self.rows else self.titles("persona", pair.later.persona),
-            question=pair.later.case.question,
-        )
-        sides = tuple(
-            (
-                _side(_("Before"), at, pair.earlier, one, was),
-                _side(_("Now"), at, pair.later, other, became),
-            )
-            for at, (one, other) in enumerate(zip_longest(pair.earlier.turns, pair.later.turns), 1)
-        )
-        return Item(text, tone=tone, marker=mark, sides=sides, link=(_("Read it →"), href))
+        if items:
+            changed = (item for _place, item in sorted(items, key=itemgetter(0)))
+            shown = Items.first(SHOWN_PAIRS, changed, _("Further pairs that changed: {n}."), folded=True)
+            yield Section("pairs", _("Pairs that changed: {n}", n=len(items)), (shown,), views=PAGE)
 
 
 def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Table:
@@ -466,36 +462,6 @@ def compared(before: RunFigures, after: RunFigures) -> RunComparison:
     """The statistics of two runs; their resampling uses the later one's seed."""
     seed = after.results.run.settings.get("seed")
     return compare_runs(before, after, seed=seed if isinstance(seed, int) else 42)
-
-
-class _Pair(NamedTuple):
-    """A conversation in both runs; `reds` counts its red turns, `scores` are 0..1."""
-
-    earlier: Conversation
-    later: Conversation
-    reds: tuple[int, int]
-    scores: tuple[float | None, float | None]
-
-    @classmethod
-    def of(cls, runs: PairedRuns, key: ConversationKey) -> "_Pair":
-        one, other = runs.earlier[key], runs.later[key]
-        was, became = (
-            sum((talk.id, turn.index) in red for turn in talk.turns)
-            for talk, red in zip((one, other), runs.reds, strict=True)
-        )
-        before, after = (run.summary.conversation_scores for run in (runs.before, runs.after))
-        return cls(one, other, (was, became), (before.get(one.id), after.get(other.id)))
-
-    @property
-    def change(self) -> tuple[bool, bool]:
-        """Whether it was red, and is."""
-        return self.reds[0] > 0, self.reds[1] > 0
-
-    @property
-    def by(self) -> float | None:
-        """By how much the score changed."""
-        before, after = self.scores
-        return None if before is None or after is None else after - before
 
 
 def _side(

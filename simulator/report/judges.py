@@ -186,9 +186,9 @@ def _trust(
         )
         warnings.append(text)
     warnings += [
-        _("grades have drifted since calibration ({shift} points)", shift=_shift_text(drift))
+        _("grades have drifted since calibration ({shift} points)", shift=_moved(100 * drift.shift, places=0))
         for drift in drifts
-        if drift.drifted and _judge_of(drift) == name
+        if drift.drifted and JudgeName.of(drift.judge).judge == name
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
@@ -214,7 +214,7 @@ def _trust(
 
 def drift_notes(drift: Drift) -> Iterator[Line]:
     """Whether a judge grades the same answers as it did when it was calibrated."""
-    judge = title("judge", _judge_of(drift))
+    judge = title("judge", JudgeName.of(drift.judge).judge)
     text = _(
         "Checked for drift. {judge} grades {n} calibrated answers as it did ({shift} points on average)."
     )
@@ -223,7 +223,7 @@ def drift_notes(drift: Drift) -> Iterator[Line]:
             "Grades have drifted since calibration. {judge} moved by {shift} points of 100 on average (the"
             " same {n} answers). Do not compare with earlier scores."
         )
-    text = text.format(n=drift.n, judge=judge, shift=_shift_text(drift))
+    text = text.format(n=drift.n, judge=judge, shift=_moved(100 * drift.shift, places=0))
     yield Line(text, "alarm" if drift.drifted else "soft")
     if not drift.same_rubric:
         changed = _("{judge}: prompt or model are no longer those of the calibration.", judge=judge)
@@ -231,15 +231,6 @@ def drift_notes(drift: Drift) -> Iterator[Line]:
     if drift.failed:
         failed = _("{judge}, answers of the drift check that were not graded: {n}.")
         yield Line(failed.format(n=drift.failed, judge=judge), "soft")
-
-
-def _judge_of(drift: Drift) -> str:
-    return JudgeName.of(drift.judge).judge
-
-
-def _shift_text(drift: Drift) -> str:
-    """A shift of 0..1 on the scale to 100, with its sign."""
-    return _moved(100 * drift.shift, places=0)
 
 
 def _moved(by: float, places: int) -> str:

@@ -125,13 +125,7 @@ class Clusters(NamedTuple):
 
 
 def classify(
-    rows: Sequence[ClassifiedRow],
-    labels: Sequence[str],
-    *,
-    positive: str = "",
-    seed: int = SEED,
-    draws: int = DRAWS,
-    **more: Any,
+    rows: Sequence[ClassifiedRow], labels: Sequence[str], *, positive: str = "", **more: Any
 ) -> Classification:
     """All figures of graded rows; `positive` is the label looked for, else it is chosen by `positive_of`.
 
@@ -154,7 +148,7 @@ def classify(
     if len(set(owners)) < n:  # some case was asked more than once
         stderr = clustered_stderr([float(row.expected == row.predicted) for row in rows], owners)
         clusters = Clusters.of_cases(flat, owners, counts.size)
-    drawn = drawn_f1(clusters, len(labels), at, seed=seed, draws=draws)
+    drawn = drawn_f1(clusters, len(labels), at)
     # What was not extracted lowers the recall of all rows pooled, not the precision.
     pooled = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
     return Classification(
@@ -176,7 +170,7 @@ def classify(
         kappa=kappa(counts),
         mcc=mcc(counts),
         draws=len(drawn),
-        seed=seed,
+        seed=SEED,
         **more,
     )
 
@@ -204,9 +198,7 @@ def headline_f1(shares: Floats, positive: int | None) -> Floats:
     return found
 
 
-def drawn_f1(
-    clusters: Clusters, labels: int, positive: int | None, *, seed: int, draws: int = DRAWS
-) -> Floats:
+def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
     """F1 of resamples of as many cases as there are, drawn with replacement; fewer of many cells.
 
     Cases that add the same to the table are one and the same: a resample is a draw of how many of each.
@@ -214,7 +206,7 @@ def drawn_f1(
     cases, width = int(clusters.sizes.sum()), max(clusters.kinds.shape[1], len(clusters.sizes), 1)
     if not cases:
         return np.zeros(0)
-    random, wanted = np.random.default_rng(seed), min(draws, max(1000, _AT_MOST // width))
+    random, wanted = np.random.default_rng(SEED), min(DRAWS, max(1000, _AT_MOST // width))
     step, kinds = max(1, _AT_ONCE // width), clusters.kinds.astype(float)
     found = []
     for at in range(0, wanted, step):

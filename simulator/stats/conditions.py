@@ -24,7 +24,7 @@ from simulator.core.settings import (
 )
 from simulator.core.titles import title
 from simulator.core.types import Conversation, Results, Turn
-from simulator.stats.answerability import Answerability, Handovers, answer_place, handover_place
+from simulator.stats.answerability import answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, turn_failure
 from simulator.stats.gate import (
     SAME,
@@ -99,13 +99,13 @@ class MeasuredFigure(NamedTuple):
         return 0 if self.found is None else len(self.found.sizes)
 
 
-# Where a conversation is counted that did right, and where one that did wrong; elsewhere it says nothing.
-_PLACES: Mapping[str, tuple[Callable[[Conversation], str], set[str], set[str]]] = {
-    **{name: (answer_place, {right}, {wrong}) for name, (right, wrong) in Answerability.RATES.items()},
+# What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
+_PLACES: Mapping[str, tuple[Callable[[Conversation], str], Mapping[str, float]]] = {
+    "answered_correctly": (answer_place, {"answered_answerable": 1.0, "refused_answerable": 0.0}),
+    "refused_correctly": (answer_place, {"refused_unanswerable": 1.0, "answered_unanswerable": 0.0}),
     "handover_correctly": (
         handover_place,
-        {right for right, _wrong in Handovers.RATES.values()},
-        {wrong for _right, wrong in Handovers.RATES.values()},
+        {"handed_required": 1.0, "kept_forbidden": 1.0, "kept_required": 0.0, "handed_forbidden": 0.0},
     ),
 }
 
@@ -117,8 +117,8 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
     if name in ("score", summary.primary) or name in summary.judges:
         return _graded_figure(name, results, summary)
     if name in _PLACES:
-        place, right, wrong = _PLACES[name]
-        pairs = [(float(at in right), c.case.id) for c in begun if (at := place(c)) in right | wrong]
+        place, values = _PLACES[name]
+        pairs = [(values[at], c.case.id) for c in begun if (at := place(c)) in values]
         return _mean_figure(pairs, len(pairs))
     if condition.repeats:
         passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}

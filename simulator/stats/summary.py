@@ -48,6 +48,7 @@ from simulator.stats.figures import (
     Mean,
     PersonaSummary,
     RedTurn,
+    Reliability,
     Retest,
     SimulatorScore,
     SimulatorSummary,
@@ -73,7 +74,6 @@ from simulator.stats.red import (
     red_marks,
     worst_severity,
 )
-from simulator.stats.reliability import Reliability
 from simulator.storage.results import (
     cache_latest,
     conversations_with_scores,
@@ -82,7 +82,7 @@ from simulator.storage.results import (
 )
 
 # What only some runs have: several models on a turn, and grades by people.
-PANEL, PEOPLE = "simulator.stats.panel", "simulator.stats.corrected"
+PANEL, PEOPLE = "simulator.stats.agreement", "simulator.stats.corrected"
 CUSTOMERS = "simulator.stats.customers"
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"

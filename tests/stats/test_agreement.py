@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from simulator.core.types import Score
-from simulator.stats.agreement import auroc, average_ranks, kendall, nearest_levels, quadratic_kappa, spearman
-from simulator.stats.panel import panel_agreement
+from simulator.stats.agreement import (
+    auroc,
+    average_ranks,
+    kendall,
+    nearest_levels,
+    panel_agreement,
+    quadratic_kappa,
+    spearman,
+)
 
 
 def test_equal_values_share_the_mean_of_their_ranks() -> None:

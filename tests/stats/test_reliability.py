@@ -17,9 +17,8 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Ended, Results, Score
 from simulator.report.context import notes
 from simulator.report.repeats import reliability_section
-from simulator.stats.figures import Summary
+from simulator.stats.figures import Reliability, Summary, pass_hat
 from simulator.stats.gate import Gate, gate_of
-from simulator.stats.reliability import Reliability, pass_hat
 from simulator.stats.summary import figures_of
 from simulator.stats.target import check_gate
 from tests.commands import Command
