@@ -4,8 +4,9 @@ import json
 import random
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 from pydantic import JsonValue
 
@@ -21,7 +22,6 @@ from simulator.data.values import (
     NO_QUESTION,
     READERS,
     Cell,
-    Fits,
     Row,
     RowFault,
     Rows,
@@ -34,7 +34,6 @@ from simulator.data.values import (
     is_empty,
     is_extra,
     read_cell,
-    row_fault,
     split_question,
 )
 
@@ -149,11 +148,11 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
 def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileError:
     if questions:
         what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
-        return row_fault(path, row, what)
+        return RowFault(path, row, what)
     columns = tuple(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
     what = _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names)
-    return row_fault(path, row, what)
+    return RowFault(path, row, what)
 
 
 class ColumnUse(NamedTuple):
@@ -195,13 +194,7 @@ class SpooledCases(Sequence[Case]):
         """The number of cases."""
         return len(self._order)
 
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "SpooledCases": ...
-
-    def __getitem__(self, index: int | slice) -> "Case | SpooledCases":
+    def __getitem__(self, index: Any) -> Any:
         """One or several."""
         if isinstance(index, slice):
             return SpooledCases(self._spool, self._order[index], self._name)
@@ -211,6 +204,7 @@ class SpooledCases(Sequence[Case]):
 
     def of_id(self, key: str) -> Case | None:
         """The case with this id, or None; fast when cases are requested in their order."""
+        case: Case
         for at in (self._at, self._at + 1):
             if at < len(self) and (case := self[at]).id == key:
                 self._at = at
@@ -267,7 +261,7 @@ class DataSet:
     def add(self, row: Row, case: Case) -> None:
         """Adds the case of a row, or skips it when this data set cannot use it."""
         if problem := self.request.problem(case):
-            self.skip(row_fault(self.path, row, problem))
+            self.skip(RowFault(self.path, row, problem))
             return
         has_id = case.id != _UNNAMED
         if has_id and case.id in self._places:
@@ -277,7 +271,7 @@ class DataSet:
                 case=quote(case.id),
                 first=first,
             )
-            self.skip(row_fault(self.path, row, what))
+            self.skip(RowFault(self.path, row, what))
             return
         self.skipped.rows += 1
         if has_id:
@@ -362,7 +356,7 @@ class DataSet:
         return f"{name}~" if name in self._places else name
 
     def _fault(self, place: int, what: Message | str) -> RowFault:
-        return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
+        return RowFault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
 
 
 def read_cases(
@@ -396,10 +390,7 @@ def cases_of_worksheet(
     )
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
-    def read(fits: Fits) -> Rows:
-        rows: Rows = workbooks.worksheet_rows(data.path, sheet, fits, named=True)
-        return rows
-
+    read = partial(workbooks.worksheet_rows, data.path, sheet, named=True)
     return tuple(_filled(data, rows_by_field(data.path, read, data.request.fits, columns)).rows())
 
 

@@ -16,6 +16,7 @@ from simulator.data.values import (
     MIN_CHOICES,
     Cell,
     Row,
+    RowFault,
     answer,
     choice_columns,
     columns_by_field,
@@ -24,7 +25,6 @@ from simulator.data.values import (
     is_empty,
     normalised,
     read_cell,
-    row_fault,
     text,
 )
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
@@ -51,7 +51,7 @@ def collect_choices(path: Path, row: Row) -> Row:
     if len(texts) < MIN_CHOICES or not all(texts):
         empty = quote(columns[texts.index("") if "" in texts else len(texts)])
         what = _("column {name} is empty; a question needs at least two choices, without gaps.", name=empty)
-        raise row_fault(path, row, what)
+        raise RowFault(path, row, what)
     fields = columns_by_field(row.values)
     right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
     place = None
@@ -73,7 +73,7 @@ def collect_choices(path: Path, row: Row) -> Row:
                 first=LETTERS[0],
                 last=LETTERS[len(texts) - 1],
             )
-            raise row_fault(path, row, what)
+            raise RowFault(path, row, what)
     others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
     label: dict[str, JsonValue] = {} if place is None else {"label": texts[place]}
     return row._replace(values={**others, "choices": list(texts), **label})
@@ -97,7 +97,7 @@ def _right_choice(
             column=quote(cell.column),
             cell=cell.value,
         )
-        raise row_fault(path, row, what)
+        raise RowFault(path, row, what)
     value = read_cell(path, row, cell, answer)
     mark = normalised(value.strip("()[]（）「」 .")) if names else value
     spellings = {mark, *(prefix + mark for prefix in CHOICE_PREFIXES)} if mark else set()
@@ -114,7 +114,7 @@ def _right_choice(
             one=LETTERS[marked],
             other=LETTERS[by_text or 0],
         )
-        raise row_fault(
+        raise RowFault(
             path, row, _("column {column}: {what}; write the letter.", column=quote(cell.column), what=what)
         )
     return marked

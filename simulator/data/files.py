@@ -168,13 +168,13 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         if zipped:
             most_bytes = max_unpacked_bytes(size, most_bytes)
         elif size > most_bytes:
-            raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most_bytes, unpacked=False)))
+            raise too_large(path, most_bytes, unpacked=False)
         with gzip.open(path) if zipped else path.open("rb") as file:
             data = file.read(most_bytes + 1)
     except (OSError, ValueError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     if len(data) > most_bytes:
-        raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most_bytes, unpacked=zipped)))
+        raise too_large(path, most_bytes, unpacked=zipped)
     return data
 
 
@@ -286,19 +286,20 @@ _ENCRYPTED_ENTRY = 0x1
 def read_archive(path: Path, kind: str) -> io.BytesIO:
     """The archive of an office file, after checks; `kind` is "Excel" and the like. Raises CaseFileError."""
     data = read_bytes(path)
-    if why := _refusal(data, kind):
+    if why := _refusal(path, data, kind):
         raise CaseFileError(_("{path}: {why}.", path=path, why=why))
     return io.BytesIO(data)
 
 
-def too_large(most: int, *, unpacked: bool) -> Message:
-    """What is said of a file with more bytes than that."""
+def too_large(path: Path, most: int, *, unpacked: bool) -> CaseFileError:
+    """The error for a file with more bytes than that."""
+    why = _("larger than {n} bytes; split the file", n=most)
     if unpacked:
-        return _("larger than {n} bytes when unpacked; split the file", n=most)
-    return _("larger than {n} bytes; split the file", n=most)
+        why = _("larger than {n} bytes when unpacked; split the file", n=most)
+    return CaseFileError(_("{path}: {why}.", path=path, why=why))
 
 
-def _refusal(data: bytes, kind: str) -> Message | None:
+def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     protected = _("protected with a password; save it from {program} without one", program=kind)
     if data.startswith(_OLD_OFFICE):
         old = _(
@@ -315,7 +316,7 @@ def _refusal(data: bytes, kind: str) -> Message | None:
         return protected
     # An entry never unpacks to more than the size it states.
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
-        return too_large(most, unpacked=True)
+        raise too_large(path, most, unpacked=True)
     return None
 
 
@@ -424,7 +425,7 @@ def _is_clean_utf8(path: Path) -> bool:
                 if "\0" in chunk or (not filled and chunk.startswith(("PK\x03\x04", "%PDF"))):
                     return False
                 if file.buffer.tell() > most:
-                    raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(most, unpacked=zipped)))
+                    raise too_large(path, most, unpacked=zipped)
                 filled = filled or not chunk.isspace()
     except (OSError, ValueError, EOFError, zlib.error):
         return False

@@ -16,7 +16,7 @@ from simulator.data.documents import Document, chunks, text_document
 from simulator.data.files import MAX_TEXT, plain_suffix, quote, read_text
 from simulator.data.rows import FEATURES as READERS
 from simulator.data.rows import WORKBOOKS, read_rows
-from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
+from simulator.data.values import Row, RowFault, is_empty, normalised, raise_faults
 
 _TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
 # What only some knowledge bases need: imported when there is such a file.
@@ -191,7 +191,7 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
                 columns=tuple(map(quote, list(row.values)[:20])),
                 text=", ".join(_TEXT + _ANSWER),
             )
-            raise row_fault(file, row, what)
+            raise RowFault(file, row, what)
         columns = {normalised(column): value for column, value in row.values.items()}
         if text := _row_text(file, row, columns):
             source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
@@ -211,7 +211,7 @@ def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
     if not text and (
         unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
     ):
-        raise row_fault(file, row, _("column '{column}' holds no text.", column=unusable[0]))
+        raise RowFault(file, row, _("column '{column}' holds no text.", column=unusable[0]))
     return text
 
 

@@ -37,7 +37,6 @@ from simulator.data.values import (
     column_names,
     field_of,
     raise_faults,
-    row_fault,
 )
 
 # What only some files need: imported when there is such a file.
@@ -235,7 +234,7 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
                 cells=len(cells),
                 names=len(header),
             )
-            yield row_fault(path, line, what)
+            yield RowFault(path, line, what)
             continue
         values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
         yield Row(line, values | constants, cells=True)
@@ -255,7 +254,7 @@ def _lines_of_cells(
                 "not a readable table row ({error}); inside quotation marks, write a quotation mark twice.",
                 error=error,
             )
-            fault = row_fault(path, start, what)
+            fault = RowFault(path, start, what)
             if str(error) == "unexpected end of data":
                 raise fault from None
             yield start, fault

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from simulator.core.messages import _
 from simulator.data.files import MAX_LINE
-from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable, row_fault
+from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable
 
 _FILLED = re.compile(r"[^ \t\n\r\ufeff]")
 # pandas and others write a missing value as NaN, which is not valid JSON.
@@ -48,7 +48,7 @@ class _Window:
                 "this object is too large to be read at once;"
                 " write a list of smaller ones, or one on each line."
             )
-            raise row_fault(self._path, self.line, what)
+            raise RowFault(self._path, self.line, what)
         return len(parts) > 1
 
     def next(self) -> str:
@@ -94,7 +94,7 @@ class _Window:
             raw = self.text[self.position : end]
             self.go(end)
             return value, raw
-        raise row_fault(self._path, self.line, what)
+        raise RowFault(self._path, self.line, what)
 
     def _column(self, position: int) -> int:
         """How many characters of its line stand before it."""
@@ -127,16 +127,16 @@ def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
         if in_list and (behind := window.next()) == ",":
             window.go(window.position + 1)
         elif in_list and behind not in ("]", ""):
-            raise row_fault(path, line, _("a comma is missing after this object."))
+            raise RowFault(path, line, _("a comma is missing after this object."))
     if in_list and not first:
-        raise row_fault(path, window.line, _("the list is not closed with ]; the file was cut off."))
+        raise RowFault(path, window.line, _("the list is not closed with ]; the file was cut off."))
 
 
 def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
     if not isinstance(value, dict):
-        return row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
+        return RowFault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
     check_columns(path, line, len(value))
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
-        return row_fault(path, line, what)
+        return RowFault(path, line, what)
     return Row(line, value)

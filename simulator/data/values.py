@@ -130,9 +130,12 @@ class WorksheetRow(NamedTuple):
 class RowFault(CaseFileError):
     """An error in one row, for which just that row may be skipped."""
 
-    def __init__(self, file: str, row: Row, what: Sentence | str) -> None:
-        super().__init__(_("{file}, {place}: {what}", file=file, place=row.place, what=what))
-        self.file, self.row, self.what = file, row, what
+    def __init__(self, path: Path, row: Row | int, what: Sentence | str) -> None:
+        """`row` may be the number of its line, `what` is a sentence."""
+        row = Row(row, {}) if isinstance(row, int) else row
+        sheet = printable(f"#{row.sheet}") if row.sheet else ""
+        self.file, self.row, self.what = f"{path}{sheet}", row, what
+        super().__init__(_("{file}, {place}: {what}", file=self.file, place=row.place, what=what))
 
 
 # Whether column names are those that a reader needs.
@@ -150,21 +153,13 @@ def raise_faults(rows: Rows) -> Iterator[Row]:
         yield row
 
 
-def row_fault(path: Path, row: Row | int, what: Sentence | str) -> RowFault:
-    """The error for a row, or a line, of a file; `what` is a sentence."""
-    if isinstance(row, int):
-        row = Row(row, {})
-    sheet = printable(f"#{row.sheet}") if row.sheet else ""
-    return RowFault(f"{path}{sheet}", row, what)
-
-
 def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T]) -> T:
     """What a reader of cells makes of a cell; its ValueError becomes a RowFault that names the column."""
     try:
         return reader(cell)
     except ValueError as error:
         column = quote(cell.column)
-        raise row_fault(
+        raise RowFault(
             path, row, _("column {column}: {problem:sentence}", column=column, problem=error)
         ) from None
 
@@ -172,16 +167,14 @@ def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T])
 def check_columns(path: Path, row: Row | int, n: int) -> None:
     """Raises RowFault for more columns than a spreadsheet has."""
     if n > MAX_COLUMNS:
-        raise row_fault(path, row, _("{n} columns; at most {most} are read.", n=n, most=MAX_COLUMNS))
+        raise RowFault(path, row, _("{n} columns; at most {most} are read.", n=n, most=MAX_COLUMNS))
 
 
 def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
     """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
     names = [cell.strip() for cell in cells]
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise row_fault(
-            path, row, _("the column {name} occurs twice; rename one of them.", name=quote(twice))
-        )
+        raise RowFault(path, row, _("the column {name} occurs twice; rename one of them.", name=quote(twice)))
     return names
 
 

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.data.files import MAX_COLUMNS, printable, quote, read_archive, readable_or_error, too_large
-from simulator.data.values import Fits, Row, Rows, WorksheetRow, column_names, field_of, row_fault
+from simulator.data.values import Fits, Row, RowFault, Rows, WorksheetRow, column_names, field_of
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
@@ -95,7 +95,7 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
         if faults:
             name, what = next(iter(faults.items()))
             what = _("column {column}: {problem:sentence}", column=quote(name), problem=what)
-        yield row_fault(path, row, what) if faults else row
+        yield RowFault(path, row, what) if faults else row
 
 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
@@ -172,7 +172,7 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
                 self.merged_cells = MergeCells.from_tree(element)
             if held > most:
                 row = Row(self.row_counter + 1, {}, sheet=sheet)
-                raise row_fault(
+                raise RowFault(
                     path, row, _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
                 )
 
@@ -195,7 +195,7 @@ def _worksheet(sheet: Any, path: Path) -> Worksheet:
                 lines.append(line)
                 held += _OF_A_ROW + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
             if held > _MOST_HELD:
-                raise CaseFileError(_("{path}: {why}.", path=path, why=too_large(_MOST_HELD, unpacked=True)))
+                raise too_large(path, _MOST_HELD, unpacked=True)
     areas = [area.bounds for area in parser.merged_cells.mergeCell] if parser.merged_cells else []
     return _filled(sheet.title, lines, areas)
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
 from simulator.data.files import printable, quote
-from simulator.data.values import Row, RowFault, Rows, is_storable, row_fault
+from simulator.data.values import Row, RowFault, Rows, is_storable
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map"))
@@ -45,7 +45,7 @@ def yaml_rows(path: Path, text: str) -> Rows:
     if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
         root = root.value[0][1]
     if not isinstance(root, yaml.SequenceNode):
-        raise row_fault(path, root.start_mark.line + 1, _("no list of questions; {list}.", list=_LIST))
+        raise RowFault(path, root.start_mark.line + 1, _("no list of questions; {list}.", list=_LIST))
     for node in root.value:
         line = node.start_mark.line + 1
         try:
@@ -54,10 +54,10 @@ def yaml_rows(path: Path, text: str) -> Rows:
             yield fault
             continue
         if not isinstance(value, dict):
-            yield row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
+            yield RowFault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
         elif not is_storable(value):
             what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
-            yield row_fault(path, line, what)
+            yield RowFault(path, line, what)
         else:
             yield Row(line, value)
 
@@ -69,10 +69,10 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             line = event.start_mark.line + 1 if event.start_mark else 1
             if depth > _DEEPEST:
-                raise row_fault(path, line, _("nested too deeply."))
+                raise RowFault(path, line, _("nested too deeply."))
             # A few of them can stand for more values than the memory holds.
             if isinstance(event, yaml.AliasEvent):
-                raise row_fault(path, line, _("aliases (*name) are not read; write the values out."))
+                raise RowFault(path, line, _("aliases (*name) are not read; write the values out."))
         return yaml.compose(text, Loader=_AsWritten)
     except yaml.YAMLError as error:
         raise _unreadable(path, text, error) from None
@@ -82,14 +82,14 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        return row_fault(path, line, _("a control character, which YAML does not allow; remove it."))
+        return RowFault(path, line, _("a control character, which YAML does not allow; remove it."))
     messages = (getattr(error, "context", None), getattr(error, "problem", None))
     problem = printable(", ".join(filter(None, messages)))
     what = _(
         "not valid YAML ({problem}); put a text with : or # in quotation marks, and indent with blanks.",
         problem=problem,
     )
-    return row_fault(path, mark.line + 1, what)
+    return RowFault(path, mark.line + 1, what)
 
 
 def _value(path: Path, node: yaml.Node) -> JsonValue:
@@ -97,7 +97,7 @@ def _value(path: Path, node: yaml.Node) -> JsonValue:
     line = node.start_mark.line + 1
     if node.tag not in _PLAIN:
         what = _("the tag {tag} is not allowed; write plain values.", tag=quote(node.tag.replace(_TAG, "!!")))
-        raise row_fault(path, line, what)
+        raise RowFault(path, line, what)
     if isinstance(node, yaml.SequenceNode):
         return [_value(path, item) for item in node.value]
     if isinstance(node, yaml.MappingNode):
@@ -105,10 +105,10 @@ def _value(path: Path, node: yaml.Node) -> JsonValue:
         for key, inner in node.value:
             at = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                raise row_fault(path, at, _("a name that is a list or a mapping; names are words."))
+                raise RowFault(path, at, _("a name that is a list or a mapping; names are words."))
             if key.value in values:
                 what = _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
-                raise row_fault(path, at, what)
+                raise RowFault(path, at, what)
             values[key.value] = _value(path, inner)
         return values
     text = str(node.value)

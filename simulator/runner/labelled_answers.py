@@ -21,7 +21,7 @@ from simulator.core.types import Answer, Case, Failure, GradingContext, Passage,
 from simulator.data.cases import QUESTIONS, case_of, read_cases
 from simulator.data.files import files_of, printable, quote, read_bytes
 from simulator.data.rows import feature, read_rows, split_sheet
-from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
+from simulator.data.values import Row, RowFault, field_of, has_question, is_empty, is_extra
 from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
@@ -156,7 +156,7 @@ def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingCont
 
 def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
     if case.answer is None and "answer" not in map(field_of, row.values):
-        raise row_fault(path, row, _("no answer to grade; name a column 'answer'."))
+        raise RowFault(path, row, _("no answer to grade; name a column 'answer'."))
     group, ids = row.values.get("group"), row.values.get("context_ids")
     return LabelledAnswer(
         case=case,
@@ -219,7 +219,7 @@ def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...
             problem = _(
                 "label {name}: {value} is neither a number nor a text.", name=quote(name), value=quote(item)
             )
-            raise row_fault(path, row, problem)
+            raise RowFault(path, row, problem)
         votes.append(vote)
     return tuple(votes)
 
@@ -404,7 +404,7 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
                     lowest=levels[0],
                     highest=levels[-1],
                 )
-                raise row_fault(file.path, row.row, problem)
+                raise RowFault(file.path, row.row, problem)
     return levels
 
 

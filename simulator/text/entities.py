@@ -309,17 +309,6 @@ def _named(word: str) -> list[str]:
     return next(([day] for day in WEEK if day[0] == word[0]), sorted(EVERY_DAY))
 
 
-# The year before the first of each reign.
-_ERAS = {
-    "令和": 2018,
-    "平成": 1988,
-    "昭和": 1925,
-    "大正": 1911,
-    "明治": 1867,
-    "r": 2018,
-    "h": 1988,
-    "s": 1925,
-}
 _ERA = r"(?P<era>令和|平成|昭和|大正|明治|(?<![a-z0-9])[rhs]\.?(?=\d))"
 _N = rf"(?:(?<![\d.,])\d{{1,2}}|(?<![{KANJI}])[{KANJI}]{{1,3}}+)"
 _IN_ERA = rf"{_ERA} ?(?P<reign>元|\d{{1,2}}|[{KANJI}]{{1,4}}+)"
@@ -423,7 +412,7 @@ def _year(match: re.Match[str]) -> int | None:
     """The year of our calendar; 元年 is the first of a reign."""
     if match["era"]:
         reign = 1 if match["reign"] == "元" else _number(match["reign"])
-        return _ERAS[match["era"].rstrip(".")] + reign if reign else None
+        return _TABLES["eras"][match["era"].rstrip(".")] + reign if reign else None
     return _number(match["year"]) if match["year"] else None
 
 
