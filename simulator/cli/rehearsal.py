@@ -20,6 +20,7 @@ from pydantic import JsonValue
 from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import (
     ExitCode,
+    ProgressBar,
     is_closed_output,
     only_the_verdict,
     print_json,
@@ -218,14 +219,20 @@ def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation])
 
 
 class Tally:
-    """Counts conversations, graded and red turns of a run."""
+    """Counts conversations, graded and red turns of a run, and shows them on its bar."""
 
     def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
-        """`changed` is called after every event."""
-        self.planned, self.context = len(plan), context
+        """Nothing has happened yet; the bar shows nothing unless it is given one."""
+        self.planned, self.context, self.bar = len(plan), context, ProgressBar()
         self.over = self.graded_turns = self.red = 0
         self.primary = primary_judge(context.grading.names)
-        self.changed: Callable[[], None] = lambda: None
+        self._updated = 0.0
+
+    def changed(self) -> None:
+        """Something has happened; it is shown ten times a second at most."""
+        if time.monotonic() - self._updated > 0.1:
+            self._updated = time.monotonic()
+            self.bar.update(self.over, self.planned, self.message())
 
     def turn(self, conversation: Conversation) -> None:
         """There is a new turn."""
@@ -263,16 +270,8 @@ class Tally:
 @contextlib.contextmanager
 def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Iterator[Tally]:
     """The tally, shown as a bar when stderr is a terminal."""
-    tally, updated = Tally(plan, context), 0.0
-    with progress_bar(len(plan), tally.message()) as bar:
-
-        def changed() -> None:
-            nonlocal updated
-            if time.monotonic() - updated > 0.1:
-                updated = time.monotonic()
-                bar.update(tally.over, len(plan), tally.message())
-
-        tally.changed = changed
+    tally = Tally(plan, context)
+    with progress_bar(len(plan), tally.message()) as tally.bar:
         yield tally
 
 

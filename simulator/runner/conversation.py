@@ -54,12 +54,6 @@ LONGEST_MESSAGE = 300
 FAILURES_IN_A_ROW = 2
 # Not failures of the bot, though they may pass through it: after these nothing else can succeed.
 _FATAL = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
-_ENDINGS = {
-    "satisfied": Ended.SATISFIED,
-    "gave_up": Ended.GAVE_UP,
-    "handed_over": Ended.HANDED_OVER,
-    "over": Ended.TURN_LIMIT,
-}
 
 
 async def ask_plainly(case: Case, turns: tuple[Turn, ...]) -> Utterance:
@@ -116,7 +110,8 @@ async def converse(
         except ModelFailure as error:
             return _end(conversation, Ended.USER_FAILED, str(error))
         if line.next != "stay":
-            return _end(conversation, _ENDINGS[line.next], line.reason, line.text, line.reaction)
+            ended = Ended.TURN_LIMIT if line.next == "over" else Ended(line.next)
+            return _end(conversation, ended, line.reason, line.text, line.reaction)
         if index > turns:
             return _end(conversation, Ended.TURN_LIMIT, line.reason, reaction=line.reaction)
         if pending is None:

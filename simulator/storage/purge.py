@@ -31,16 +31,12 @@ _SHEETS_URL = "https://docs.google.com/spreadsheets/d/"
 
 
 class Purge(NamedTuple):
-    """A run to delete: its folder, its results, and where else its text may be."""
+    """A run to delete: its folder with the files in it, its results, and where else its text may be."""
 
     folder: Path
+    files: tuple[Path, ...]
     results: Results
     elsewhere: tuple[Message | str, ...]
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Everything in the folder, sorted."""
-        return tuple(sorted(self.folder.iterdir()))
 
 
 @contextlib.contextmanager
@@ -74,7 +70,7 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
             msg = _("{folder}: contains files that do not belong to a run ({names}). Move them away first.")
             msg = msg.format(folder=folder, names=", ".join(foreign[:3]))
             raise InputError(msg)
-        yield Purge(folder, results, tuple(_elsewhere(folder, results)))
+        yield Purge(folder, tuple(folder.iterdir()), results, tuple(_elsewhere(folder, results)))
 
 
 def delete_run(purge: Purge) -> None:
@@ -118,9 +114,9 @@ def _contains(path: Path, needle: bytes) -> bool:
     return False
 
 
-def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
+def cached_replies(results: Results) -> list[str]:
     """The keys of cached replies that contain a text of the run's customers, bot or judges."""
-    path = cache or cache_file()
+    path = cache_file()
     if not path.is_file():
         return []
     run = results.model_copy(update={"conversations": (), "scores": ()})

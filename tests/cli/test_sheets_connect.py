@@ -127,53 +127,39 @@ def files() -> tuple[bytes, bytes]:
     return Path("rehearsal.toml").read_bytes(), Path(".env").read_bytes()
 
 
-STORY = {
-    "ja_JP.UTF-8": (
-        "リハーサル",
-        (
-            "1. 鍵",
-            "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com",
-            f"サービスアカウント {ROBOT}",
-            "2. シート",
-            "「リハーサル」を作りました",
-            "まだです：lead：そのアドレスの人は招待できません。",
-            f"{LEAD} が書き込めます",
-            "つながりました。",
-        ),
+# What is said on the way, in Japanese and in English.
+STORY = (
+    ("1. 鍵", "1. The key"),
+    ("flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com",) * 2,
+    ("https://console.cloud.google.com/iam-admin/serviceaccounts/create",) * 2,
+    (f"サービスアカウント {ROBOT}", f"the service account {ROBOT}"),
+    ("2. シート", "2. The sheet"),
+    ("「リハーサル」を作りました", "“Rehearsal” was made"),
+    (
+        "まだです：lead：そのアドレスの人は招待できません。",
+        "not yet: lead: nobody can be invited",
     ),
-    "en_US.UTF-8": (
-        "Rehearsal",
-        (
-            "1. The key",
-            "https://console.cloud.google.com/iam-admin/serviceaccounts/create",
-            f"the service account {ROBOT}",
-            "2. The sheet",
-            "“Rehearsal” was made",
-            "not yet: lead: nobody can be invited at that address",
-            f"{LEAD} can write into it",
-            "Connected.",
-        ),
-    ),
-}
+    (f"{LEAD} が書き込めます", f"{LEAD} can write into it"),
+    ("つながりました。", "Connected."),
+)
 
 
-@pytest.mark.parametrize("locale", STORY)
+@pytest.mark.parametrize(("language", "locale"), [(0, "ja_JP.UTF-8"), (1, "en_US.UTF-8")])
 def test_somebody_is_guided_to_a_shared_sheet(
-    google: Google, connect: Any, monkeypatch: pytest.MonkeyPatch, locale: str
+    google: Google, connect: Any, monkeypatch: pytest.MonkeyPatch, language: int, locale: str
 ) -> None:
     """Enter takes the downloaded key and moves it; a misspelt address is asked for again."""
     monkeypatch.setenv("LC_ALL", locale)
-    title, lines = STORY[locale]
     done = connect(answers=("", "", "lead", LEAD))
     book, kept = google.book(key_of(google)), Path.home() / ".config/rehearsal" / KEY_FILE
 
     assert (done.code, done.err) == (0, "")
     rest = done.out
-    for line in lines:
+    for line in (lines[language] for lines in STORY):
         assert line in rest
         rest = rest.partition(line)[2]
     assert f"https://docs.google.com/spreadsheets/d/{book.key}\n" in rest
-    assert book.properties["title"] == title
+    assert book.properties["title"] == ("リハーサル", "Rehearsal")[language]
     assert book.permissions == {ROBOT: "owner", LEAD: "writer"}
     assert google.store.mails == [(LEAD, book.key)]
     assert list(book.sheets[0].grid.get(0, 0)["userEnteredValue"]) == ["stringValue"]
