@@ -9,7 +9,7 @@ from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 from simulator.cli.forecast import judged, spent_json
-from simulator.cli.options import GOOD, argument, option, takes
+from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
@@ -24,9 +24,7 @@ from simulator.stats.figures import rounded
 
 @takes(
     "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "judging",
-    "guidelines", "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
-    "calls", "timeout", "seed", "max_failed", "dry_run",
-    "json_output",
+    "guidelines", "contacts", "ng_words", "rules", *MODEL_WORK, "json_output",
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],

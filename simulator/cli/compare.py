@@ -5,7 +5,7 @@ from typing import Any
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.addons.compare.report import pairwise_report
 from simulator.cli.forecast import judged, spent_json
-from simulator.cli.options import argument, option, takes
+from simulator.cli.options import MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import exit_code_of_failures, unread_output_allowed
 from simulator.core.messages import ngettext
@@ -15,9 +15,8 @@ from simulator.report.painters.markdown import markdown as markdown_of
 
 
 @takes(
-    "offline", "judge_model", "judge_temperature", "max_tokens", "guidelines", "cache", "budget",
-    "prices", "jpy_per_usd", "calls", "timeout",
-    "seed", "max_failed", "dry_run", "runs", "json_output",
+    "offline", "judge_model", "judge_temperature", "max_tokens", "guidelines", *MODEL_WORK, "runs",
+    "json_output",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

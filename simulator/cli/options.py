@@ -49,6 +49,10 @@ OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
         *PANELS["Customers"], *PANELS["Load"],
     }),
 }  # fmt: skip
+# What every command takes that has models grade or write, and keeps nothing but their answers.
+MODEL_WORK = (
+    "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout", "seed", "max_failed", "dry_run",
+)  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
 _SHAPES = {
     "FILE": "cases guidelines contacts ng_words rules check prices script outputs likeness",

@@ -7,7 +7,7 @@ from simulator.addons.calibration import thresholds
 from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
 from simulator.addons.calibration.thresholds import LabelledAnswers, SuggestionMethod
 from simulator.cli.forecast import judged
-from simulator.cli.options import GOOD, argument, option, takes
+from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
@@ -20,8 +20,7 @@ from simulator.stats.calibration import Method
 
 @takes(
     "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "guidelines",
-    "tokenizer", "contacts", "ng_words", "rules", "cache", "budget", "prices", "jpy_per_usd",
-    "calls", "timeout", "seed", "max_failed", "dry_run", "runs", "json_output",
+    "tokenizer", "contacts", "ng_words", "rules", *MODEL_WORK, "runs", "json_output",
 )  # fmt: skip
 def suggest(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],

@@ -49,8 +49,6 @@ _ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
 SYSTEM, HISTORY = "system", "history"
 # Finds the case of an id.
 Lookup = Callable[[str], Case]
-# Returns what a row lacks, as a text to follow its file and line; None if nothing.
-RowCheck = Callable[[Case], Sentence | None]
 Choosing = Literal["letters", "labels", "nothing"]
 # Variables for fields and lists of a row; every other variable is a column of the data set.
 ROW_VARIABLES = ("question", "id", "tags", "goal")
@@ -474,11 +472,19 @@ class PromptRenderer:
             ),
         )
 
-    def check(self, case: Case) -> None:
-        """Raises MissingVariable if a row has no value for a variable."""
+    def lack(self, case: Case) -> Sentence | None:
+        """What a row lacks for the prompt, as a text to follow its file and line; None if nothing."""
         value = self._values(case, case.question, ())
-        for name in required_variables(self.prompt.wording(case)):
-            value(name)
+        try:
+            for name in required_variables(self.prompt.wording(case)):
+                value(name)
+        except MissingVariable as error:
+            lack = {"prompt": self.prompt.name, "why": error.why}
+            if error.variable in _FIXED:
+                return _("the prompt {prompt} needs ${variable}; {why}.", variable=error.variable, **lack)
+            column = quote(error.variable)
+            return _("the prompt {prompt} needs a column {column}; {why}.", column=column, **lack)
+        return None
 
     def choices(self, case: Case) -> tuple[str, ...]:
         """The letters or label texts that the answer to a row should be one of; empty for any answer."""
@@ -642,24 +648,6 @@ def case_lookup(plan: Sequence[Conversation]) -> Lookup:
     return {conversation.case.id: conversation.case for conversation in plan}.__getitem__
 
 
-def row_check(prompt: Prompt) -> RowCheck:
-    """A check of what rows lack for a prompt."""
-    renderer = PromptRenderer(prompt, ("-",))  # the labels are known only when all rows have been read
-
-    def check(case: Case) -> Sentence | None:
-        try:
-            renderer.check(case)
-        except MissingVariable as error:
-            lack = {"prompt": prompt.name, "why": error.why}
-            if error.variable in _FIXED:
-                return _("the prompt {prompt} needs ${variable}; {why}.", variable=error.variable, **lack)
-            column = quote(error.variable)
-            return _("the prompt {prompt} needs a column {column}; {why}.", column=column, **lack)
-        return None
-
-    return check
-
-
 def check_examples(prompt: Prompt) -> None:
     """Raises PromptError for an example without a value for a variable, or without a right answer."""
     renderer = PromptRenderer(prompt)
@@ -692,8 +680,8 @@ class AppliedPrompt:
         self.settings = settings
         self.prompt = read_prompt(settings.prompt or "", settings.shots)
         check_examples(self.prompt)
-        # What a row lacks for this prompt, as a text to follow its file and line; None if nothing.
-        self.row_check = row_check(self.prompt)
+        # The data set's labels are known only when all rows have been read.
+        self.row_check = PromptRenderer(self.prompt, ("-",)).lack
 
     @property
     def files(self) -> tuple[Path, ...]:

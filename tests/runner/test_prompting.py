@@ -20,7 +20,6 @@ from simulator.runner.prompts import (
     check_examples,
     describe_prompt,
     read_prompt,
-    row_check,
 )
 
 FULL = """
@@ -216,17 +215,15 @@ def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> No
 
 def test_a_row_lacks_a_column() -> None:
     """The sentence names the prompt and the column; an empty cell is there, a missing one is not."""
-    told = row_check(prompt_of(FULL))
+    told = PromptRenderer(prompt_of(FULL), ("-",)).lack
 
     assert told(ROW) is None
     assert told(ROW.model_copy(update={"values": {"お客様の 種類": ""}})) is None
     assert str(told(ROW.model_copy(update={"values": {}}))) == (
         "the prompt mine needs a column 'お客様の種類'; this row has none."
     )
-    assert (
-        str(row_check(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW))
-        == "the prompt mine needs $choices; this row has none."
-    )
+    letters = PromptRenderer(prompt_of("version=1\n[ja]\nuser='$choices'"))
+    assert str(letters.lack(ROW)) == "the prompt mine needs $choices; this row has none."
 
 
 async def asked(bot: Any, text: str = FULL, query: Query | None = None) -> Any:

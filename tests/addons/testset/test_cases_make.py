@@ -178,7 +178,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--kinds", "funny"), "unknown kind of question 'funny'"),
         ((JA, "--wordings", "rude"), "unknown wording 'rude'"),
         ((JA, "--wordings", "typed"), "--wordings typed is gone: write mistyped lines yourself"),
-        ((JA, "--language", "fr"), "should be 'ja', 'en' or 'all'"),
+        ((JA, "--language", "fr"), "must be 'ja', 'en' or 'all'"),
         ((JA, "--language", "en"), "none of its"),
         ((JA, "--out", "a.txt"), "ends in .csv, .jsonl, .yaml"),
         ((JA, "--out", "there/a.csv"), "there is no folder there"),
