@@ -12,13 +12,13 @@ from simulator.core.messages import _
 from simulator.grading.model_judge import ModelJudge
 from simulator.report.judges import drift_notes
 from simulator.runner.context import RunContext
-from simulator.runner.run import Preparation, no_preparation
+from simulator.runner.run import Preparation
 from simulator.storage.run_file import RunFile
 
 NOTE = "drift"
 
 
-def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation:
+def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation | None:
     """What a run does first: it grades calibrated answers again, stores the drift of each judge, and says it.
 
     Nothing if its notes say that the run was checked before. That it takes calls is said at once, because the
@@ -26,7 +26,7 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     calibrated with that file.
     """
     if NOTE in notes:
-        return no_preparation
+        return None
     rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
     frozen = frozen_sets(
         Path(str(context.settings.calibration_file)), list(context.grading.answer_judges), rubrics

@@ -43,7 +43,7 @@ def publish(
     path: Path,
     settings: Settings,
     stopped: Message | str | None = None,
-    resume: Message | str = "--resume {run}",
+    resume: str = "--resume {run}",
 ) -> int:
     """Writes all reports of a run, and returns the exit code.
 
@@ -59,10 +59,9 @@ def publish(
     return ExitCode.INCOMPLETE
 
 
-def say_stopped(path: Path, reason: Message | str, resume: Message | str = "--resume {run}") -> None:
+def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}") -> None:
     """Says on stderr why a run ended early, and how to finish it."""
-    words = resume.format(run=run_words(path.parent)) if isinstance(resume, str) else resume
-    onward = _("Finish it with: python run.py {words}", words=words)
+    onward = _("Finish it with: python run.py {words}", words=resume.format(run=run_words(path.parent)))
     say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
 
 

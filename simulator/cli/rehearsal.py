@@ -39,7 +39,7 @@ from simulator.models.pricing import Ledger, money
 from simulator.runner import run
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
-from simulator.runner.run import StoppingRule, create_run, no_preparation
+from simulator.runner.run import StoppingRule, create_run
 from simulator.stats.red import primary_judge, red_marks
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
@@ -356,7 +356,7 @@ def play(
     """Holds the unfinished conversations of a plan, and has them graded; or says what that will take."""
     settings = context.settings
     checks = settings.calibration_file is not None
-    preparation = feature("check").checking(context, notes) if checks else no_preparation
+    preparation = feature("check").checking(context, notes) if checks else None
     if settings.dry_run:
         estimate = feature("costs").forecast(context, unfinished, Path(settings.runs))
         feature("dry_run").show_forecast(

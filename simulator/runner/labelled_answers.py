@@ -505,15 +505,14 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
     """
     is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
     names = settings.judges if is_combined else judges
-    kept = tuple(name for name in names if name in judges or _is_shared(name))
+
+    def is_shared(name: str) -> bool:
+        judge = load_judge(name)  # a rubric for turns shares its call
+        return isinstance(judge, Rubric) and not grades_whole(judge)
+
+    kept = tuple(name for name in names if name in judges or is_shared(name))
     # A calibration has one grade for each answer.
     return settings.model_copy(update={"judges": kept, "retest": 0.0})
-
-
-def _is_shared(name: str) -> bool:
-    """Whether a judge shares its call with others: a rubric for turns."""
-    judge = load_judge(name)
-    return isinstance(judge, Rubric) and not grades_whole(judge)
 
 
 def score_name(run_context: RunContext, judge: str) -> str:

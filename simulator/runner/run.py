@@ -229,10 +229,6 @@ class StoppingRule(NamedTuple):
 Preparation = Callable[[RunFile], Awaitable[None]]
 
 
-async def no_preparation(_: RunFile) -> None:
-    """Most runs begin with the first conversation at once."""
-
-
 def create_run(
     settings: Settings,
     context: RunContext,
@@ -260,7 +256,7 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
-    prepare: Preparation = no_preparation,
+    prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
 ) -> tuple[Path, Message | str | None]:
@@ -286,7 +282,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     context: RunContext,
     bot: Bot,
     progress: Progress,
-    prepare: Preparation = no_preparation,
+    prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
 ) -> Message | str | None:
@@ -305,7 +301,8 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     try:
         runner = new_runner(file, context, bot, progress, None)
         with _terminable():
-            await prepare(file)
+            if prepare is not None:
+                await prepare(file)
             if stopping_rule is not None:
                 runner = await _until_certain(file, runner, new_runner, stopping_rule)
             else:

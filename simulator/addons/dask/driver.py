@@ -42,7 +42,6 @@ from simulator.runner.run import (
     Runner,
     RunnerFactory,
     StoppingRule,
-    no_preparation,
     rehearse,
 )
 from simulator.storage.run_file import RunFile
@@ -362,7 +361,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
-    prepare: Preparation = no_preparation,
+    prepare: Preparation | None = None,
     new_runner: RunnerFactory | None = None,
     stopping_rule: StoppingRule | None = None,
 ) -> tuple[Path, Message | str | None]:
