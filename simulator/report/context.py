@@ -150,22 +150,20 @@ def corrected_line(summary: Summary, target: float | None) -> Message | None:
 def _alarms(summary: Summary) -> Iterator[Message]:
     """What decides whether the figures can be used: what was not answered, and what was not graded."""
     for name, judge in summary.judges.items():
+        judge_title = title("judge", name)
         if judge.failed:
             failed_grades = _(
                 "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
-                judge=title("judge", name),
+                judge=judge_title,
                 failed=judge.failed,
                 n=judge.n + judge.failed,
                 kinds=counts_text(judge.failures, "failure"),
             )
             reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
             yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
-        if len(judge.rubrics) > 1:
-            yield _(
-                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
-                judge=title("judge", name),
-                n=len(judge.rubrics),
-            )
+        if (n := len(judge.rubrics)) > 1:
+            mixed = _("{judge}: grades of {n} different rubrics are mixed; take the mean with care.")
+            yield mixed.format(judge=judge_title, n=n)
     if n := sum(judge.undecided for judge in summary.judges.values()):
         yield _(
             "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
@@ -198,12 +196,11 @@ def _alarms(summary: Summary) -> Iterator[Message]:
 def _remarks(summary: Summary) -> Iterator[Message]:
     """What shaped the figures: what was left out, how judges agree, how the customer behaved."""
     if 0 < summary.unrecorded < summary.turns:
-        yield _(
+        unanswered = _(
             "Customer messages without an answer in the log, not graded nor held against the bot:"
-            " {unrecorded} of {n}.",
-            n=summary.turns,
-            unrecorded=summary.unrecorded,
+            " {unrecorded} of {n}."
         )
+        yield unanswered.format(n=summary.turns, unrecorded=summary.unrecorded)
     judges = [
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.judges.items()

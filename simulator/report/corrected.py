@@ -11,11 +11,8 @@ def correction_texts(summary: Summary) -> Iterator[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
     if corrected := summary.corrected:
         strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
-        biases = [
-            strata[name].format(how=_bias_text(corrected.bias[name]))
-            for name in strata
-            if name in corrected.bias
-        ]
+        known = ((text, corrected.bias.get(name)) for name, text in strata.items())
+        biases = [text.format(how=_bias_text(bias)) for text, bias in known if bias is not None]
         yield ngettext(
             "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
             "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"
@@ -29,12 +26,10 @@ def correction_texts(summary: Summary) -> Iterator[Message]:
 
 def _bias_text(bias: float) -> Message:
     """Whether the judge is lenient or strict, and by how many points out of 100."""
-    size = points(abs(bias))
-    if size == "0":
-        return _("level with people")
+    text, size = _("{points} points stricter than people"), points(abs(bias))
     if bias > 0:
-        return _("{points} points more lenient than people", points=size)
-    return _("{points} points stricter than people", points=size)
+        text = _("{points} points more lenient than people")
+    return _("level with people") if size == "0" else text.format(points=size)
 
 
 def _shortage_text(shortage: Shortage) -> Message:

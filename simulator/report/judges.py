@@ -21,7 +21,7 @@ from simulator.grading.rubric import JudgeName
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
-from simulator.report.sections import consistency_line
+from simulator.report.sections import feature
 from simulator.report.tables import replay_note, signed
 from simulator.runner.masking import masks_of
 from simulator.runner.merge import MERGED_NOTE
@@ -90,8 +90,9 @@ def judge_trusts(
     merged = results.notes.get(MERGED_NOTE)
     if isinstance(merged, dict) and isinstance(runs := merged.get("runs"), list):
         notes.append(Line(_("Runs merged into this one: {n}.", n=len(runs)), "soft"))
-    if inconsistency := consistency_line(results):
-        notes.append(Line(inconsistency, "alarm"))
+    # Whether the bot told customers different things; rows of a data set have no customers.
+    if not results.run.asks_once and (apart := feature("consistency").consistency_line(results)):
+        notes.append(Line(apart, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
 
 

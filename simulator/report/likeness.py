@@ -47,13 +47,17 @@ def section(found: Likeness) -> Section:
             high=high,
         )
     apart = []
-    for name in found.largest:
-        ours, people = (f"{100 * (share or 0):.0f}" for share in found.shares[name])
-        apart.append(_("{name}: {ours} %, people {people} %", name=_SHARES[name], ours=ours, people=people))
+    for largest in found.largest:
+        ours, people = (f"{100 * (share or 0):.0f}" for share in found.shares[largest])
+        apart.append(
+            _("{name}: {ours} %, people {people} %", name=_SHARES[largest], ours=ours, people=people)
+        )
     columns = (_("Figure"), _("These customers"), _("People"))
-    rows = [
-        (_name(key), _cell(key, ours), _cell(key, people)) for key, (ours, people) in found.shares.items()
-    ]
+    rows: list[tuple[Text | Cell, ...]] = []
+    for key, sides in found.shares.items():
+        ended = key.removeprefix("ended_")
+        name = _SHARES[key] if ended == key else _("Ended: {how}", how=title("ended", ended))
+        rows.append((name, *(_cell(key, side) for side in sides)))
     notes: list[Text] = [
         _("Compared with {reference}.", reference=found.reference),
         _("Shares are of lines after the first; lengths are in characters (Japanese) or words (English)."),
@@ -65,16 +69,9 @@ def section(found: Likeness) -> Section:
     if apart:
         blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=tuple(apart))))
     blocks.append(Table.of("likeness", columns, rows))
-    remarks: tuple[Text, ...] = (sentences(*notes), *found.sources)
-    blocks += [Line(note, "soft") for note in remarks]
-    return Section(
-        "likeness", _("Likeness to real customers"), tuple(blocks), views=PAGE | TERMINAL, folded=True
-    )
-
-
-def _name(key: str) -> Text:
-    ended = key.removeprefix("ended_")
-    return _SHARES[key] if ended == key else _("Ended: {how}", how=title("ended", ended))
+    blocks += [Line(sentences(*notes), "soft"), *(Line(source, "soft") for source in found.sources)]
+    head = _("Likeness to real customers")
+    return Section("likeness", head, tuple(blocks), views=PAGE | TERMINAL, folded=True)
 
 
 def _cell(key: str, value: float | None) -> Cell:

@@ -36,25 +36,17 @@ def reactions_report(
         [[Cell(text=titles("persona", who)), *(cells[bot] for bot in BOTS)] for who, cells in rows.items()],
     )
     facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
-    verdict = (
-        ngettext(
+    verdict = _("Every persona reacts as it should.")
+    if facts:
+        verdict = ngettext(
             "{n} finding: these customers do not react as they should.",
             "{n} findings: these customers do not react as they should.",
             n=len(facts),
         )
-        if facts
-        else _("Every persona reacts as it should.")
-    )
     note = _(
         "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
         " judges."
     )
-    blocks = (
-        Line(verdict, "alarm" if facts else "good"),
-        *((Facts(facts),) if facts else ()),
-        table,
-        Line(note, "soft"),
-    )
-    return Report(
-        title=_("Do the customers react?"), language=language, sections=(Section("reactions", "", blocks),)
-    )
+    listed = (Facts(facts),) if facts else ()
+    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
+    return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))

@@ -207,13 +207,12 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
     total = summary.graded + summary.missing + summary.unrecorded
     if not summary.rows:
         total = sum(case.conversations for case in summary.cases)
-    if len(talks) == total:
-        return ""
-    return _(
+    n, red = len(talks), sum(len(talk["reds"]) for talk in talks)
+    text = _(
         "The run is large: this page shows {n} of its {all} conversations, with the gravest {red} of {of} red"
-        " turns. The figures are of all conversations; --to xlsx and its like write every turn.",
-        **{"n": len(talks), "all": total, "red": sum(len(talk["reds"]) for talk in talks), "of": summary.red},
+        " turns. The figures are of all conversations; --to xlsx and its like write every turn."
     )
+    return text.format(n=n, all=total, red=red, of=summary.red) if n != total else ""
 
 
 def shown_conversations(
@@ -295,7 +294,11 @@ class _Views:
         """
         rows, ends = self._summary.rows, scores.get(len(c.turns), {})
         reds = [red for turn in c.turns if (red := self._context.red.get((c.id, turn.index)))]
-        lows = (_lowest(scores.get(turn.index, {}).get(judge) for turn in c.turns) for judge in self.judges)
+        lows = []
+        for judge in self.judges:
+            graded = (scores.get(turn.index, {}).get(judge) for turn in c.turns)
+            values = [s.value for s in graded if s and s.state == "scored" and s.value is not None]
+            lows.append(f"{100 * min(values):.4g}" if values else "")
         greeting = self._context.results.run.settings.get("greeting")
         # One greeting for all, or one for each language.
         said = greeting.get(c.case.language) if isinstance(greeting, dict) else greeting
@@ -471,12 +474,6 @@ def _left_out(text: str) -> Text:
     """How much of a text does not fit on a page; empty where all of it does."""
     n = len(text) - LONGEST
     return _("… ({n} more characters are in the run file)", n=n) if n > 0 else ""
-
-
-def _lowest(scores: Iterable[Score | None]) -> str:
-    """The lowest of some grades, 0..100; empty where nothing was graded."""
-    values = [s.value for s in scores if s and s.state == "scored" and s.value is not None]
-    return f"{100 * min(values):.4g}" if values else ""
 
 
 def _listed(score: Score, key: str) -> list[JsonValue]:

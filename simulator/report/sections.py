@@ -92,13 +92,6 @@ def _is_labelled(results: Results) -> bool:
     )
 
 
-def consistency_line(results: Results) -> Message | None:
-    """One sentence where the bot told customers different things; None where it did not."""
-    if results.run.asks_once:  # rows of a data set, no customers
-        return None
-    return feature("consistency").consistency_line(results)  # type: ignore[no-any-return]
-
-
 # The bot's own models, and how long it keeps customers waiting
 
 

@@ -254,8 +254,8 @@ def technical_sheet(context: ReportContext) -> Worksheet:
             cost = "cost unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
             values[f"usage.{role}.{model}"] = f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
     for name, judge in summary.judges.items():
-        values[f"judge.{name}.stderr"] = "" if judge.stderr is None else f"{judge.stderr:.4f}"
-        values[f"judge.{name}.raw_mean"] = "" if judge.raw_mean is None else f"{judge.raw_mean:.4f}"
+        for key, figure in (("stderr", judge.stderr), ("raw_mean", judge.raw_mean)):
+            values[f"judge.{name}.{key}"] = "" if figure is None else f"{figure:.4f}"
         values[f"judge.{name}.rubric"] = ", ".join(judge.rubrics)
     rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in values.items())
     return worksheet("technical", context.text, rows, context.wording)

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from simulator.core.types import Results, Value
 from simulator.stats.figures import rounded
-from simulator.stats.intervals import clustered_stderr, standard_error
+from simulator.stats.intervals import blocks, clustered_stderr, standard_error
 from simulator.storage.results import conversations_with_scores
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 DRAWS = 100_000
 SEED = 1234
-# Resamples times cells that are drawn at once (16 MB), and that are drawn at all.
-_AT_ONCE, _AT_MOST = 2_000_000, 4_000_000
+# Resamples times cells that are drawn at all.
+_AT_MOST = 4_000_000
 # Of two labels the one that is looked for, where its name says so.
 _POSITIVE = frozenset({"1", "true", "yes", "positive", "はい", "陽性", "正"})
 LABEL_JUDGE = "label"
@@ -207,10 +207,9 @@ def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
     if not cases:
         return np.zeros(0)
     random, wanted = np.random.default_rng(SEED), min(DRAWS, max(1000, _AT_MOST // width))
-    step, kinds = max(1, _AT_ONCE // width), clusters.kinds.astype(float)
+    kinds = clusters.kinds.astype(float)
     found = []
-    for at in range(0, wanted, step):
-        size = min(step, wanted - at)
+    for size in blocks(wanted, width):
         drawn = random.multinomial(cases, clusters.sizes / cases, size=size).astype(float) @ kinds
         found.append(headline_f1(per_class(drawn.reshape(size, labels, labels + 1)), positive))
     return np.concatenate(found)

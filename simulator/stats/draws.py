@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.stats.intervals import AT_ONCE, DRAWS, LEVEL, MIN_CLUSTERS, Floats, cluster_values
+from simulator.stats.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 Codes = NDArray[np.intp]
 RESAMPLES = 2000
@@ -29,9 +29,8 @@ class Draws:
 
     def _counts(self, width: int) -> Iterator[Floats]:
         """How often each cluster is in each draw, for as many draws at once as `width` columns allow."""
-        random, step = np.random.default_rng(self.seed), max(1, AT_ONCE // max(1, width))
-        for start in range(0, self.resamples, step):
-            size = min(step, self.resamples - start)
+        random = np.random.default_rng(self.seed)
+        for size in blocks(self.resamples, width):
             places = random.integers(0, self.clusters, size=(size, self.clusters))
             places += np.arange(size)[:, None] * self.clusters
             counts = np.bincount(places.ravel(), minlength=size * self.clusters)
@@ -83,11 +82,7 @@ def student(share: float, freedom: int) -> float:
     """The quantile of Student's t above its median (`share` 0.5..1), to 9 places."""
     if freedom > 400:
         return _NORMAL.inv_cdf(share)
-    low, high = 0.0, 1e4
-    for _ in range(64):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < 2 * share - 1 else (low, middle)
-    return low
+    return bisected(0.0, 1e4, lambda t: _within(t, freedom) < 2 * share - 1, 64)
 
 
 def _within(t: float, freedom: int) -> float:

@@ -3,7 +3,7 @@
 Those of differences, which are bootstrapped: stats/draws.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
@@ -21,7 +21,7 @@ DRAWS = 4000
 # The 97.5 % quantile of the normal distribution.
 _Z = 1.959964
 # Draws times clusters (or rows) that are held at once, about 16 MB, however many there are of either.
-AT_ONCE = 2_000_000
+_AT_ONCE = 2_000_000
 # Steps of the integral in `p_values_below`, in the logarithm of its variable: wide and fine enough for six
 # decimals. The more questions there are, the faster the waves that it sums.
 _STEP, _STEP_TIMES_ROOT = 0.1, 1.3
@@ -184,13 +184,23 @@ def _integral_points(step: float) -> Floats:
     return points
 
 
+def bisected(low: float, high: float, is_below: Callable[[float], bool], steps: int) -> float:
+    """The largest value found between two for which a condition holds that holds below some value."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low
+
+
+def blocks(draws: int, width: int) -> Iterator[int]:
+    """In how many at a time so many draws of `width` values each are made, so that they fit the memory."""
+    step = max(1, _AT_ONCE // max(1, width))
+    return (min(step, draws - start) for start in range(0, draws, step))
+
+
 def lower_bound(values: Clusters, level: float) -> float:
     """The one-sided lower bound of the mean at a level of confidence (0.95)."""
-    low, high = values.floor, values.mean
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_below(values, middle) <= 1 - level else (low, middle)
-    return low
+    return bisected(values.floor, values.mean, lambda at: p_below(values, at) <= 1 - level, 30)
 
 
 def upper_bound(values: Clusters, level: float) -> float:
@@ -202,12 +212,12 @@ def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int, n
     """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
     random, width = np.random.default_rng(seed), len(groups) + 1
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
-    largest, step, blocks = float(np.max(groups[:, 1])), max(1, AT_ONCE // width), []
-    for start in range(0, draws, step):
-        weights = random.standard_exponential((min(step, draws - start), width))
+    largest, found = float(np.max(groups[:, 1])), []
+    for size in blocks(draws, width):
+        weights = random.standard_exponential((size, width))
         sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
-        blocks += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
-    means = np.concatenate(blocks)
+        found += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
+    means = np.concatenate(found)
     if noise:
         means += random.normal(0.0, sqrt(noise / float(np.sum(groups[:, 1]))), len(means))
     return np.clip(means, low, high)

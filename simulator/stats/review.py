@@ -207,12 +207,9 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     """
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.primary)}
-    turns = [
-        (conversation.id, turn.index)
-        for conversation in results.conversations
-        for turn in conversation.turns
-        if turn.answer.text.strip() and not turn.answer.error and (conversation.id, turn.index) in graded
-    ]
+    spoken = ((talk.id, turn) for talk in results.conversations for turn in talk.turns)
+    answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
+    turns = [turn for turn in answered if turn in graded]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
     bad, good = ([turn for turn in turns if (turn in red) is which] for which in (True, False))
     whole = min(size, len(turns))

@@ -36,12 +36,18 @@ def render(name: str, report: Report, sections: list[Section], script: str = "",
     In UTF-8, which takes half the memory of a string of Japanese.
     """
     style, script = _inlined("report.css"), script and _inlined(script)
+    # Exactly this style and this script, and no network.
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
     pieces = _template(name, report.language, report.wording).generate(
         report=report,
         sections=sections,
         style=Markup(style),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
-        policy=_policy(style, script),
+        policy=policy,
         **values,
     )
     return b"".join(piece.encode() for piece in pieces)
@@ -65,7 +71,13 @@ def _template(name: str, language: Language, wording: str = "") -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"points": points, "goal": target_points, "shade": shade, "kind": _kind}
+    # The class of a block says which macro draws it.
+    env.filters |= {
+        "points": points,
+        "goal": target_points,
+        "shade": shade,
+        "kind": lambda b: type(b).__name__,
+    }
     env.globals |= {"charts": charts, "text": text, "_": _, "ngettext": ngettext, "pgettext": pgettext}
     return env.get_template(name)
 
@@ -108,23 +120,9 @@ def _inlined(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8").strip()
 
 
-def _policy(style: str, script: str) -> str:
-    """A content security policy that allows exactly this style and this script, and no network."""
-    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
 def shade(value: float | None, against: float | None = None) -> str:
     """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it."""
     if value is None:
         return "none"
     figure = float(points(value, against=against))
     return str(min(5, max(0, int(figure // 10) - 4)))
-
-
-def _kind(block: object) -> str:
-    """The class of a block: which macro draws it."""
-    return type(block).__name__
