@@ -24,7 +24,9 @@ def connect(*, cases: tuple[Case, ...]) -> Bot:
                     "question {case} has no recorded answer to turn {turn:d}", case=query.case, turn=turn + 1
                 )
             raise BotFailure("unrecorded", told)
-        if case and not _is_the_logs(case, turn, query.text):
+        # The first line is the case's, however it is put; later ones have to be those of the log.
+        logged = case.script[turn - 1] if case and 0 < turn <= len(case.script) else query.text
+        if SequenceMatcher(None, logged, query.text).ratio() < _LEAST_LIKENESS:
             told = _(
                 "question {case}, turn {turn:d}: the log has no answer to what is asked here",
                 case=query.case,
@@ -47,13 +49,6 @@ def answers_of(case: Case) -> tuple[Answer, ...]:
         return ()
     contexts = passages_of(case.contexts)
     return (Answer(text=case.answer, passages=contexts, shows_passages=bool(contexts)),)
-
-
-def _is_the_logs(case: Case, turn: int, said: str) -> bool:
-    """Whether a customer says what they said in the log; the first line is the case's, however it is put."""
-    if not 0 < turn <= len(case.script):
-        return True
-    return SequenceMatcher(None, case.script[turn - 1], said).ratio() >= _LEAST_LIKENESS
 
 
 def _asked(history: tuple[Message, ...]) -> int:

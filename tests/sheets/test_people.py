@@ -34,45 +34,34 @@ def comments() -> dict[str, str]:
     return {row.key: row.cells.get("comment", "") for row in rows if row.key}
 
 
-def sort_by_score(server: SheetsServer, mari: Person) -> None:
-    mari.sort(TITLE, "A2:I60", letter(column(server, "question")), descending=True)
-
-
-def insert_columns(server: SheetsServer, mari: Person) -> None:
-    mari.insert_columns(TITLE, "B", 2)
-
-
-def move_columns(server: SheetsServer, mari: Person) -> None:
-    mari.move_column(TITLE, "コメント", "キー")
-
-
-def insert_rows(server: SheetsServer, mari: Person) -> None:
+def insert_rows(_: SheetsServer, mari: Person) -> None:
     mari.insert_rows(TITLE, 1, 2)
     mari.insert_rows(TITLE, 5)
 
 
-def rename_all(server: SheetsServer, mari: Person) -> None:
+def rename_all(_: SheetsServer, mari: Person) -> None:
     for old in ("質問", "回答1", "コメント", "点"):
         mari.rename_header(TITLE, old, f"{old}（改）")
 
 
-def hide_rows(server: SheetsServer, mari: Person) -> None:
-    mari.filter(TITLE, "判定", ["採点が誤り"])
+Deed = Callable[[SheetsServer, Person], object]
+DEEDS: dict[str, Deed] = {
+    "sort": lambda server, mari: mari.sort(
+        TITLE, "A2:I60", letter(column(server, "question")), descending=True
+    ),
+    "insert columns": lambda _, mari: mari.insert_columns(TITLE, "B", 2),
+    "move a column": lambda _, mari: mari.move_column(TITLE, "コメント", "キー"),
+    "insert rows": insert_rows,
+    "rename": rename_all,
+    "hide rows": lambda _, mari: mari.filter(TITLE, "判定", ["採点が誤り"]),
+    "add rows": lambda _, mari: mari.paste(
+        TITLE, "B9", [["自分で足した行", "回答", "採点は正しい", "鍵なし"]]
+    ),
+}
 
 
-def add_rows(server: SheetsServer, mari: Person) -> None:
-    mari.paste(TITLE, "B9", [["自分で足した行", "回答", "採点は正しい", "鍵なし"]])
-
-
-DEEDS: tuple[Callable[[SheetsServer, Person], None], ...] = (
-    sort_by_score, insert_columns, move_columns, insert_rows, rename_all, hide_rows, add_rows,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("deed", DEEDS)
-def test_what_people_do_between_pushes_stays(
-    server: SheetsServer, deed: Callable[[SheetsServer, Person], None]
-) -> None:
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_what_people_do_between_pushes_stays(server: SheetsServer, deed: Deed) -> None:
     """The next push finds every row and column, mends its own cells, and touches no other."""
     mari = filled(server)
     deed(server, mari)
@@ -141,10 +130,8 @@ def test_a_copy_without_metadata_is_known_by_its_titles(server: SheetsServer) ->
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("deed", DEEDS)
-def test_people_edit_during_a_push(
-    server: SheetsServer, deed: Callable[[SheetsServer, Person], None], after: bool
-) -> None:
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_people_edit_during_a_push(server: SheetsServer, deed: Deed, after: bool) -> None:
     """Between reading and writing rows and columns move: no team cell is touched, and all is right."""
     mari = filled(server)
     sheet = review(question="変わった")
