@@ -1,7 +1,6 @@
 """What a run will cost, said before it is paid."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from simulator.cli.terminal import say
 from simulator.core.messages import Message, _, ngettext, sentences
@@ -14,7 +13,7 @@ from simulator.runner.estimate import forecast
 
 def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown."""
-    estimate = forecast(context, plan, Path(settings.runs))
+    estimate = forecast(context, plan, settings.runs)
     check_prices(settings, estimate.high)
     say(_("At most {total}.", total=total(estimate.high.values())))
     if estimate.like:

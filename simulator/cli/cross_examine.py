@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from simulator.addons.consistency import across
@@ -51,7 +50,7 @@ def command(
     """
     today = load_settings(flags)
     check_one_player(today)
-    path = find_run(run, Path(today.runs))
+    path = find_run(run, today.runs)
     with contextlib.closing(RunFile.reopen(path)) as file:
         settings = _settings(file.results().run, flags, today)
         code = _examine(file, settings, limit, questions=questions, again=again)

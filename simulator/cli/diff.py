@@ -37,10 +37,10 @@ def command(
     compared: grade A again first; must-not-break still counts.
     """
     settings = load_settings(flags)
-    paths = [find_run(name, Path(settings.runs)) for name in (before, after)]
+    paths = [find_run(name, settings.runs) for name in (before, after)]
     one, other = (path.resolve().parent for path in paths)
     if one == other:
-        older = [name for name in run_ids(Path(settings.runs)) if name < one.name]
+        older = [name for name in run_ids(settings.runs) if name < one.name]
         same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
         previous = _("The one before it: {run}.", run=older[-1]) if older else None
         raise InputError(sentences(same, previous))

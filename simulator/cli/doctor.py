@@ -127,7 +127,7 @@ async def _examine(settings: Settings) -> int:
             for name, endpoint in context.players.items()
         } | checks
     checks[_("bot")] = partial(_check_bot, context, plan)
-    checks[_("runs folder")] = partial(_check_runs, Path(settings.runs))
+    checks[_("runs folder")] = partial(_check_runs, settings.runs)
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
         checks[_("Google account")] = _check_account
     if settings.sheet:

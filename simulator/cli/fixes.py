@@ -61,7 +61,7 @@ def command(  # noqa: PLR0917 - one for each option
     today = load_settings(flags)
     if focus:  # a file of a kind that cannot be written is refused before anything is asked
         case_file((), focus)
-    path = find_run(run, Path(today.runs))
+    path = find_run(run, today.runs)
     results = without_superseded(read_run(path))
     settings = settings_of_run(results.run.settings, flags, today)
     if ask_again:
@@ -90,7 +90,7 @@ def command(  # noqa: PLR0917 - one for each option
     return ExitCode.DONE
 
 
-def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: str) -> Iterator[Message | str]:
+def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path) -> Iterator[Message | str]:
     """Writes the failed questions, and says how to ask only these again."""
     cases = failed_cases(results, fixes)
     if not cases:

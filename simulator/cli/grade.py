@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shlex
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
@@ -41,7 +40,7 @@ def command(
     """
     today = load_settings(flags)
     check_destinations(today)
-    path = find_run(run, Path(today.runs))
+    path = find_run(run, today.runs)
     with contextlib.closing(RunFile.reopen(path)) as file:
         settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
         stopped = _grade(file, settings, again=again)

@@ -55,7 +55,7 @@ def command(
 
 
 def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
-    check_folder(Path(settings.runs))
+    check_folder(settings.runs)
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with stdout_to_stderr():
         sources = sources_of(request.tasks, request.include)
@@ -66,7 +66,7 @@ def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = N
 
 def _resume(settings: Settings) -> int:
     """Continues a run with the options it was started with; reports and secrets are today's."""
-    path = find_run(str(settings.resume), Path(settings.runs))
+    path = find_run(str(settings.resume), settings.runs)
     results = read_run(path)
     note = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict):

@@ -1,6 +1,5 @@
 """`history`: the runs so far, whether the bot gets better or worse, and where it fell."""
 
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import option, takes
@@ -28,7 +27,7 @@ def command(
     use `diff` as a gate.
     """
     settings = load_settings(flags)
-    runs, unread = past_runs(Path(settings.runs))
+    runs, unread = past_runs(settings.runs)
     past = history(_selected(runs, flags, settings), unread, last)
     language: Language = past.runs[-1].language if past.runs else "ja"
     report = history_report(past, settings.case_language or language, html or "")

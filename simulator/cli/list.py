@@ -38,7 +38,7 @@ def command(flags: dict[str, Any]) -> int:
         "judges": shelf(shelves.JUDGES, shelves.judge_names()),
         "adapters": shelf(shelves.ADAPTERS, shelves.adapter_names()),
         "prompts": {name: describe_prompt(shelves.prompt_path(name)) for name in shelves.prompt_names()},
-        "runs": dict.fromkeys(run_ids(Path(settings.runs)), ""),
+        "runs": dict.fromkeys(run_ids(settings.runs), ""),
     }
     if settings.json_output:
         print_json(names)

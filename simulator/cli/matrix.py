@@ -105,7 +105,7 @@ def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
             raise UnknownName(_("report of a matrix"), name, REPORTS, hint)
     check_destinations(today)
     with contextlib.ExitStack() as stack:
-        runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else Path(today.runs)
+        runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else today.runs
         run = _opened(matrix, flags, today, runs)
         stack.enter_context(contextlib.closing(run.file))
         if today.dry_run:
@@ -250,7 +250,7 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
         context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
         if not run:
             context.check_adapter(plan)
-    return forecast(context, plan, Path(settings.runs))
+    return forecast(context, plan, settings.runs)
 
 
 def together(forecasts: Sequence[Forecast]) -> Forecast:

@@ -1,6 +1,5 @@
 """`merge A B ...`: shards of a run become the run that one machine would have made."""
 
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
@@ -23,7 +22,7 @@ def command(
     """
     today = load_settings(flags)
     check_destinations(today)
-    runs = Path(today.runs)
+    runs = today.runs
     path, stopped = merge([read_part(path) for path in find_parts(parts, runs)], runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
     return publish(path, settings, stopped)

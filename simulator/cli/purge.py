@@ -1,7 +1,6 @@
 """`purge RUN`: deletes a run, and says where else its text may be."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import argument, option, takes
@@ -32,7 +31,7 @@ def command(
     Sheets it was written to, and on pages of other runs that show it.
     """
     settings = load_settings(flags)
-    with open_purge(run, Path(settings.runs)) as purge:
+    with open_purge(run, settings.runs) as purge:
         cached = cached_replies(purge.results)
         files = len(purge.files)
         if not yes and not _agreed(purge, len(cached) if replies else 0):

@@ -319,7 +319,7 @@ def _with_whole_paths(settings: Settings) -> Settings:
     """With a run and articles that are still found when the run is resumed, or reported from elsewhere."""
     changes = {}
     if settings.replay:  # `latest` would be another run then
-        changes["replay"] = str(find_run(settings.replay, Path(settings.runs)).resolve())
+        changes["replay"] = str(find_run(settings.replay, settings.runs).resolve())
     if settings.knowledge:
         knowledge = Path(settings.knowledge)
         if not knowledge.exists():
@@ -358,12 +358,12 @@ def play(
     checks = settings.calibration_file is not None
     preparation = feature("check").checking(context, notes) if checks else None
     if settings.dry_run:
-        estimate = feature("costs").forecast(context, unfinished, Path(settings.runs))
+        estimate = feature("costs").forecast(context, unfinished, settings.runs)
         feature("dry_run").show_forecast(
             estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd
         )
         return ExitCode.DONE
-    check_folder(Path(settings.runs))
+    check_folder(settings.runs)
     if not plan:
         return _finish_empty(open_file(), settings)
     announce(settings, context, unfinished)

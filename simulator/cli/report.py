@@ -1,6 +1,5 @@
 """`report RUN`: writes the reports of a run again."""
 
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
@@ -27,7 +26,7 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
     """
     today = load_settings(flags)
     check_destinations(today)
-    path = find_run(run, Path(today.runs))
+    path = find_run(run, today.runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
     if settings.likeness and flags["likeness"]:
         feature("likeness").logged_reference(settings.likeness)

@@ -1,7 +1,6 @@
 """Goes on with a run that was interrupted."""
 
 import contextlib
-from pathlib import Path
 from typing import Any
 
 from simulator.cli.rehearsal import FinishedRun, play
@@ -19,7 +18,7 @@ from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 def resume(settings: Settings) -> int | FinishedRun:
     """Finishes a run with the options it was started with; of a finished one only the reports are written."""
-    path = find_run(str(settings.resume), Path(settings.runs))
+    path = find_run(str(settings.resume), settings.runs)
     results = read_run(path)
     name = results.run.id
     if HARNESS_NOTE in results.notes and results.run.status != "finished":

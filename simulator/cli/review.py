@@ -53,7 +53,7 @@ def command(
     score. Everything is stored in the run; reading it twice adds nothing.
     """
     today = load_settings(flags)
-    path = find_run(run, Path(today.runs))
+    path = find_run(run, today.runs)
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
     read = _read(path, source, sheet, strict=strict) if source else None
     results = read_run(path)

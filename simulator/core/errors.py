@@ -112,7 +112,7 @@ _VALUE_PROBLEMS: dict[str, Message] = {
     **dict.fromkeys(("float_type", "float_parsing"), _("must be a number")),
     "finite_number": _("must be a finite number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), _("must be true or false")),
-    "string_type": _("must be text"),
+    **dict.fromkeys(("string_type", "path_type"), _("must be text")),
     **dict.fromkeys(("list_type", "tuple_type"), _("must be a list")),
     **dict.fromkeys(("dict_type", "model_type"), _("must be a table of names and values")),
     "string_too_short": _("must have {min_length} characters or more"),

@@ -681,7 +681,7 @@ class Settings(RowSettings):
     worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")
     new_sheet: str | None = setting("Create a Google Sheet with this title.")
     folder: str | None = setting("Folder of a shared drive for --new-sheet.")
-    runs: str = setting("Folder of the runs.", "runs")
+    runs: Path = setting("Folder of the runs.", Path("runs"))
     resume: str | None = setting("Finish an interrupted run: id, latest, or path.")
     dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
     json_output: bool = setting("Print exactly one JSON object on stdout.", False)

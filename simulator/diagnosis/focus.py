@@ -62,9 +62,9 @@ def rerun_options(results: Results, fixes: Iterable[Fix], path: Path) -> str:
     return shlex.join(["--cases", str(path), *_personas(results, fixes, earlier), *bot, *_options(earlier)])
 
 
-def replay_options(results: Results, runs: str) -> str:
+def replay_options(results: Results, runs: Path) -> str:
     """The options that repeat every line of every conversation; `runs` is the folder of the run."""
-    where = [] if runs == Settings().runs else [flag("runs"), runs]
+    where = [] if runs == Settings().runs else [flag("runs"), str(runs)]
     return shlex.join(["--replay", results.run.id, *_options(stored_settings(results.run.settings)), *where])
 
 

@@ -22,7 +22,7 @@ def with_bot(settings: Settings) -> Settings:
     if "adapter" in settings.model_fields_set:
         return settings
     if settings.replay:
-        run = read_run(find_run(settings.replay, Path(settings.runs))).run
+        run = read_run(find_run(settings.replay, settings.runs)).run
         adapter = str(run.settings.get("adapter", "demo"))
         if adapter != "demo":
             msg = _(

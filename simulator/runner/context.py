@@ -335,7 +335,7 @@ def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, 
     """The turns of the run in `--replay`, by conversation; their ids are masked like the cases."""
     if not settings.replay:
         return {}
-    path = find_run(settings.replay, Path(settings.runs))
+    path = find_run(settings.replay, settings.runs)
     turns: dict[str, tuple[Turn, ...]] = feature("script").turns_of_run(path)
     if redactor is None:
         return turns

@@ -185,7 +185,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     out: with `--strict`, and always in the questions of conversations.
     """
     if settings.replay:
-        replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
+        replayed = _replayed_plan(find_run(settings.replay, settings.runs), settings)
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
             check_one_player(settings)  # who goes on after a line that no longer fits
         return PlannedRun(*replayed, settings, SkippedRows())

@@ -248,7 +248,7 @@ def create_run(
         models=context.models(),
         offline=context.offline and bool(context.models()),
     )
-    return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
+    return RunFile.create(settings.runs / run.id, run, plan, personas)
 
 
 async def perform(  # noqa: PLR0917 - the last three are mostly left out

@@ -74,7 +74,7 @@ class Comparison:
         if len(names) != 2:
             n = len(names)
             raise InputError(_("compare takes two runs, and was given {n}: compare A B.", n=n))
-        one, other = (read_run(find_run(name, Path(settings.runs))) for name in names)
+        one, other = (read_run(find_run(name, settings.runs)) for name in names)
         if one.run.id == other.run.id:
             raise InputError(_("run {run} is named twice; compare different runs.", run=one.run.id))
         self.runs = one, other
