@@ -22,7 +22,7 @@ from simulator.diagnosis.root_cause import (
 )
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.summary import heading_of
+from simulator.stats.summary import MAX_QUOTED, heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 # Conversation and turn.
@@ -538,7 +538,8 @@ def improvements(
         left_out=len(ranked) - len(shown),
         gain_left_out=fsum(gain for _group, gain in ranked[len(shown) :]),
         customer=tuple(_fix(each, 0.0, 0, results, library) for each in found if each.cause == "customer"),
-        root_causes=tuple(root_causes),
+        # Of a large run, those of the turns that are quoted.
+        root_causes=tuple(root_causes[:MAX_QUOTED] if results.is_sampled else root_causes),
     )
 
 

@@ -10,6 +10,7 @@ surface: they say nothing of what a customer wants, and different desks have dif
 
 import json
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -162,17 +163,17 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
 def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequence[str] = ()) -> People:
     """The customers of these conversations, each the lines of one in order; empty lines do not count."""
     known = [lines for each in talks if (lines := [line for line in each if line.strip()])]
-    found = [
-        (number, line_features(lines, at, language))
-        for number, lines in enumerate(known)
-        for at in range(1, len(lines))
-    ]
-    rows = np.array([row for _number, row in found], dtype=np.float64).reshape(-1, len(FEATURES))
+    values = array("d")
+    for lines in known:
+        for at in range(1, len(lines)):
+            values.extend(line_features(lines, at, language))
+    rows = np.array(values).reshape(-1, len(FEATURES))
+    sizes = np.array([len(lines) - 1 for lines in known], dtype=np.int64)
     named = dict(zip(FEATURES, rows.T, strict=True))
     named["quotes_itself"] = (named["own_words"] >= _QUOTES).astype(float)
     named["repeats_itself"] = (named["repeats"] >= _REPEATS).astype(float)
     figures: dict[str, float] = {}
-    if found:
+    if len(rows):
         figures = {"length": round(float(np.expm1(np.median(named["length"]))), 2)}
         figures |= {name: float(named[name].mean()) for name in _SHARES}
     if known:
@@ -183,7 +184,7 @@ def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequenc
         }
         for name, word in (("leaves_thanking", "thanks"), ("leaves_upset", "upset")):
             figures[name] = float(np.mean([bool(_patterns(language)[word].search(x)) for x in closing]))
-    return People(rows, np.array([number for number, _row in found], dtype=np.int64), figures, tuple(lacks))
+    return People(rows, np.repeat(np.arange(len(known)), sizes), figures, tuple(lacks))
 
 
 def drawn(people: People, n: int, random: np.random.Generator) -> People:

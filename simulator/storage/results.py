@@ -58,7 +58,7 @@ _ORDER = "ORDER BY conversation, turn, judge"
 # The rows of a run file of so many bytes or less are read at once; in memory they take six times as much.
 MAX_LOADED = 12 * 2**20
 # How many conversations or scores are read at a time.
-_BATCH = 250
+_BATCH = 100
 # How many cases and passages are remembered: conversations near each other share them.
 _SHARED = 250
 
