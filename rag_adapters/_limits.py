@@ -91,9 +91,8 @@ class LimitedBot:
         except TimeoutError:
             if not clock.expired():  # the bot's own timeout
                 raise
-            raise BotFailure(
-                "timeout", _("no answer within {timeout:g} s", timeout=self.limits.timeout)
-            ) from None
+            told = _("no answer within {timeout:g} s", timeout=self.limits.timeout)
+            raise BotFailure("timeout", told) from None
         if isinstance(answer, Answer) and answer.seconds is None:
             return answer.model_copy(update={"seconds": time.perf_counter() - started})
         return answer

@@ -49,9 +49,8 @@ async def process_bot(target: str, python: str, prompt: str) -> "ProcessBot":
         bot.ask, bot.traits = _asking((await bot.host()).hello, target, prompt)
     except BotFailure as error:
         await bot.aclose()
-        raise InputError(
-            _("{target} with python={python}: {error}.", target=target, python=python, error=error)
-        ) from None
+        msg = _("{target} with python={python}: {error}.", target=target, python=python, error=error)
+        raise InputError(msg) from None
     except InputError:
         await bot.aclose()
         raise

@@ -125,9 +125,8 @@ class Credentials:
             raise wire.failure(error, host) from None
         token = reply.get("access_token") if isinstance(reply, dict) else None
         if not isinstance(token, str) or not token:
-            raise BotFailure(
-                "malformed", _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
-            )
+            told = _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
+            raise BotFailure("malformed", told)
         try:
             seconds = float(reply.get("expires_in"))
         except (TypeError, ValueError):

@@ -156,9 +156,8 @@ class ChatBot:
         except ClientError as error:
             words = changed(client_words(error), self._masked)
             reason = _("{kind} {words}", kind=type(error).__name__, words=words)
-            raise BotFailure(
-                "malformed", _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
-            ) from None
+            told = _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
+            raise BotFailure("malformed", told) from None
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
         """The reply to a request that an endpoint may not support. Raises Refused if it does not."""
@@ -241,9 +240,8 @@ def _answer(reply: Any, model: str) -> Answer:
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
-        raise BotFailure(
-            "empty", _("the model said nothing (finish_reason {choice})", choice=choice.get("finish_reason"))
-        )
+        told = _("the model said nothing (finish_reason {choice})", choice=choice.get("finish_reason"))
+        raise BotFailure("empty", told)
     passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 

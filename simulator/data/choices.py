@@ -114,9 +114,8 @@ def _right_choice(
             one=LETTERS[marked],
             other=LETTERS[by_text or 0],
         )
-        raise RowFault(
-            path, row, _("column {column}: {what}; write the letter.", column=quote(cell.column), what=what)
-        )
+        what = _("column {column}: {what}; write the letter.", column=quote(cell.column), what=what)
+        raise RowFault(path, row, what)
     return marked
 
 

@@ -159,9 +159,8 @@ def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T])
         return reader(cell)
     except ValueError as error:
         column = quote(cell.column)
-        raise RowFault(
-            path, row, _("column {column}: {problem:sentence}", column=column, problem=error)
-        ) from None
+        what = _("column {column}: {problem:sentence}", column=column, problem=error)
+        raise RowFault(path, row, what) from None
 
 
 def check_columns(path: Path, row: Row | int, n: int) -> None:

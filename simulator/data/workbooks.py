@@ -172,9 +172,8 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
                 self.merged_cells = MergeCells.from_tree(element)
             if held > most:
                 row = Row(self.row_counter + 1, {}, sheet=sheet)
-                raise RowFault(
-                    path, row, _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
-                )
+                what = _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
+                raise RowFault(path, row, what)
 
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)

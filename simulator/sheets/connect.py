@@ -43,9 +43,8 @@ def read_key(path: Path) -> Key:
             text = file.read(_LONGEST_KEY)
         found = json.loads(text)
     except OSError as error:
-        raise InputError(
-            _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
-        ) from None
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
+        raise InputError(msg) from None
     except (ValueError, RecursionError):
         found = None
     told = found if isinstance(found, dict) else {}
@@ -111,9 +110,8 @@ def moved(path: Path, place: Path) -> Path:
 
 
 def _unwritable(error: OSError) -> InputError:
-    return InputError(
-        _("{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror)
-    )
+    msg = _("{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror)
+    return InputError(msg)
 
 
 def sign_in(client: Key) -> Path:

@@ -239,9 +239,8 @@ def rated_rows(path: Path) -> list[Row] | None:
             said.append({"role": "user", "content": turn.question})
             said.append({"role": "assistant", "content": turn.answer})
     if not rows:
-        raise CaseFileError(
-            _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].name)
-        )
+        msg = _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].name)
+        raise CaseFileError(msg)
     return rows
 
 
