@@ -19,6 +19,9 @@ from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
 from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
 from simulator.text.entities import (
+    DetailIndex,
+    Hours,
+    Measure,
     Specific,
     details_of,
     follows,
@@ -28,7 +31,6 @@ from simulator.text.entities import (
     located,
     required,
 )
-from simulator.text.entity_meaning import DetailIndex, Hours, Measure
 from simulator.text.evidence import (
     Agreement,
     agreement,

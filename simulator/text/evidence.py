@@ -29,7 +29,9 @@ from simulator.text.acts import (
     passes_on,
 )
 from simulator.text.entities import (
+    Measure,
     Specific,
+    Token,
     are_periods,
     bare_numbers,
     details_of,
@@ -42,7 +44,6 @@ from simulator.text.entities import (
     numbers_in,
     required,
 )
-from simulator.text.entity_meaning import Measure, Token
 from simulator.text.segments import CJK, clauses, normalise, sentences, tokens
 from simulator.text.typography import straight_pattern
 from simulator.text.wording import wording

@@ -11,8 +11,7 @@ from typing import Literal
 
 from simulator.core.types import Value
 from simulator.text.acts import negated_words
-from simulator.text.entities import Specific, located, specifics_of
-from simulator.text.entity_meaning import Measure
+from simulator.text.entities import Measure, Specific, located, specifics_of
 from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.segments import clauses, normalise, sentences
 from simulator.text.typography import straight
