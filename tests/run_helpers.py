@@ -1,11 +1,13 @@
 """Parts of a run for tests: a question, a turn to grade, models at the fake endpoint, a run file."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 from pydantic import SecretStr
 from tenacity import wait_none
 
@@ -22,6 +24,7 @@ from simulator.core.types import (
     Message,
     Passage,
     Query,
+    Results,
     Role,
     Run,
     Score,
@@ -36,7 +39,7 @@ from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
 from simulator.users.base import UserPrompts
 from simulator.users.persona import PersonaUser
-from tests.servers.openai import OpenAIServer
+from tests.servers.openai import OpenAIServer, serve
 
 RUBRICS = ("turn", "relevance", "groundedness", "similarity", "fluency")
 SAYS: dict[Language, dict[str, str]] = {
@@ -197,3 +200,37 @@ class Quiet:
 async def echo(query: Query) -> str:
     """A bot that says back what it was asked."""
     return f"「{query.text}」ですね。" if query.language == "ja" else f"You asked: {query.text}"
+
+
+def a_run_of_rows(
+    rows: Sequence[tuple[Case, str]], graded: Callable[[Conversation], Iterable[Score]], **settings: object
+) -> Results:
+    """A finished run of rows of a data set, each with the answer to it; `graded` gives the scores of one."""
+    talks = [
+        Conversation(
+            id=f"scripted/{at}#1", case=case, persona="scripted",
+            turns=(Turn(index=1, user=case.question, answer=Answer(text=text)),),
+        )
+        for at, (case, text) in enumerate(rows)
+    ]  # fmt: skip
+    created = datetime(2026, 1, 1, tzinfo=UTC)
+    run = Run(id="r", created=created, settings=dict(settings), status="finished")
+    scores = tuple(score for talk in talks for score in graded(talk))
+    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=scores)
+
+
+# Evaluates the rows of `judged_rows`.
+RECORDED = ("evaluate", "rows.jsonl", "--adapter", "recorded")
+
+
+@contextmanager
+def judged_rows(
+    rows: Sequence[Mapping[str, Any]], judge: Callable[[dict[str, Any]], str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """The rows are in a file where the test stands, and a model at an endpoint grades as `judge` says."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    Path("rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    with serve(judge) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge-model")
+        yield

@@ -1,8 +1,7 @@
 """Multiple choice: accuracy by subject with its error, letters and baselines, in every view."""
 
 import json
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from pathlib import Path
 
@@ -10,18 +9,7 @@ import pytest
 from simulator.shelves.judges.choice import choice
 
 from simulator.cli.app import main
-from simulator.core.types import (
-    Answer,
-    Case,
-    Conversation,
-    GradingContext,
-    Language,
-    RedRules,
-    Results,
-    Run,
-    Score,
-    Turn,
-)
+from simulator.core.types import Case, Conversation, GradingContext, Language, RedRules, Results, Score
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompts import PromptRenderer, read_prompt
@@ -29,6 +17,7 @@ from simulator.stats.choices import choices
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, markdown, render
+from tests.run_helpers import a_run_of_rows
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [
@@ -47,22 +36,21 @@ TEXTS = ("one", "two", "three", "the last")
 
 def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language = "en") -> Results:
     """A finished run of these rows, graded by the judge itself."""
-    conversations, scores = [], []
-    for number, (subject, letter, reply) in enumerate(rows):
-        case = Case(
-            id=str(number), question="q?", language=language, choices=TEXTS,
-            label=TEXTS["ABCD".index(letter)], tags=(subject,) if subject else (),
-        )  # fmt: skip
-        turn = Turn(index=1, user="q?", answer=Answer(text=reply))
-        key = f"scripted/{number}#1"
-        conversations.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
-        score = choice(GradingContext(conversation=key, case=case, persona="scripted", turn=turn))
-        filed = {"judge": "choice", "conversation": key, "turn": 1, "scale": (0, 1)}
-        scores.append(score.model_copy(update=filed))
-    run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
-    return Results(
-        run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
-    )
+    known = {"question": "q?", "language": language, "choices": TEXTS}
+    cases = [
+        (
+            Case(id=f"{at}", label=TEXTS["ABCD".index(letter)], tags=tuple(filter(None, [subject])), **known),
+            reply,
+        )
+        for at, (subject, letter, reply) in enumerate(rows)
+    ]
+
+    def graded(talk: Conversation) -> Iterator[Score]:
+        seen = GradingContext(conversation=talk.id, case=talk.case, persona="scripted", turn=talk.turns[0])
+        filed = {"judge": "choice", "conversation": talk.id, "turn": 1, "scale": (0, 1)}
+        yield choice(seen).model_copy(update=filed)
+
+    return a_run_of_rows(cases, graded)
 
 
 def a_report(results: Results, language: Language) -> ReportContext:

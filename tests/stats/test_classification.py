@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
+from simulator.core.types import Case, Conversation, Results, Score
 from simulator.report.row_sections import classes_section
 from simulator.stats.classification import (
     Classification,
@@ -21,6 +20,7 @@ from simulator.stats.classification import (
     positive_of,
 )
 from tests.paths import ROOT
+from tests.run_helpers import a_run_of_rows
 from tests.texts import said
 
 BINARY = ("0", "1")
@@ -145,20 +145,19 @@ def test_which_label_is_looked_for(labels: Sequence[str], support: Sequence[int]
 
 def a_run(answers: Sequence[tuple[str, str | None]], **settings: object) -> Results:
     """A run of labelled rows, each with what was read from its answer ("!": not graded)."""
-    conversations, scores = [], []
-    for at, (expected, predicted) in enumerate(answers):
-        case = Case(id=f"r{at}", question="文", language="ja", label=expected)
-        turn = Turn(index=1, user="文", answer=Answer(text="…"))
-        name = f"scripted/r{at}#1"
-        conversations.append(Conversation(id=name, case=case, persona="scripted", turns=(turn,)))
+    cases = [
+        Case(id=f"r{at}", question="文", language="ja", label=expected)
+        for at, (expected, _said) in enumerate(answers)
+    ]
+
+    def graded(talk: Conversation) -> Iterator[Score]:
+        expected, predicted = answers[int(talk.case.id[1:])]
+        score = Score(judge="label", conversation=talk.id, turn=1, state="failed")
         detail = {"expected": expected, "predicted": predicted}
-        failed = Score(judge="label", conversation=name, turn=1, state="failed")
-        graded = failed.model_copy(update={"state": "scored", "value": 0.0, "raw": 0.0, "detail": detail})
-        scores.append(failed if predicted == "!" else graded)
-    run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings=dict(settings))
-    return Results(
-        run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
-    )
+        scored = {"state": "scored", "value": 0.0, "raw": 0.0, "detail": detail}
+        yield score if predicted == "!" else score.model_copy(update=scored)
+
+    return a_run_of_rows([(case, "…") for case in cases], graded, **settings)
 
 
 GOOD = a_run([("1", "1"), ("1", "1"), ("0", "0"), ("0", "1"), ("0", None), ("1", "!")])

@@ -1,21 +1,20 @@
 """Where reference and passages contradict each other nothing is decided, and everybody sees what to fix."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.types import GradingContext, Language, Score
 from simulator.storage.run_file import find_run
-from tests.run_helpers import a_case, a_turn, an_exhibit, at, grader
-from tests.servers.openai import OpenAIServer, serve
+from tests.commands import Command
+from tests.run_helpers import RECORDED, a_case, a_turn, an_exhibit, at, grader, judged_rows
+from tests.servers.openai import OpenAIServer
 from tests.servers.replies import text_of
 
-Evaluate = Callable[..., tuple[int, str]]
 ARTICLE = "マンション1ギガは、税込み月額5,280円です。"
 ASKED = (
     (
@@ -56,37 +55,24 @@ async def grades(context: GradingContext, said: str) -> tuple[dict[str, Score], 
 
 
 @pytest.fixture
-def evaluated(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Evaluate]:
+def evaluated(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
     """Evaluates the rows by a model that finds the contradiction."""
-    file = tmp_path / "rows.jsonl"
-    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8")
-    with serve(judge) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge-model")
-
-        def run(*options: str) -> tuple[int, str]:
-            given = ("evaluate", str(file), "--adapter", "recorded", "--judges", "turn,groundedness")
-            code = main((*given, *options))
-            return code, capsys.readouterr().out
-
-        yield run
+    with judged_rows(ROWS, judge, monkeypatch):
+        yield lambda *options: command(*RECORDED, "--judges", "turn,groundedness", *options)
 
 
-def test_the_case_is_flagged_and_nothing_is_red(evaluated: Evaluate) -> None:
+def test_the_case_is_flagged_and_nothing_is_red(evaluated: Command) -> None:
     """The score is that of the other row; `--json` names the case, both sides and the article."""
-    _, out = evaluated("--json")
-    told = json.loads(out)
+    told = evaluated("--json").json
 
     assert (told["score"], told["red"]) == (1.0, 0)
     assert [told["judges"]["turn"][key] for key in ("n", "planned", "skipped")] == [1, 2, 1]
     assert told["conflicts"] == {"cases": [{"case": "fees", **CONFLICT, "retrieved": ["1"], "turns": 1}]}
 
 
-def test_console_page_and_workbook_say_what_to_fix(evaluated: Evaluate) -> None:
+def test_console_page_and_workbook_say_what_to_fix(evaluated: Command) -> None:
     """Each names the question, the words of both sides, and that one of the two has to be fixed."""
-    _, out = evaluated("--to", "xlsx,markdown")
+    out = evaluated("--to", "xlsx,markdown").out
     folder = find_run("latest", Path("runs")).parent
     page, markdown = ((folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
     [book] = folder.glob("*.xlsx")

@@ -4,7 +4,6 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,10 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
-from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Turn
+from simulator.core.types import Case, Conversation, Results, Score, State
 from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from tests.paths import ROOT
+from tests.run_helpers import a_run_of_rows
 from tests.servers.openai import OpenAIServer, serve
 
 ROWS = 40
@@ -37,28 +37,18 @@ GRADES = {
 }
 
 
-def a_run(grades: Mapping[str, Sequence[int | None]], language: Language = "en", **more: Any) -> Results:
+def a_run(grades: Mapping[str, Sequence[int | None]]) -> Results:
     """A run with these grades of its rows; None is a grade that failed."""
-    count = max(map(len, grades.values()))
-    case = Case(id="c", question="q?", language=language)
-    turn = Turn(index=1, user="q?", answer=Answer(text="a"))
-    keys = [f"scripted/{n}#1" for n in range(count)]
-    scores = [
-        Score(judge=judge, conversation=key, turn=1, state="failed" if grade is None else "scored", raw=grade)
-        .model_copy(update={"reason": "timeout: no reply\nat all" if grade is None else ""})
-        for judge, listed in grades.items()
-        for key, grade in zip(keys, listed, strict=True)
-    ]  # fmt: skip
-    settings = {"scoring": "contest", "judges": list(grades)}
-    return Results(
-        run=Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings=settings, status="finished"),
-        planned=count,
-        conversations=tuple(
-            Conversation(id=key, case=case, persona="scripted", turns=(turn,)) for key in keys
-        ),
-        scores=tuple(scores),
-        **more,
-    )
+    cases = [Case(id=f"{n}", question="q?", language="en") for n in range(max(map(len, grades.values())))]
+
+    def graded(talk: Conversation) -> Iterator[Score]:
+        for judge, listed in grades.items():
+            grade = listed[int(talk.case.id)]
+            state: State = "failed" if grade is None else "scored"
+            reason = "timeout: no reply\nat all" if grade is None else ""
+            yield Score(judge=judge, conversation=talk.id, turn=1, state=state, raw=grade, reason=reason)
+
+    return a_run_of_rows([(case, "a") for case in cases], graded, scoring="contest", judges=list(grades))
 
 
 def test_the_vector() -> None:

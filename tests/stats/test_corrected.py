@@ -1,6 +1,7 @@
 """The score corrected by people's blind grades."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -108,24 +109,39 @@ def test_a_good_judge_makes_it_narrower_than_labels_alone() -> None:
     assert widths[2.0][0] < 1.04 * widths[2.0][1]
 
 
-def test_the_estimate_by_hand() -> None:
-    """Every turn labelled: the corrected score is what people gave, over conversations of unequal length."""
+A_TURN = ("t", 1.0, "not_red", None)
+
+
+@pytest.mark.parametrize(("cases", "of_case", "score", "n", "bias"), [
+    # Every turn labelled: what people gave, over conversations of unequal length.
+    (30, [("a", 1.0, "not_red", BlindGrade(0.8)), ("b", 0.4, "red", BlindGrade(0.6)),
+          ("b", 0.6, "red", BlindGrade(0.2))], (0.8 + (0.6 + 0.2) / 2) / 2, 90, {"red": 0.1, "not_red": 0.2}),
+    # Red turns are 2 of 10 but half of the labels: each bias counts as its stratum does in the run.
+    (60, [("t", 0.5, "red", BlindGrade(0.4)), ("t", 0.5, "red", None), ("t", 1.0, "not_red", BlindGrade(0.8)),
+          *[A_TURN] * 7], 0.2 * 0.4 + 0.8 * 0.8, 120, {"red": 0.1, "not_red": 0.2}),
+    # Where the sample was drawn by other strata than today's, its rates even that out.
+    (60, [*[("t", 0.6, "not_red", BlindGrade(0.4, 0.8))] * 4, ("t", 0.6, "not_red", None),
+          ("t", 0.7, "not_red", BlindGrade(0.8, 0.2)), *[("t", 0.7, "not_red", None)] * 4],
+     0.6, 300, {"not_red": 0.14}),
+    # A turn without an answer keeps its grade, and a label of it counts for nothing.
+    (60, [("a", 1.0, "not_red", BlindGrade(0.8)), ("a", 0.2, None, BlindGrade(1.0))], 0.5, 60,
+     {"not_red": 0.2}),
+])  # fmt: skip
+def test_the_estimate_by_hand(
+    cases: int, of_case: Sequence[Any], score: float, n: int, bias: dict[str, float]
+) -> None:
+    """Score, labels and bias; where all cases are alike, the interval has no width."""
     turns = [
-        turn
-        for case in range(30)
-        for turn in (
-            StratifiedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
-            StratifiedTurn(f"c{case}", f"c{case}/b", 0.4, "red", BlindGrade(0.6)),
-            StratifiedTurn(f"c{case}", f"c{case}/b", 0.6, "red", BlindGrade(0.2)),
-        )
+        StratifiedTurn(f"c{case}", f"c{case}/{talk}", *told)
+        for case in range(cases)
+        for talk, *told in of_case
     ]
     found = correct(turns, seed=1)
 
     assert found
-    assert found.score == pytest.approx((0.8 + (0.6 + 0.2) / 2) / 2)
-    assert found.bias == pytest.approx({"red": 0.1, "not_red": 0.2})
-    assert found.n == 90
-    assert found.interval == pytest.approx((0.6, 0.6))
+    assert (found.score, found.n) == pytest.approx((score, n))
+    assert found.bias == pytest.approx(bias)
+    assert found.interval == pytest.approx((score, score))
 
 
 def test_few_cases_make_the_interval_wider() -> None:
@@ -140,52 +156,6 @@ def test_few_cases_make_the_interval_wider() -> None:
     assert found
     assert found.score == pytest.approx(0.6)
     assert found.interval[1] - found.score == pytest.approx(1.36 * 0.2 * 4 / 6, abs=0.005)
-
-
-def test_each_stratum_is_corrected_by_its_own_labels() -> None:
-    """Red turns are 2 of 10 but half of the labels: each bias counts as its stratum does in the run."""
-    turns = []
-    for case in range(60):
-        for turn in range(10):
-            red = turn < 2
-            human = BlindGrade(0.4 if red else 0.8) if turn in {0, 2} else None
-            value, stratum = (0.5, "red") if red else (1.0, "not_red")
-            turns.append(StratifiedTurn(f"c{case}", f"c{case}/t", value, stratum, human))  # type: ignore[arg-type]
-    found = correct(turns, seed=1)
-
-    assert found
-    assert found.score == pytest.approx(0.2 * 0.4 + 0.8 * 0.8)
-
-
-def test_turns_sampled_less_often_stand_for_more() -> None:
-    """Where the sample was drawn by other strata than today's, its rates even that out."""
-    turns = []
-    for case in range(60):
-        for turn in range(10):
-            often = turn < 5
-            human = BlindGrade(0.4, 0.8) if turn < 4 else BlindGrade(0.8, 0.2) if turn == 5 else None
-            turns.append(StratifiedTurn(f"c{case}", f"c{case}/t", 0.6 if often else 0.7, "not_red", human))
-    found = correct(turns, seed=1)
-
-    assert found
-    assert found.score == pytest.approx(0.6)
-
-
-def test_what_was_graded_by_rule_is_known() -> None:
-    """A turn without an answer keeps its grade, and a label of it counts for nothing."""
-    turns = [
-        turn
-        for case in range(60)
-        for turn in (
-            StratifiedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
-            StratifiedTurn(f"c{case}", f"c{case}/a", 0.2, None, BlindGrade(1.0)),
-        )
-    ]
-    found = correct(turns, seed=1)
-
-    assert found
-    assert found.n == 60
-    assert found.score == pytest.approx(0.5)
 
 
 def test_what_is_missing_is_counted() -> None:

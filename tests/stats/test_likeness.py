@@ -42,15 +42,13 @@ def test_people_are_like_people_and_one_template_is_not(language: Language) -> N
     own = reference_of("own", [half(shipped.sets[0], 0)])
     assert max(own.ceilings) >= 100
     found = likeness(half(shipped.sets[0], 1), own, language)
-    assert found.composite is not None
-    assert found.composite > 85
+    assert (found.composite or 0) > 85
     alike = people_of([[TEMPLATE[language], *[TEMPLATE[language]] * 3]] * 100, language)
     found = likeness(alike, shipped, language)
     assert (found.n, found.lines) == (250, 300)
     assert found.composite is not None
-    assert found.composite < 10
     assert found.interval is not None
-    assert found.interval[0] <= found.composite <= found.interval[1]
+    assert found.interval[0] <= found.composite <= min(10, found.interval[1])
     assert found == likeness(alike, shipped, language)
 
 

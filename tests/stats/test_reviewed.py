@@ -83,21 +83,19 @@ def test_who_has_something_left_to_do() -> None:
     assert left == [("佐藤", 1, 0, 1, 2), ("鈴木", 0, 1, 0, 1), ("", 0, 0, 1, 1)]
 
 
-def test_verdicts_on_sight_tell_nothing_of_agreement() -> None:
-    """However many there are: only blind grades are compared."""
-    results = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
-
-    assert blind_agreement(results, summary_of(results)) is None
-    assert summary_of(results).labels == 0
-
-
 def test_nothing_said_is_nothing_found() -> None:
-    """No verdict, an empty one, blind ones only, and a turn that is not there."""
+    """No verdict, an empty one, blind ones only, and a turn that is not there.
+
+    Verdicts on sight, however many, tell nothing of agreement: only blind grades are compared.
+    """
     blind = HumanVerdict(conversation=FEE[0], turn=1, source="blind", grade=3, comment="x")
     results = reviewed_run(blind, vote(FEE), vote(("nobody#0", 1), "right"))
 
     assert review_findings(results, summary_of(results)) is None
     assert findings_json(None) is None
+    on_sight = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
+    assert blind_agreement(on_sight, summary_of(on_sight)) is None
+    assert summary_of(on_sight).labels == 0
 
 
 def test_json_has_all_of_it() -> None:

@@ -1,24 +1,22 @@
 """The rules of a desk in a run: what is red, and the table of rules that everybody sees."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.settings import Settings
 from simulator.core.types import RedRules
 from simulator.diagnosis.recommendations import improvements
 from simulator.diagnosis.root_cause import root_causes
 from simulator.stats.red import red_marks, rule_tallies
 from simulator.stats.summary import figures_of
-from simulator.storage.run_file import find_run, read_run
-from tests.servers.openai import serve
+from tests.commands import Command
+from tests.run_helpers import RECORDED, judged_rows
 from tests.servers.replies import text_of
 
-Evaluate = Callable[..., tuple[int, str]]
 RULES = """
 [[rules]]
 id = "refund"
@@ -60,31 +58,20 @@ def judge(request: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def evaluated(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Evaluate]:
+def evaluated(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
     """Evaluates the rows by these rules."""
-    file, rules = tmp_path / "rows.jsonl", tmp_path / "desk_rules.toml"
-    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8")
-    rules.write_text(RULES, encoding="utf-8")
-    with serve(judge) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge-model")
-
-        def run(*options: str) -> tuple[int, str]:
-            given = ("--adapter", "recorded", "--judges", "exact_match,risk", "--rules", "desk_rules.toml")
-            code = main(("evaluate", str(file), *given, *options))
-            return code, capsys.readouterr().out
-
-        yield run
+    Path("desk_rules.toml").write_text(RULES, encoding="utf-8")
+    with judged_rows(ROWS, judge, monkeypatch):
+        given = (*RECORDED, "--judges", "exact_match,risk", "--rules", "desk_rules.toml")
+        yield lambda *options: command(*given, *options)
 
 
-def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Evaluate) -> None:
+def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Command) -> None:
     """By the severity of the rule; how often each was kept, broken and untested stands under its id."""
-    code, out = evaluated("--json", "--target", "risk >= .9")
-    told = json.loads(out)
+    done = evaluated("--json", "--target", "risk >= .9")
+    told = done.json
 
-    assert (code, told["red"], told["judges"]["risk"]["mean"]) == (1, 1, 0.5)
+    assert (done.code, told["red"], told["judges"]["risk"]["mean"]) == (1, 1, 0.5)
     assert told["risk"] == {
         "refund": {"kept": 1, "broken": 1, "untested": 1},
         "human": {"kept": 0, "broken": 0, "untested": 3},
@@ -92,10 +79,9 @@ def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Evaluate) -> N
     }
 
 
-def test_the_marks_are_the_rules_own(evaluated: Evaluate) -> None:
+def test_the_marks_are_the_rules_own(evaluated: Command) -> None:
     """A severity of its own, the words in the reason; the rule for red can be switched off."""
-    evaluated()
-    run = read_run(find_run("latest", Path("runs")))
+    run = evaluated().run
     scores = {score.conversation: score for score in run.scores.of_judge("risk")}
     first, second = scores["scripted/late#1"], scores["scripted/terms#1"]
     off = RedRules(risk=False)
@@ -107,10 +93,9 @@ def test_the_marks_are_the_rules_own(evaluated: Evaluate) -> None:
     assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
 
 
-def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Evaluate) -> None:
+def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Command) -> None:
     """Its cause is the rule, with the words that broke it; no article is to be changed."""
-    evaluated()
-    run = read_run(find_run("latest", Path("runs")))
+    run = evaluated().run
     summary = figures_of(run, Settings(judges=("exact_match", "risk")))
     [cause] = root_causes(run, summary)
     [fix] = improvements(run, summary, [cause]).fixes
@@ -120,23 +105,19 @@ def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Evalua
     assert fix.key.endswith("prompt")
 
 
-def test_a_rule_that_changed_is_another_judge(evaluated: Evaluate, tmp_path: Path) -> None:
+def test_a_rule_that_changed_is_another_judge(evaluated: Command) -> None:
     """Its hash covers id, text and severity, so that grades by other rules are not mixed."""
     rubrics = set()
     for rules in (RULES, RULES.replace("minor", "major"), RULES.replace("返金を", "返金や値引きを")):
-        (tmp_path / "desk_rules.toml").write_text(rules, encoding="utf-8")
-        evaluated()
-        rubrics |= {
-            score.rubric for score in read_run(find_run("latest", Path("runs"))).scores.of_judge("risk")
-        }
+        Path("desk_rules.toml").write_text(rules, encoding="utf-8")
+        rubrics |= {score.rubric for score in evaluated().run.scores.of_judge("risk")}
 
     assert len(rubrics) == 3
 
 
-def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Evaluate) -> None:
+def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Command) -> None:
     """Then what is broken more often; what was never broken comes last, whatever its severity."""
-    evaluated()
-    run = read_run(find_run("latest", Path("runs")))
+    run = evaluated().run
     score = next(iter(run.scores.of_judge("risk")))
     listed = [
         ("kept", "major", "kept"),
@@ -156,9 +137,9 @@ def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Evaluate) 
     assert (tallies[1].example, lost) == ((score.conversation, 1, "2"), 3)
 
 
-def test_rules_that_cannot_be_used_stop_before_anything_is_paid(evaluated: Evaluate, tmp_path: Path) -> None:
+def test_rules_that_cannot_be_used_stop_before_anything_is_paid(evaluated: Command) -> None:
     """Exit code 2, and no run."""
-    (tmp_path / "desk_rules.toml").write_text(RULES.replace("minor", "grave"), encoding="utf-8")
+    Path("desk_rules.toml").write_text(RULES.replace("minor", "grave"), encoding="utf-8")
 
-    assert evaluated()[0] == 2
+    assert evaluated().code == 2
     assert not Path("runs").exists()

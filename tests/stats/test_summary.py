@@ -58,12 +58,7 @@ def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:
     assert turn.answered_mean == pytest.approx(45 / 12 / 5)
     assert figures.answered_score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 0.9 + 0.9 + 0.4) / 6)
     assert figures.turns == 13
-
-
-def test_every_mean_travels_with_its_coverage() -> None:
-    """The identity planned = n + skipped + failed = spoken turns holds for every judge."""
-    figures = summary()
-
+    # Every mean travels with its coverage: planned = n + skipped + failed = spoken turns.
     for judge in figures.judges.values():
         assert judge.n + judge.skipped + judge.failed == judge.planned == figures.turns == 13
     assert figures.judges["fluency"].failures == {"malformed": 1}
@@ -119,21 +114,17 @@ def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
 
 
 def test_personas_have_their_own_rows() -> None:
-    """Score, red turns and every judge with its coverage, and the name in both languages."""
-    angry = summary().personas[0]
+    """Score, red turns and every judge with its coverage, and the name in both languages.
+
+    What the simulator did wrong is counted apart: rewritten messages by rule, conversations that were lost.
+    """
+    (angry, *_), simulator = summary().personas, summary().simulator
 
     assert (angry.persona, angry.conversations, angry.graded, angry.turns, angry.red) == ("angry", 2, 2, 5, 3)
     assert angry.names == {"ja": "怒っているお客様", "en": "Angry customer"}
     assert angry.score == pytest.approx((0.9 + 1.6 / 3) / 2)
     assert (angry.judges["similarity"].n, angry.judges["similarity"].planned) == (2, 5)
-
-
-def test_the_simulators_failures_are_counted_apart() -> None:
-    """Rewritten messages by rule, and conversations that were lost."""
-    simulator = summary().simulator
-
-    assert (simulator.guarded, simulator.failed) == (1, 1)
-    assert simulator.rules == {"repeat": 1, "language": 1}
+    assert (simulator.guarded, simulator.failed, simulator.rules) == (1, 1, {"repeat": 1, "language": 1})
 
 
 def test_conversations_that_never_began_are_planned_only() -> None:
