@@ -87,44 +87,22 @@ async def test_a_new_token_that_is_refused_too_is_denied(server: TokenServer) ->
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "said"),
+    ("status", "body", "kind", "said"),
     [
-        (
-            Reply(status=401, body=b'{"error": "invalid_client"}'),
-            "denied",
-            'HTTP 401: {"error": "invalid_client"}',
-        ),
-        (
-            Reply(status=400, body=b'{"error": "invalid_scope"}'),
-            "denied",
-            'HTTP 400: {"error": "invalid_scope"}',
-        ),
-        (Reply(status=503, body=SECRET.encode()), "error", "HTTP 503: ***"),
-        (Reply(status=302), "error", "HTTP 302"),
+        (401, b'{"error": "a"}', "denied", 'no token from {host}: HTTP 401: {"error": "a"}'),
+        (400, b'{"error": "b"}', "denied", 'no token from {host}: HTTP 400: {"error": "b"}'),
+        (503, SECRET.encode(), "error", "no token from {host}: HTTP 503: ***"),
+        (302, b"", "error", "no token from {host}: HTTP 302"),
+        (200, b"<html>", "malformed", "the reply is not JSON but application/octet-stream: <html>"),
+        (200, b"[]", "malformed", "{host} gives no access_token: the reply is a list of 0"),
+        (200, b'{"token": 1}', "malformed", "{host} gives no access_token: the reply has the keys token"),
     ],
 )
-async def test_what_the_token_endpoint_refuses(
-    server: TokenServer, reply: Reply, kind: str, said: str
-) -> None:
-    """The message names its host; a wrong client is denied, a failing endpoint is an error."""
-    server.failure = reply
+async def test_what_is_no_token(server: TokenServer, status: int, body: bytes, kind: str, said: str) -> None:
+    """The message names the endpoint's host; a wrong client is denied, a failing endpoint is an error."""
+    server.failure = Reply(status=status, body=body)
 
-    assert await failure(protected(server)) == (kind, f"no token from 127.0.0.1:{server.port}: {said}")
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (b"<html>", "the reply is not JSON but application/octet-stream: <html>"),
-        (b"[]", "127.0.0.1:{port} gives no access_token: the reply is a list of 0"),
-        (b'{"token": 1}', "127.0.0.1:{port} gives no access_token: the reply has the keys token"),
-    ],
-)
-async def test_what_is_no_token(server: TokenServer, body: bytes, said: str) -> None:
-    """It was not agreed."""
-    server.failure = Reply(status=200, body=body)
-
-    assert await failure(protected(server)) == ("malformed", said.replace("{port}", str(server.port)))
+    assert await failure(protected(server)) == (kind, said.replace("{host}", f"127.0.0.1:{server.port}"))
 
 
 async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tcp_port: int) -> None:

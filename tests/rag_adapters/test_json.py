@@ -1,5 +1,6 @@
 """Templates and paths of the JSON adapters."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from simulator.shelves.rag_adapters._json import Condition, JsonPath, filled, pa
 
 from simulator import BotFailure, InputError
 
+QUESTION = 'He said "no", \\ $session }'
 REPLY = {
     "data": {"reply": "はい", "sources": [{"text": "a"}, {"text": "b"}, {"image": "c"}]},
     "choices": [{"message": {"content": "yes"}}],
@@ -65,36 +67,26 @@ def test_what_is_no_path_is_refused(path: str) -> None:
         JsonPath("answer", path)
 
 
-def test_values_cannot_break_the_request() -> None:
-    """Quotation marks, backslashes and dollars of a question stay inside its text."""
-    template = parsed("request", '{"a": {"message": "$question"}, "n": 1, "dollar": "$$5"}')
-    question = 'He said "no", \\ $session }'
-
-    found = filled(template, {"question": question}, {})
-
-    assert found == {"a": {"message": question}, "n": 1, "dollar": "$5"}
-
-
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
+        # Quotation marks, backslashes and dollars of a question stay inside its text.
+        ({"a": {"m": "$question"}, "n": 1, "d": "$$5"}, {"a": {"m": QUESTION}, "n": 1, "d": "$5"}),
+        # Alone a list is itself, within a list it is its entries, within a longer text it is its JSON.
         ({"history": "$history"}, {"history": [{"role": "user"}]}),
-        (["$history", "$question"], [{"role": "user"}, "Q"]),
+        (["$history", "$question"], [{"role": "user"}, QUESTION]),
         ({"text": "so far: $history"}, {"text": 'so far: [{"role": "user"}]'}),
+        # What nothing fills is left out where a field is nothing but that; within a text it is empty.
+        ({"id": "$conversation", "a": [{"id": "${conversation}"}]}, {"a": [{}]}),
+        ({"text": "<$conversation>"}, {"text": "<>"}),
     ],
 )
-def test_a_list_takes_the_place_of_its_variable(template: Any, expected: Any) -> None:
-    """Alone it is the list, within a list it is its entries, within a longer text it is its JSON."""
-    texts = {"question": "Q", "history": '[{"role": "user"}]'}
+def test_a_template_is_filled_after_parsing(template: Any, expected: Any) -> None:
+    """So that no value can break the request."""
+    texts = {"question": QUESTION, "history": '[{"role": "user"}]', "conversation": ""}
+    parsed_again = parsed("request", json.dumps(template))
 
-    assert filled(template, texts, {"history": [{"role": "user"}]}) == expected
-
-
-def test_a_field_that_nothing_fills_is_left_out() -> None:
-    """At any depth, where it is nothing but the variable; within a text the variable is empty."""
-    template = {"id": "$conversation", "a": [{"id": "${conversation}"}], "text": "<$conversation>"}
-
-    assert filled(template, {"conversation": ""}, {}, ["conversation"]) == {"a": [{}], "text": "<>"}
+    assert filled(parsed_again, texts, {"history": [{"role": "user"}]}, ["conversation"]) == expected
 
 
 @pytest.mark.parametrize(
