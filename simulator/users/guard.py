@@ -305,6 +305,12 @@ def _values(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     return frozenset(re.sub("[,\\- ]", "", found) for found in pattern.findall(text))
 
 
+def telling_numbers(text: str) -> frozenset[str]:
+    """The numbers of a text that tell something, without separators: no small or round one, and no year."""
+    numbers = _values(_NUMBER, _seen(text)[1])
+    return frozenset(number for number in numbers if not _COMMON.fullmatch(number))
+
+
 @lru_cache(maxsize=512)
 def _joined(text: str, by_words: bool) -> str:
     """Letters and digits only, with a space around each word if words are compared."""

@@ -21,7 +21,7 @@ from simulator.text.evidence import (
     refuses,
 )
 from simulator.text.wording import wording
-from simulator.users.guard import guard_of
+from simulator.users.guard import guard_of, telling_numbers
 from simulator.users.rules import ruled, useless_in_a_row
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
@@ -216,7 +216,16 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
 
 
 def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
-    """The facts that the customer has not mentioned yet, first those that the desk's last line is about."""
+    """The facts that the customer has not mentioned yet, first those that the desk's last line is about.
+
+    One with a telephone number, an order's or the like is mentioned once this is said, in whatever words.
+    """
     said = [case.question, *(turn.meant for turn in turns)]
-    left = [fact for fact in case.facts.knows if coverage(fact, said) < MENTIONED]
+    told = frozenset().union(*map(telling_numbers, said))
+
+    def is_mentioned(fact: str) -> bool:
+        numbers = telling_numbers(fact)
+        return numbers <= told if numbers else coverage(fact, said) >= MENTIONED
+
+    left = [fact for fact in case.facts.knows if not is_mentioned(fact)]
     return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))

@@ -142,6 +142,26 @@ async def test_a_persona_without_phrases_leaves_without_a_word() -> None:
 
 
 FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
+
+
+@pytest.mark.parametrize(
+    ("fact", "said", "is_told"),
+    [
+        ("電話番号は090-1234-5678です", "０９０-1234-5678", False),
+        ("注文番号はA-12345です", "A-12345です。", False),
+        ("注文番号はA-12345です", "注文番号なら、メールにあります。", True),
+    ],
+)
+async def test_a_number_alone_answers_the_desk(fact: str, said: str, is_told: bool) -> None:
+    """Who said it is not asked for it as for something new; who named it without the number is."""
+    user = PhraseUser(a_persona(3, PHRASES | {"asked": ("$fact。",)}), 1)
+    case = a_case(facts=Facts(knows=(fact,)))
+
+    line = await user(case, spoken([QUESTION, said], "念のため、番号を教えていただけますか。"))
+
+    assert (fact in line.text) is is_told
+
+
 SORRY = "ご不便をおかけし、申し訳ございません。ルーターの電源を入れ直してください。"
 
 
