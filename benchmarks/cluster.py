@@ -1,6 +1,8 @@
-"""The same offline rehearsal in one process and on two workers of this machine: nothing but CPU.
+"""One worker of this machine and two, a process with one thread each: how much sooner two have finished.
 
-`python -m benchmarks.cluster 24` holds each bundled question 24 times with each of three customers.
+Twice: offline, which is nothing but CPU, and with a bot that takes its time, where each worker holds eight
+conversations at a time. `python -m benchmarks.cluster 24` holds each bundled question 24 times with each of
+three customers, and a quarter of that with the slow bot.
 """
 
 import asyncio
@@ -8,63 +10,85 @@ import hashlib
 import json
 import os
 import sys
+from pathlib import Path
 
 from benchmarks.measured import ROOT, Measured, measure, middle
-from simulator.addons.dask.driver import perform as on_workers
+from simulator.addons.dask.driver import perform
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
-from simulator.runner.run import create_run, perform
+from simulator.runner.run import create_run
 from simulator.storage.run_file import RunFile, read_run
 from tests.run_helpers import Quiet
 
-REPEATS, PAIRS, WORKERS, GOAL = 12, 3, 2, 1.7
+REPEATS, PAIRS, GOAL, AT_ONCE, WAIT = 12, 3, 1.8, 8, 0.5
 PERSONAS = ("angry", "calm", "beginner")
+BOUNDS = {"cpu": "nothing but CPU", "bot": f"a bot that takes {WAIT} s"}
+BOT = f"""
+import asyncio
+
+async def answer(text):
+    await asyncio.sleep({WAIT})
+    return "The fee is 990 yen a month."
+"""
 
 
 def main() -> None:
     """Pairs of runs, one after the other; ratios of the time in which conversations were held and graded."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else REPEATS
     print(f"cluster: {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before it began")
-    ratios, bounds, alike = [], [], True
-    for _ in range(PAIRS):
-        one, alone = _measured(repeats, "local")
-        two, spread = _measured(repeats, "dask")
-        alike = alike and alone["same"] == spread["same"]
-        ratios.append(alone["seconds"] / spread["seconds"])
-        bounds.append(WORKERS * alone["cpu"] / spread["cpu"])
-        more = 1000 * (spread["cpu"] - alone["cpu"]) / alone["held"]
-        print(
-            f"  {alone['held']} conversations: {alone['seconds']:.1f} s, {spread['seconds']:.1f} s on workers"
-        )
-        print(f"    {ratios[-1]:.2f} x; with start and set-up {one.wall / two.wall:.2f} x", end="; ")
-        print(f"CPU {alone['cpu']:.1f} s and {spread['cpu']:.1f} s, {more:+.1f} ms a conversation")
-        print(f"    of that the writing process takes {1000 * spread['own'] / spread['held']:.1f} ms each")
-    print(f"cluster             {middle(ratios):.2f} x, {WORKERS} workers, median of {PAIRS}, goal {GOAL} x;")
-    print(f"                    {middle(bounds):.2f} x by its CPU alone, as on idle cores;", end=" ")
-    print(f"the same words and grades: {'yes' if alike else 'NO'}")
+    for bound, what in BOUNDS.items():
+        ratios, alike = [], True
+        for _ in range(PAIRS):
+            (one, first), (two, second) = (_measured(repeats, bound, workers) for workers in (1, 2))
+            alike = alike and first["same"] == second["same"]
+            ratios.append(first["seconds"] / second["seconds"])
+            print(
+                f"  {first['held']} conversations: {first['seconds']:.1f} s,"
+                f" {second['seconds']:.1f} s with two workers, {ratios[-1]:.2f} x;"
+                f" with start and set-up {one.wall / two.wall:.2f} x"
+            )
+            print(
+                f"    CPU a conversation, start included: workers"
+                f" {1000 * first['played'] / first['held']:.1f} and"
+                f" {1000 * second['played'] / second['held']:.1f} ms,"
+                f" the writing process, without it, {1000 * second['own'] / second['held']:.1f} ms"
+            )
+        print(f"{what}: {middle(ratios):.2f} x, median of {PAIRS}, goal {GOAL} x;", end=" ")
+        print(f"the same words and grades: {'yes' if alike else 'NO'}")
 
 
-def _measured(repeats: int, engine: str) -> tuple[Measured, dict[str, float]]:
-    done = measure(["-m", "benchmarks.cluster", str(repeats), engine], environment={"PYTHONPATH": str(ROOT)})
+def _measured(repeats: int, bound: str, workers: int) -> tuple[Measured, dict[str, float]]:
+    arguments = ["-m", "benchmarks.cluster", str(repeats), bound, str(workers)]
+    done = measure(arguments, environment={"PYTHONPATH": str(ROOT)})
     if done.code:
         sys.exit(done.stderr)
     return done, json.loads(done.stdout)
 
 
-def hold(repeats: int, engine: str) -> None:
-    """One run in this process, without reports; prints seconds, CPU of it and its desks, and a hash."""
-    workers = {"engine": engine, "workers": WORKERS} if engine == "dask" else {}
-    settings = Settings(offline=True, cache="off", persona=PERSONAS, repeats=repeats, **workers)
+def hold(repeats: int, bound: str, workers: int) -> None:
+    """One run without reports; prints seconds, CPU of this process and of the workers, and a hash."""
+    slow = {}
+    if bound == "bot":
+        Path("bot.py").write_text(BOT, encoding="utf-8")
+        slow = {"adapter": "bot.py:answer", "concurrency": AT_ONCE * workers}
+        repeats = max(1, repeats // 4)
+    settings = Settings(
+        offline=True, cache="off", persona=PERSONAS, repeats=repeats, engine="dask", workers=workers, **slow
+    )
     plan, personas, *_ = read_plan(settings)
     context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+    began = 0.0
 
     def opened() -> RunFile:
+        nonlocal began
+        began = sum(os.times()[:2])
         return create_run(settings, context, plan, personas)
 
-    path, stopped = asyncio.run((on_workers if workers else perform)(context, plan, opened, Quiet()))
+    path, stopped = asyncio.run(perform(context, plan, opened, Quiet()))
+    own, played = sum(os.times()[:2]) - began, sum(os.times()[2:4])
     results = read_run(path)
     if stopped or results.run.status != "finished":
         sys.exit("stopped: " + str(stopped))
@@ -76,14 +100,14 @@ def hold(repeats: int, engine: str) -> None:
     print(json.dumps({
         "held": len(results.conversations),
         "seconds": results.run.seconds,
-        "cpu": sum(os.times()[:4]),
-        "own": sum(os.times()[:2]),
+        "played": played,
+        "own": own,
         "same": hashlib.sha256("\n".join(ids).encode()).hexdigest(),
     }))  # fmt: skip
 
 
 if __name__ == "__main__":
     if sys.argv[2:]:
-        hold(int(sys.argv[1]), sys.argv[2])
+        hold(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     else:
         main()

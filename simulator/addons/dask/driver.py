@@ -18,7 +18,7 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,8 @@ class BatchRunner(Runner):
         super().__init__(*args)
         self.cluster = cluster
         self._granted: dict[str, float] = {}  # dollars that a batch may still spend, by its id
+        # What reads the arguments of a call is made once: it takes longer than the call.
+        self._method = cache(lambda name: validate_call(getattr(self.file, name)))
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
@@ -223,11 +225,14 @@ class BatchRunner(Runner):
                     self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
 
     def _batches(self) -> Iterator[list[Conversation]]:
-        """The plan in parts, smaller ones towards the end, so that all workers end together."""
+        """The plan in parts, smaller ones towards the end, so that all workers end together.
+
+        None has fewer than are played at a time, as long as there are so many for each worker.
+        """
         conversations, left = iter(self._plan), len(self._plan)
         workers, most = len(self.cluster.addresses), ROUNDS * self._at_once
         while left > 0:
-            size = min(most, max(1, left // (2 * workers)))
+            size = min(most, max(left // (2 * workers), min(self._at_once, -(-left // workers))))
             yield list(itertools.islice(conversations, size))
             left -= size
 
@@ -270,7 +275,7 @@ class BatchRunner(Runner):
                 if method == "charge":
                     self._charge(name, *arguments)
                 else:
-                    validate_call(getattr(self.file, method))(*arguments)
+                    self._method(method)(*arguments)
         except RehearsalError as error:
             self._tasks.create_task(_raising(error))
 
