@@ -61,7 +61,7 @@ def judged(
     say(sentences(about, by))
     with progress_bar(pieces, _("graded")) as bar:
         done = run_async(work(bar.advance), saved_in_cache(settings.cache))
-    if done is None:
+    if done is None:  # why was said; the exit code is taken from here, past whatever the command would show
         raise typer.Exit(ExitCode.INCOMPLETE)
     return done
 

@@ -169,6 +169,7 @@ def takes(
             _parameter(name, titles[name], repeated=name in repeated, default=defaults.get(name), usual=usual)
             for name in names
         ]
+        # Typer reads a signature: this one has the command's own parameters, then one for each setting.
         parameters = [*own, *options]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         parsed.__annotations__ = {p.name: p.annotation for p in parameters}

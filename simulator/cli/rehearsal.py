@@ -369,6 +369,7 @@ def play(
     announce(settings, context, unfinished)
     if context.models() and not context.offline:
         feature("costs").announce_cost(settings, context, unfinished)
+    # Known where the run breaks off: what is said then names the run, once there is one.
     opened: list[RunFile] = []
 
     def opening() -> RunFile:

@@ -230,7 +230,11 @@ def _model(role: Role, settings: Settings, environ: Mapping[str, str]) -> str:
 
 
 def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
-    """The nearest key; one that belongs to another address is never sent to this one."""
+    """The nearest key; one that belongs to another address is never sent to this one.
+
+    `places` are addresses with their keys, the role's own first; a place without an address lends its key to
+    whichever address is used.
+    """
     for address, key in places:
         if key and address in ("", url):
             return key

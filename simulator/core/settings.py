@@ -815,6 +815,7 @@ def load_settings(
         if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
+    # What a key is called where it was given, for whatever is wrong with its value; the nearest layer last.
     shown = {key: f"{key} in {path.name}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}

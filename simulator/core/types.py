@@ -603,6 +603,7 @@ class Conversations(Sequence[Conversation]):
         return (turn.answer.usage for turn in turns if turn.answer.usage)
 
 
+# The tuple comes first: it has the length and the items, of which Conversations works out all else.
 class ConversationTuple(tuple[Conversation, ...], Conversations):
     """Conversations in memory."""
 

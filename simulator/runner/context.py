@@ -198,7 +198,8 @@ class RunContext:
             loop = asyncio.get_running_loop()
             loop.call_later(HEAD_START, lambda: loop.run_in_executor(None, import_module, "openai"))
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
-        if endpoint := self._endpoint_of_bot():  # --calls is for both together
+        # A bot behind the same host shares its limit: --calls is for both together.
+        if endpoint := self._endpoint_of_bot():
             traits = traits_of(bot)
             places = self.connections.places_of_bot(endpoint, traits.places)
             vars(bot)["traits"] = replace(traits, places=places)

@@ -192,6 +192,7 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
         twice = [context.grading.is_graded_twice(conversation.id, n) for n in range(1, turns[0] + 1)]
         # The first and the last turn are graded alone and, if the conversation ends there, as part of it.
         who = conversation.persona, conversation.user_model
+        # Whatever decides how many calls it makes, and of what size, belongs into this key.
         kind = (case.language, who, turns, has, twice[0], twice[-1], sum(twice))
         counts[kind] += 1
         sample = kept.setdefault(kind, [])

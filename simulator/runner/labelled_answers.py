@@ -347,6 +347,7 @@ def read_dimension(
         )
         raise InputError(msg)
     number, is_most = float(limit[2]), limit[1] in {"<=", "≤", "≦"}
+    # Of 0 and 1, `--good 0` says that the lower one is good; so does `<=2` of a longer scale.
     if number == 0 and votes <= {0.0, 1.0} and limit[1] in {None, "<=", "≤", "≦"}:
         return Dimension(name, (0.0, 1.0), 0.5, inverted=True)
     if is_most:

@@ -237,6 +237,7 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
     ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
     try:
         with contextlib.closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
+            # SQLite copies by itself: a part may have more rows than fit into memory.
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
             known = {row[1] for row in file.execute("PRAGMA part.table_info(conversations)")}

@@ -186,7 +186,7 @@ class Runner:
     def _grade_later(self, context: GradingContext, tasks: asyncio.TaskGroup) -> None:
         """Starts grading a turn, or the whole conversation; the dialogue goes on meanwhile."""
         key = context.conversation, context.turn.index, context.closing is not None
-        scores = self._scores.pop(key, [])
+        scores = self._scores.pop(key, [])  # not needed again: of a large run they would fill the memory
         if not self.context.grading.names_of(context):  # no judge looks at whole conversations
             return
         if {score.judge for score in scores} >= self.context.grading.names_of(context):

@@ -175,7 +175,7 @@ class RunFile:
         if loop is None or self._failed:
             self._failed = False
             self.commit()
-        elif self._commit_scheduled_on is not loop:
+        elif self._commit_scheduled_on is not loop:  # the first rows of this iteration
             self._commit_scheduled_on = loop
             loop.call_soon(self._scheduled_commit)
 
