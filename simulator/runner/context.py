@@ -203,7 +203,10 @@ class RunContext:
             traits = traits_of(bot)
             places = self.connections.places_of_bot(endpoint, traits.places)
             vars(bot)["traits"] = replace(traits, places=places)
-        secrets, in_errors = self._secrets()
+        # Secrets that the run uses are masked in answers; all that are known, in error messages as well.
+        models = {each.model for each in self.endpoints.values() if each and each.of_provider}
+        providers = {re.split("[:_]", model)[0].upper() for model in models}
+        secrets, in_errors = used_secrets(self.settings.set, providers), known_secrets(self.settings.set)
         if self.applied_prompt is not None:
             bot = self.applied_prompt.around(bot, plan)
         # Recorded answers are masked already, with their cases.
@@ -221,13 +224,6 @@ class RunContext:
         models = (*self.endpoints.values(), *self.players.values())
         hosts = {each.host: each for each in models if each and each.url}
         return hosts.get(host_of(url))
-
-    def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The secrets masked in the bot's answers, and those masked in its error messages as well."""
-        models = {each.model for each in self.endpoints.values() if each and each.of_provider}
-        providers = {re.split("[:_]", model)[0].upper() for model in models}
-        given = self.settings.set
-        return frozenset(used_secrets(given, providers)), frozenset(known_secrets(given))
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, invalid `--set`, or `--choosing` that it cannot do."""

@@ -70,16 +70,12 @@ def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
     """The note that a shard keeps, by which it is merged later."""
     cases = _shard_cases(plan, shard)
     places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in cases)
-    return ShardPosition(shard=shard.text, planned=len(plan), plan=plan_digest(plan), places=places)
-
-
-def plan_digest(plan: Iterable[Conversation]) -> str:
-    """A hash of the conversations in their order, with all fields of their cases."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256()  # of the conversations in their order, with all fields of their cases
     for conversation in plan:
         digest.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
         digest.update(conversation.case.model_dump_json().encode())
-    return digest.hexdigest()[:16]
+    whole = digest.hexdigest()[:16]
+    return ShardPosition(shard=shard.text, planned=len(plan), plan=whole, places=places)
 
 
 class Part(NamedTuple):

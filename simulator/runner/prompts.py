@@ -135,10 +135,6 @@ class Prompt(Value):
         """The texts for a row."""
         return self.wordings[self.language_for(case.language)]
 
-    def label_texts(self, language: Language) -> dict[str, str]:
-        """The text for each label; empty if the file names no labels."""
-        return self.labels.get(self.language_for(language), {})
-
     def examples_for(self, language: Language) -> Examples:
         """The examples for rows of a language."""
         return self.examples.get(self.language_for(language), Examples())
@@ -494,7 +490,8 @@ class PromptRenderer:
 
     def labels(self, case: Case) -> Mapping[str, str]:
         """Each label with its text: those of the file, else the row's choices, else the data set's labels."""
-        return self.prompt.label_texts(case.language) or {each: each for each in case.choices} or self._labels
+        named = self.prompt.labels.get(self.prompt.language_for(case.language))
+        return named or {each: each for each in case.choices} or self._labels
 
     def _values(
         self, case: Case, question: str, places: tuple[int, ...], answer: str | None = None

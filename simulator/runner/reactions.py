@@ -84,21 +84,15 @@ def turns_of(persona: Persona) -> int:
     return persona.patience + 3
 
 
-def plain_case(plan: Sequence[Conversation]) -> Case | None:
-    """The first question that has an answer, without history or script."""
-    for case in (conversation.case for conversation in plan):
-        if not case.history and expected_response(case) == "answer" and all_references(case):
-            return case.model_copy(update={"script": ()})
-    return None
-
-
 async def react(
     context: RunContext, plan: Sequence[Conversation], personas: Sequence[Persona]
 ) -> list[Reacted]:
     """Every persona with every bot, on the first question that has an answer; nothing without one."""
-    case = plain_case(plan)
-    if case is None:
+    cases = (conversation.case for conversation in plan if not conversation.case.history)
+    answered = (case for case in cases if expected_response(case) == "answer" and all_references(case))
+    if (found := next(answered, None)) is None:
         return []
+    case = found.model_copy(update={"script": ()})
     pairs = [(persona, kind) for persona in personas for kind in BOTS]
 
     async def one(pair: tuple[Persona, str]) -> Reacted:
