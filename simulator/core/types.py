@@ -662,6 +662,20 @@ def _scores(value: Any) -> Any:
 MANY_ROWS = 5_000
 
 
+def turn_values(conversation: Conversation, turn: Turn) -> dict[str, Any]:
+    """What a row about a turn begins with, in a table for other programs."""
+    return {
+        "conversation": conversation.id,
+        "turn": turn.index,
+        "persona": conversation.persona,
+        "case": conversation.case.id,
+        "language": conversation.case.language,
+        "ended": conversation.ended.value if conversation.ended else None,
+        "user": turn.user,
+        "answer": turn.answer.text,
+    }
+
+
 class Results(Value):
     """A run as read from its file: everything reports and analyses are made from.
 
@@ -699,28 +713,16 @@ class Results(Value):
         for conversation in self.conversations:
             by_turn = self.scores.of_conversations([conversation.id]).get(conversation.id, {})
             for turn in conversation.turns:
-                answer, scores = turn.answer, by_turn.get(turn.index, {})
-                row = {
-                    "conversation": conversation.id,
-                    "turn": turn.index,
-                    "persona": conversation.persona,
-                    "case": conversation.case.id,
-                    "language": conversation.case.language,
-                    "ended": conversation.ended.value if conversation.ended else None,
-                    "user": turn.user,
-                    "answer": answer.text,
-                    "failure": answer.error.kind if answer.error else None,
-                    "seconds": answer.seconds,
-                    "passages": [passage.id for passage in answer.passages],
+                error, scores = turn.answer.error, by_turn.get(turn.index, {})
+                row = turn_values(conversation, turn) | {
+                    "failure": error.kind if error else None,
+                    "seconds": turn.answer.seconds,
+                    "passages": [passage.id for passage in turn.answer.passages],
                 }
+                columns = {"score": "value", "grade": "raw", "state": "state", "reason": "reason"}
                 for judge in judges:
                     score = scores.get(judge)
-                    row |= {
-                        f"{judge}.score": score.value if score else None,
-                        f"{judge}.grade": score.raw if score else None,
-                        f"{judge}.state": score.state if score else None,
-                        f"{judge}.reason": score.reason if score else None,
-                    }
+                    row |= {f"{judge}.{name}": getattr(score, key, None) for name, key in columns.items()}
                 rows.append(row)
         numbers = {name: float for judge in judges for name in (f"{judge}.score", f"{judge}.grade")}
         return DataFrame(rows).astype(numbers if rows else {})

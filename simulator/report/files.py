@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from pydantic_core import to_json
 
 from simulator.core.messages import safe_text
+from simulator.core.types import turn_values
 from simulator.report.context import ReportContext
 from simulator.stats.figures import turn_failure
 from simulator.stats.red import worst_severity
@@ -33,15 +34,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
         for turn in conversation.turns:
             scores, red = by_turn.get(turn.index, {}), context.red.get((conversation.id, turn.index))
             verdict = scores.get(context.summary.primary)
-            yield {
-                "conversation": conversation.id,
-                "turn": turn.index,
-                "persona": conversation.persona,
-                "case": conversation.case.id,
-                "language": conversation.case.language,
-                "ended": conversation.ended.value if conversation.ended else None,
-                "user": turn.user,
-                "answer": turn.answer.text,
+            yield turn_values(conversation, turn) | {
                 "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
                 "answer_seconds": turn.answer.seconds,
                 "passages": [passage.id for passage in turn.answer.passages],

@@ -4,12 +4,11 @@ import re
 import runpy
 import shlex
 import shutil
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from tests.report.test_fixing_pages import BLOCKS, Walk
+from tests.report.test_fixing_pages import BLOCKS, Walk, walked
 
 PAGES = ("datasets.ja.md", "datasets.md")
 # The file that a block becomes: the last one named before it that ends like this.
@@ -52,14 +51,7 @@ class Recipes(Walk):
 @pytest.fixture(scope="module", params=PAGES)
 def recipes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recipes:
     """A page, walked through once from its first block to its last."""
-    home = tmp_path_factory.mktemp("rows")
-    walked = Recipes(request.param, home)
-    with pytest.MonkeyPatch.context() as patch, chdir(home):
-        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-        patch.setenv("COLUMNS", "110")
-        patch.setenv("NO_COLOR", "1")
-        walked.go()
-    return walked
+    return walked(Recipes, request.param, tmp_path_factory.mktemp("rows"), columns=110)
 
 
 def test_the_page_shows_what_its_reader_sees(recipes: Recipes) -> None:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -92,17 +93,24 @@ class Walk:
         return re.sub(r"\s+", "", RUN_ID.sub("RUN", text))
 
 
+Walker = TypeVar("Walker", bound=Walk)
+
+
+def walked(kind: type[Walker], page: str, home: Path, *, columns: int) -> Walker:
+    """A page after such a walk, in a folder and at a terminal of its own."""
+    walk = kind(page, home)
+    with pytest.MonkeyPatch.context() as patch, chdir(home):
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("NO_COLOR", "1")
+        walk.go()
+    return walk
+
+
 @pytest.fixture(scope="module", params=PAGES)
 def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walk:
     """A page, walked through once from its first block to its last."""
-    home = tmp_path_factory.mktemp("desk")
-    walked = Walk(request.param, home)
-    with pytest.MonkeyPatch.context() as patch, chdir(home):
-        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-        patch.setenv("COLUMNS", "100")
-        patch.setenv("NO_COLOR", "1")
-        walked.go()
-    return walked
+    return walked(Walk, request.param, tmp_path_factory.mktemp("desk"), columns=100)
 
 
 def test_the_page_shows_what_its_reader_sees(walk: Walk) -> None:
