@@ -5,10 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
-from simulator.core.types import Language
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import paint
-from simulator.runner.estimate import Forecast, forecast
+from simulator.runner.estimate import forecast
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -19,22 +18,13 @@ PRICED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def shown(found: Forecast) -> list[str]:
-    """The lines on a wide terminal, below the title."""
-    out = io.StringIO()
-    paint(forecast_report(found), Console(file=out, width=300, color_system=None))
-    return out.getvalue().splitlines()[2:]
-
-
-def lines_of(language: Language = "ja", **settings: Any) -> list[str]:
-    """The lines for ten questions to a bot of one's own."""
-    plan = [a_talk(a_case(language, id=f"q{n}")) for n in range(10)]
-    return shown(forecast(a_stage(SERVER, **(PRICED | settings)), plan))
-
-
 def test_money_comes_first() -> None:
     """From what to what, in dollars and yen; then calls and tokens by role, and what the range means."""
-    first, gap, head, customer, judge, total, _gap, meaning, advice, *rest = lines_of("en")
+    plan, out = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)], io.StringIO()
+    report = forecast_report(forecast(a_stage(SERVER, **PRICED), plan))
+    paint(report, Console(file=out, width=300, color_system=None))
+    _title, _gap, *lines = out.getvalue().splitlines()
+    first, gap, head, customer, judge, total, _gap, meaning, advice, *rest = lines
 
     assert first.startswith("Cost: 0.0")
     assert " JPY). Yen at 150 JPY per USD" in first

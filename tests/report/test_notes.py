@@ -4,17 +4,10 @@ import pytest
 
 from simulator.core.document import points
 from simulator.core.titles import title
-from simulator.core.types import Results
 from simulator.report.context import notes, verdict
-from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from tests.sample_runs import rehearsed, summed
 from tests.texts import said
-
-
-def figures(results: Results | None = None) -> Summary:
-    """The summary of a run."""
-    return summed(results or rehearsed("en"))
 
 
 @pytest.mark.parametrize(
@@ -50,14 +43,14 @@ def test_points_round_half_up_and_never_look_like_a_target_that_was_missed(
 )
 def test_the_verdict_is_one_phrase(target: float | None, score: float | None, phrase: str) -> None:
     """Reached, missed, undecided or no target."""
-    summary = figures().model_copy(update={"score": score})
+    summary = summed(rehearsed("en")).model_copy(update={"score": score})
 
     assert said(verdict(decide(summary, target, 1, 1.0), summary.score)) == phrase
 
 
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
-    summary = figures()
+    summary = summed(rehearsed("en"))
     found = notes(summary, decide(summary, 0.9, 0.05, 1.0), title)
 
     assert [said(note.text) for note in found] == [
@@ -77,7 +70,7 @@ def test_mixed_rubrics_are_said() -> None:
     """A mean over grades of two rubrics is to be taken with care."""
     results = rehearsed("en")
     scores = (results.scores[0].model_copy(update={"rubric": "another"}), *results.scores[1:])
-    summary = figures(results.model_copy(update={"scores": scores}))
+    summary = summed(results.model_copy(update={"scores": scores}))
     texts = [said(note.text) for note in notes(summary, decide(summary, None, 1), title)]
 
     assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts

@@ -75,10 +75,7 @@ def test_handovers_count_in_any_turn() -> None:
     assert (found.unmarked, found.not_answered, found.marked) == (1, 1, 6)
     shown = found.as_json()
     assert (shown["handed_correctly"]["rate"], shown["kept_correctly"]["rate"]) == (0.6667, 0.5)
-
-
-def test_rates_have_wilson_intervals() -> None:
-    """One of ten is 10 %, and the interval is Wilson's: 1.8 to 40.4 %."""
+    # One of ten is 10 %, and the interval is Wilson's: 1.8 to 40.4 %.
     ten = [talk(ANSWER, answerable=False)] * 9 + [talk(REFUSAL, answerable=False)]
     shown = answerability(run(*ten)).as_json()
 

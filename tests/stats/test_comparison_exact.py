@@ -82,10 +82,7 @@ def test_four_runs_are_no_trend() -> None:
     assert falling is not None
     assert rising is not None
     assert (falling.direction, rising.direction) == ("falling", "rising")
-
-
-def test_of_five_runs_the_interval_holds_every_slope() -> None:
-    """So few say nothing more exact."""
+    # So few say nothing more exact: the interval holds every slope.
     values = [1.0, 5.0, 2.0, 8.0, 3.0]
     slopes = [(values[j] - values[i]) / (j - i) for i in range(5) for j in range(i + 1, 5)]
     found = trend(values)

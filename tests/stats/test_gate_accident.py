@@ -75,10 +75,7 @@ def test_a_share_at_the_limit_passes() -> None:
     assert over["reasons"][0] == (
         "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
     )
-
-
-def test_a_question_counts_once() -> None:
-    """However many turns and customers: one bad question in six is 17 %."""
+    # A question counts once, however many turns and customers: one bad one in six is 17 %.
     grades: dict[tuple[str, str, int], list[float]] = {
         (f"case-{case}", persona, 1): [0.2, 0.2, 0.2] if case == 0 else [1.0]
         for case in range(6)

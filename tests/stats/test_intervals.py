@@ -165,7 +165,12 @@ def test_the_standard_error_of_a_share_is_that_of_zeros_and_ones(n: int, share: 
 
 
 def test_the_joint_interval_holds_whichever_is_right() -> None:
-    """Of two that differ, as often as it says; that of all values together holds neither."""
+    """Of two that differ, as often as it says; that of all values together holds neither.
+
+    It goes from the lowest end to the highest, and is unknown where one of them is.
+    """
+    assert joint_interval([(0.2, 0.4), (0.5, 0.9)]) == joint_interval([(0.2, 0.9), (0.5, 0.6)]) == (0.2, 0.9)
+    assert joint_interval([(0.2, 0.9), None]) is joint_interval([None]) is None
     rng, questions, trials = random.Random(1), 20, 60
     held = {"joint": 0, "together": 0}
     for trial in range(trials):

@@ -47,10 +47,7 @@ def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> N
         hits += found.interval[0] - 0.02 <= true <= found.interval[1] + 0.02
 
     assert hits >= 10
-
-
-def test_what_reached_it_still_does() -> None:
-    """A threshold is rounded down, never over the score it was taken from."""
+    # A threshold is rounded down, never over the score it was taken from: what reached it still does.
     assert rounded_down(6 / 7) == 0.8571
     assert rounded_down(0.8) == 0.8
     assert of([6 / 7] * 20, [True] * 20).right_passing == 1

@@ -153,10 +153,7 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
 
     assert figures.conversation_scores[key] == pytest.approx(0.5)
     assert len(figures.judges["turn"].rubrics) == 2
-
-
-def test_unknown_prices_make_the_cost_unknown() -> None:
-    """Never counted as nothing."""
+    # Unknown prices make the cost unknown: they are never counted as nothing.
     results = rehearsed().model_copy(update={"spending": {"user": Spending(cost_usd=None)}})
 
     assert summary(results).cost_usd is None
