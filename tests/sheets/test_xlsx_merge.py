@@ -6,6 +6,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import openpyxl
@@ -177,6 +178,26 @@ def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
         "資料にあります"
     ]
     assert excel.save(SHEETS, run / "run.sqlite") == path
+
+
+@pytest.mark.parametrize("tab", ["確認", "Review", "Ｒｅｖｉｅｗ ", "山田さん"])
+def test_without_any_name(run_file: Path, tab: str) -> None:
+    """Tabs and columns are known by their titles in either language, or by most of the titles in them."""
+    path = run_file.with_name("report.xlsx")
+    with Person(path) as person:
+        person.type("確認", 4, "判定", "採点が誤り")
+        person.type("確認", 4, "コメント", "資料にあります")
+        person.type("確認", 4, "確認日", date(2026, 11, 25))
+        key = str(person.book["確認"].cell(4, 1).value)
+        person.book.defined_names.clear()
+        person.book["確認"].title = tab
+        person.rename(tab, "判定", "Is the judge right?")
+        person.rename(tab, "コメント", "ＣＯＭＭＥＮＴ")
+        person.rename(tab, "確認日", " 確認日 ")
+
+    cells = by_key(path, "review")[key].cells
+    assert (cells["judge_is"], cells["comment"]) == ("wrong", "資料にあります")
+    assert cells["checked"] == "2026-11-25"
 
 
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
