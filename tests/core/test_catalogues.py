@@ -11,6 +11,7 @@ from babel.messages.catalog import Message
 from scripts.messages import LOCALES, catalogue, compiled, extracted, with_variants
 
 CATALOGUES = sorted(LOCALES.rglob("*.po"))
+pytestmark = pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
 PLACE = re.compile(r"(?<!\{)\{(\w+(?::[^{}]*)?)\}(?!\})")
 
 
@@ -28,7 +29,6 @@ def texts(of_message: str | list[str] | tuple[str, ...] | None) -> tuple[str, ..
     return tuple(of_message) if isinstance(of_message, (list, tuple)) else (of_message or "",)
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
 def test_every_sentence_of_the_source_has_a_translation(path: Path) -> None:
     """None is missing, doubtful or out of date; `make messages` tells which are."""
     known = sentences(catalogue(path))
@@ -39,7 +39,6 @@ def test_every_sentence_of_the_source_has_a_translation(path: Path) -> None:
     assert [english for english, message in known.items() if message.fuzzy] == []
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
 def test_a_translation_has_the_places_of_its_sentence(path: Path) -> None:
     """No other variable; a format is one of the English, or the value itself as a part of a sentence."""
     for (_context, english), message in sentences(catalogue(path)).items():
@@ -51,7 +50,6 @@ def test_a_translation_has_the_places_of_its_sentence(path: Path) -> None:
             assert place in places or form in ("", "clause", "sentence"), english
 
 
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
 def test_the_compiled_catalogue_is_that_of_the_text(path: Path) -> None:
     """A checkout runs without a build, so it is committed: `make messages` writes it."""
     assert path.with_suffix(".mo").read_bytes() == compiled(catalogue(path))

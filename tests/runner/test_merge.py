@@ -137,34 +137,22 @@ def test_what_makes_no_whole_is_refused(
     assert not Path("merged").exists()
 
 
-def test_other_settings_are_refused(
-    parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("change", [("--turns", "1"), ()])
+def test_a_part_of_another_run_is_refused(
+    parts: list[str], world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, ...]
 ) -> None:
-    """One line names what differs."""
-    main([*OPTIONS, "--turns", "1", "--shard", "5/5", "--runs", str(tmp_path / "other")])
+    """Other settings, or a question that was edited meanwhile: one line names what differs."""
+    text = (world / "cases.jsonl").read_text(encoding="utf-8")
+    own, other = tmp_path / "cases.jsonl", str(tmp_path / "other")
+    own.write_text(text if change else text.replace("ポイント", "クーポン"), encoding="utf-8")
+    main([*OPTIONS, "--cases", str(own), *change, "--shard", "5/5", "--runs", other])
     capsys.readouterr()
-    given = ["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]
 
-    assert main(given) == 2
+    assert main(["merge", *parts[:4], other, "--runs", "merged"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "turns is 2 in" in said
+    assert ("turns is 2 in" if change else "the questions, customers or number of shards differ") in said
     assert not Path("merged").exists()
-
-
-def test_other_questions_are_refused(
-    parts: list[str], world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A question that was edited meanwhile is another version of the case."""
-    edited = (world / "cases.jsonl").read_text(encoding="utf-8").replace("ポイント", "クーポン")
-    (tmp_path / "cases.jsonl").write_text(edited, encoding="utf-8")
-    given = [*OPTIONS, "--shard", "5/5", "--runs", str(tmp_path / "other")]
-    given[given.index("cases.jsonl")] = str(tmp_path / "cases.jsonl")
-    main(given)
-    capsys.readouterr()
-
-    assert main(["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]) == 2
-    assert "questions" in capsys.readouterr().err
 
 
 def test_a_shard_without_questions_is_a_run(
