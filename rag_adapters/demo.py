@@ -14,7 +14,7 @@ import unicodedata
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from string import Template
@@ -210,17 +210,20 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     ]
     if not candidates or not total:
         return Extract((), 0.0)
-    shares = asked.weights / total
+    shares, says = asked.weights / total, np.stack([each.says for each in candidates])
     # Greedy: always the sentence that adds most to what is said already; ties go to the first.
-    said = np.zeros(len(shares), dtype=np.bool_)
+    said, gains = np.zeros(len(shares), dtype=np.bool_), np.zeros(len(candidates))
+    changed = says.any(axis=1)
     chosen: list[int] = []
     while len(chosen) < MOST_SENTENCES:
-        gains = [float(shares[each.says & ~said].sum()) * each.trust for each in candidates]
-        best_place = int(np.argmax(gains))
+        for at in np.flatnonzero(changed):
+            gains[at] = float(shares[says[at] & ~said].sum()) * candidates[at].trust
+        best_place = int(gains.argmax())
         if chosen and gains[best_place] < _WORTH_SAYING:
             break
         chosen.append(best_place)
-        said |= candidates[best_place].says
+        changed = says[:, says[best_place] & ~said].any(axis=1)
+        said |= says[best_place]
     after = chosen[0] + 1
     if len(chosen) < MOST_SENTENCES and after < len(candidates) and candidates[after].follows:
         chosen.append(after)
@@ -404,11 +407,19 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
 
 def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """Per character which script it is of, 0 for spaces and marks."""
-    scripts = np.zeros(len(points), dtype=np.uint8)
-    scripts[np.fromiter(map(str.isalnum, text), dtype=bool, count=len(text))] = _OTHER
-    scripts[(points >= 0x3041) & (points <= 0x309F)] = _HIRAGANA
-    scripts[((points >= 0x30A0) & (points <= 0x30FF)) & (points != 0x30FB)] = _KATAKANA
-    scripts[((points >= 0x3400) & (points <= 0x9FFF)) | (points == 0x3005)] = _KANJI
+    scripts = _script_table()[np.minimum(points, 0xFFFF)]
+    for at in np.flatnonzero(points > 0xFFFF):
+        scripts[at] = _OTHER * text[at].isalnum()
+    return scripts
+
+
+@cache
+def _script_table() -> NDArray[np.uint8]:
+    """The script of every character that one UTF-16 unit can be."""
+    scripts = np.array([_OTHER * chr(point).isalnum() for point in range(0x10000)], dtype=np.uint8)
+    scripts[0x3041:0x30A0] = _HIRAGANA
+    scripts[0x30A0:0x30FB] = scripts[0x30FC:0x3100] = _KATAKANA
+    scripts[0x3400:0xA000] = scripts[0x3005] = _KANJI
     return scripts
 
 

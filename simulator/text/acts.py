@@ -70,7 +70,8 @@ class _ActPatterns:
         main = self.aside.sub("", plain).lstrip(" ,、")
         found = (act for act, pattern in self.acts.items() if pattern.search(main))
         act: Act = next(found, "claim")
-        if act == "claim" and self.acts["contact"].search(plain):  # because of that, please ask ...
+        # Because of that, please ask ...
+        if act == "claim" and main != plain and self.acts["contact"].search(plain):
             act = "contact"
         if act in {"handover", "contact"} and self.condition.search(plain):
             return "referral"

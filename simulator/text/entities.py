@@ -501,6 +501,7 @@ _SLASHED = re.compile(
     r"(?= ?(?:\(|から|~|〜|-|まで|以降|より|に|付|時点|現在|頃|は))"
 )
 _MONTH = rf"(?P<month>\b(?:{'|'.join(MONTHS)})\b(?:\.(?= \d))?)"
+_ANY_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
 _TH = r"(?:st|nd|rd|th)?\b"
 _YEAR = r"(?:,? (?:of )?(?P<year>(?:19|20|21)\d\d)\b)?"
 _TO_DAY = r" ?(?:-|~|〜|to(?: the)?|until|till|through|and) ?"
@@ -572,7 +573,8 @@ def _english(text: str) -> Iterator[DetailMatch]:
             yield DetailMatch(match.start(), match.end("first"), "date", Date((first,)))
         if reading := _reading(year, match["month"], match["d"]):
             yield DetailMatch(match.start("d"), match.end(), "date", Date((reading,)))
-    for pattern in (_MONTH_FIRST, _MONTH_ALONE, _ORDINAL, _YEAR_ALONE):
+    with_month = (_MONTH_FIRST, _MONTH_ALONE) if _ANY_MONTH.search(text) else ()
+    for pattern in (*with_month, _ORDINAL, _YEAR_ALONE):
         for match in pattern.finditer(text):
             groups = match.groupdict()
             year = int(groups["year"]) if groups.get("year") else None
@@ -746,11 +748,13 @@ def _is_next(text: str, waiting: list[re.Match[str]], match: re.Match[str]) -> b
     return bool(_TO.fullmatch(between) or (not is_last and _LISTED.fullmatch(between)))
 
 
-def bare_numbers(text: str, least: int = 100) -> set[str]:
+@lru_cache(maxsize=1024)
+def bare_numbers(text: str, least: int = 100) -> frozenset[str]:
     """The numbers, fractions or at least so large, that stand without unit, as in the cells of a table."""
     numbers = (m["number"] for m in _NUMBER.finditer(text) if not m["unit"] and not m["sign"])
     values = (value_of(number) for number in numbers if number[0].isdecimal())
-    return {digits_of(value) for value in values if value is not None and (value >= least or value % 1)}
+    kept = (value for value in values if value is not None and (value >= least or value % 1))
+    return frozenset(map(digits_of, kept))
 
 
 def implied(text: str) -> Iterator[DetailMatch]:

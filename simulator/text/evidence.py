@@ -82,26 +82,35 @@ def stem(word: str) -> str:
     return plain.removesuffix("e") if len(plain) > 3 else plain
 
 
+class Units(Counter[str]):
+    """How often a text has each unit."""
+
+    @cached_property
+    def weight(self) -> float:
+        """The summed weight of all of them, for which a text is asked time and again."""
+        return sum(unit_weight(unit) * count for unit, count in self.items())
+
+
 @lru_cache(maxsize=1024)
-def content_units(text: str) -> Counter[str]:
+def content_units(text: str) -> Units:
     """How often a text has each unit: its characters (CJK) or word stems, and their neighbouring pairs.
 
     The counter is shared between callers and must not be changed.
     """
     found = [token if token in STOP_WORDS else stem(token) for token in tokens(text)]
     # Interned: thousands of passages share most of their pairs.
-    return Counter(map(intern, [*found, *map(_BETWEEN.join, pairwise(found))]))
+    return Units(map(intern, [*found, *map(_BETWEEN.join, pairwise(found))]))
 
 
 @lru_cache(maxsize=512)
-def topic_units(text: str) -> Counter[str]:
+def topic_units(text: str) -> Units:
     """The units that carry content: those with a kanji, a katakana or a word that is no stop word.
 
     A text of grammar alone keeps all its units. The counter is shared and must not be changed.
     """
     units = content_units(text)
     topical = {unit: count for unit, count in units.items() if is_topical(unit)}
-    return Counter(topical) or units
+    return Units(topical) or units
 
 
 @lru_cache(maxsize=65536)
@@ -122,7 +131,7 @@ def unit_weight(unit: str) -> float:
 
 def total_weight(units: Mapping[str, int]) -> float:
     """The summed weight of some units."""
-    return sum(unit_weight(unit) * count for unit, count in units.items())
+    return (units if isinstance(units, Units) else Units(units)).weight
 
 
 def share(units: Mapping[str, int], within: Collection[str]) -> float:

@@ -133,13 +133,12 @@ class PhraseUser:
             return Situation.HANDED_OVER
         if refuses(answer.text, all_references(case), case.language):
             return Situation.REFUSED
-        help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
-        if help_so_far >= CONTENTING:
+        if _help(case, turns[-REMEMBERED:]) >= CONTENTING:
             return Situation.CONTENT
         acts = [part.act for part in parts(answer.text, case.language) if part.act != "courtesy"]
         if acts and acts[-1] == "question" and _unmentioned(case, turns):  # the desk ends with a question
             return Situation.ASKED
-        return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
+        return Situation.PARTLY if _help(case, turns[-1:]) >= OF_USE else Situation.USELESS
 
     def _leave(self, case: Case, turns: Sequence[Turn], how: str, phrases: str, reason: str) -> Utterance:
         words = self._unused(case, turns, (phrases,)) or ""
