@@ -24,7 +24,7 @@ COUNTS = (100, 1_000, 10_000)
 LATENCY, EMBEDDING = 0.03, 0.02
 CONCURRENCY, CALLS = 100, 200
 # Of a whole run, its reports included, in MB.
-LIMIT = 400
+LIMIT = 300
 _MB = 1e6 if sys.platform == "darwin" else 1e6 / 1024
 
 

@@ -1003,20 +1003,17 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
     Of "6,800 and 1,200, so 8,000 in all" that is the 8,000, unless a known text (a passage, the question) has
     it: what a sum is made of need not be repeated.
     """
-    every = details_of(reference)
-    new_dates = [
-        e for e in every if isinstance(e.meaning, (Date, Clock, Hours)) and located(e, known) is None
-    ]
-    if new_dates:  # counted forward: the span need not be said again
-        every = tuple(each for each in every if each in new_dates or located(each, known) is None)
+    every, unknown = details_of(reference), lacking(reference, known)
+    if any(isinstance(each.meaning, (Date, Clock, Hours)) for each in unknown):
+        every = unknown  # counted forward: the span need not be said again
     for unit in {_unit(each) for each in every} - {""}:
         of_unit = [each for each in every if _unit(each) == unit]
-        new = [each for each in of_unit if located(each, known) is None]
+        new = [each for each in of_unit if each in unknown]
         steps = [each for each in new if follows(each, known, reference, sums=False)]
         last = [each for each in new if each not in steps]
         if result := last[0] if steps and len(last) == 1 else _result(new, of_unit):
             # What it was worked out from, be it a share, need not be said again.
-            return tuple(e for e in every if e == result or (e not in of_unit and located(e, known) is None))
+            return tuple(e for e in every if e == result or (e not in of_unit and e in unknown))
     return every
 
 
