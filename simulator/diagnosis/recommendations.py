@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +22,7 @@ from simulator.diagnosis.root_cause import (
     stored_judgements,
 )
 from simulator.stats.figures import RedTurn, Summary, rounded
-from simulator.stats.red import RANK, worst_severity
+from simulator.stats.red import RANK, gravest_reason, red_marks, worst_severity
 from simulator.stats.summary import MAX_QUOTED, heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
@@ -529,21 +530,23 @@ def improvements(
         if group.cause != "customer"
     ]
     ranked = sorted(gaining, key=best_first)
-    shown = ranked[:most]
+    shown, example = ranked[:most], partial(_example, results=results, summary=summary)
     return Improvements(
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
-        fixes=tuple(_fix(*each, rank, results, library) for rank, each in enumerate(shown, 1)),
+        fixes=tuple(_fix(*each, rank, library, example) for rank, each in enumerate(shown, 1)),
         left_out=len(ranked) - len(shown),
         gain_left_out=fsum(gain for _group, gain in ranked[len(shown) :]),
-        customer=tuple(_fix(each, 0.0, 0, results, library) for each in found if each.cause == "customer"),
+        customer=tuple(_fix(each, 0.0, 0, library, example) for each in found if each.cause == "customer"),
         # Of a large run, those of the turns that are quoted.
         root_causes=tuple(root_causes[:MAX_QUOTED] if results.is_sampled else root_causes),
     )
 
 
-def _fix(group: Group, gain: float, rank: int, results: Results, library: Library) -> Fix:
+def _fix(
+    group: Group, gain: float, rank: int, library: Library, example: Callable[[DiagnosedTurn], Example]
+) -> Fix:
     """The fix of a group."""
     members = group.members
     reds = [each.red for each in members]
@@ -556,7 +559,7 @@ def _fix(group: Group, gain: float, rank: int, results: Results, library: Librar
             if len(shown) < EXAMPLES and getattr(each.red, name) not in seen:
                 shown.append(each)
     # Later turns repeat the question, or complain.
-    first, *examples = [_example(each, results) for each in (min(members, key=_turn_number), *shown)]
+    first, *examples = [example(each) for each in (min(members, key=_turn_number), *shown)]
     return Fix(
         rank=rank,
         key=group.key,
@@ -581,8 +584,12 @@ def _turn_number(each: DiagnosedTurn) -> int:
     return each.red.turn
 
 
-def _example(each: DiagnosedTurn, results: Results) -> Example:
-    red = each.red
+def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example:
+    red, reason = each.red, each.red.reason
+    if not reason and results.is_sampled:  # it is not quoted elsewhere
+        scores = results.scores.of_conversations([red.conversation]).get(red.conversation, {})
+        judged = scores.get(red.turn, {}).values()
+        reason = gravest_reason(red_marks(red.conversation, judged, summary.rules, summary.primary))
     (conversation,) = results.conversations.with_ids([red.conversation])
     turn = next(turn for turn in conversation.turns if turn.index == red.turn)
     references = conversation.case.references_at(red.turn)
@@ -594,7 +601,7 @@ def _example(each: DiagnosedTurn, results: Results) -> Example:
         question=excerpt(turn.user),
         answer=excerpt(turn.answer.text),
         failure=red.failure,
-        reason=excerpt(red.reason),
+        reason=excerpt(reason),
         evidence=each.root_cause.evidence,
         reference=excerpt(references[0]) if references else "",
     )

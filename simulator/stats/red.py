@@ -161,15 +161,25 @@ def red_questions(summary: Summary) -> list[list[RedTurn]]:
 
     In this order every report shows them.
     """
+    return list(map(_varied, by_question(summary.reddest)))
+
+
+def by_question(reddest: Iterable[RedTurn]) -> list[list[RedTurn]]:
+    """The same, the turns of each question as they come."""
     by_case: dict[str, list[RedTurn]] = {}
-    for red in summary.reddest:
+    for red in reddest:
         by_case.setdefault(red.case, []).append(red)
 
     def gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
         ranks = [RANK[worst_severity(red.marks)] for red in turns]
         return min(ranks), -ranks.count(min(ranks)), -len(turns)
 
-    return [_varied(turns) for turns in sorted(by_case.values(), key=gravity)]
+    return sorted(by_case.values(), key=gravity)
+
+
+def gravest_reason(marks: Iterable[Mark]) -> str:
+    """The reason of the gravest mark that has one; empty without any."""
+    return next((m.reason for m in sorted(marks, key=lambda m: RANK[m.severity]) if m.reason), "")
 
 
 def _varied(turns: list[RedTurn]) -> list[RedTurn]:

@@ -66,7 +66,9 @@ from simulator.stats.intervals import (
 from simulator.stats.red import (
     KINDS,
     RANK,
+    by_question,
     deciding_judges,
+    gravest_reason,
     is_flipped,
     is_unanswered,
     is_undecided,
@@ -88,8 +90,9 @@ CUSTOMERS = "simulator.stats.customers"
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
 LAST_TURN = 12
-# Of a large data set, the texts of so many red turns are kept; of the others only where they are.
-MAX_QUOTED = 2_000
+# Of a large run, the texts of so many red turns are kept, and of as many of the first questions; of the
+# others only where they are.
+MAX_QUOTED, QUESTIONS_QUOTED = 2_000, 20
 Item = TypeVar("Item")
 # What became of a second grading; empty where there was none.
 Outcome = Literal["", "same", "flipped", "failed"]
@@ -440,30 +443,38 @@ def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
 
 
 def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
-    """The red turns with their texts; of a large run only the first `MAX_QUOTED` have them."""
-    quoted = {(s.conversation, s.turn) for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
-    texts = {
-        (c.id, turn.index): (
-            excerpt(turn.user),
-            excerpt(turn.answer.text),
-            _marks(c, turn, scores, rules, primary),
-        )
-        for c, turn, scores in turns_with_scores(results, quoted)
-    }
-    for s in red:
-        question, answer, marks = texts.get((s.conversation, s.turn), ("", "", s.marks))
-        yield RedTurn(
+    """The red turns with their texts; of a large run those of the first turns and questions."""
+    bare = [
+        RedTurn(
             conversation=s.conversation,
             turn=s.turn,
             persona=s.persona,
             case=s.case,
-            question=question,
-            answer=answer,
+            question="",
+            answer="",
             value=s.value,
-            reason=next((m.reason for m in sorted(marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
+            reason="",
             failure=s.failure,
-            marks=marks,
+            marks=s.marks,
         )
+        for s in red
+    ]
+    shown = bare
+    if results.is_sampled:
+        first, most = by_question(bare)[:QUESTIONS_QUOTED], MAX_QUOTED // QUESTIONS_QUOTED
+        shown = [*bare[:MAX_QUOTED], *(each for turns in first for each in turns[:most])]
+    quoted = {(each.conversation, each.turn) for each in shown}
+    texts: dict[tuple[str, int], dict[str, Any]] = {
+        (conversation.id, turn.index): {
+            "question": excerpt(turn.user),
+            "answer": excerpt(turn.answer.text),
+            "reason": gravest_reason(marks := _marks(conversation, turn, scores, rules, primary)),
+            "marks": marks,
+        }
+        for conversation, turn, scores in turns_with_scores(results, quoted)
+    }
+    for each in bare:
+        yield replace(each, **texts.get((each.conversation, each.turn), {}))
 
 
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.core import types
 from simulator.core.types import (
     Answer,
     Case,
@@ -31,6 +32,7 @@ from simulator.diagnosis.recommendations import (
     who,
 )
 from simulator.report.fixes import none_text
+from simulator.stats import summary as figures
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.properties import examples
@@ -167,6 +169,18 @@ def test_fixes_beyond_the_most_are_counted_with_their_gain() -> None:
     assert (best.fixes, best.left_out) == (every.fixes[:1], 2)
     assert best.mended == pytest.approx(every.mended)
     assert as_json(best, best.fixes, {}, str)["left_out"] == 2
+
+
+def test_a_fix_of_a_large_run_quotes_its_turns_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the summary keeps the texts of some red turns only, here of none."""
+    causes = [{"cause": "knowledge", "articles": (name,)} for name in "ab"]
+    small = found([[1], [2], [5]], causes).fixes
+    monkeypatch.setattr(types, "MANY_ROWS", 1)
+    monkeypatch.setattr(figures, "MAX_QUOTED", 0)
+    large = found([[1], [2], [5]], causes).fixes
+
+    assert all(example.question and example.answer and example.reason for example in small[0].examples)
+    assert large == small
 
 
 def test_a_mended_turn_is_graded_like_those_that_are_not_red() -> None:
