@@ -12,7 +12,7 @@ insert in between. Text is never a formula.
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
@@ -89,11 +89,11 @@ class Tab:
     title: str
     rows: int
     frozen: int
-    tags: Mapping[str, str]
-    places: Mapping[str, int]
-    tag_ids: Mapping[str, int]
     merges: Sequence[Json]
-    cells: Cells
+    tags: dict[str, str] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    tag_ids: dict[str, int] = field(default_factory=dict)
+    cells: Cells = field(default_factory=dict)
 
 
 class Spreadsheet(NamedTuple):
@@ -131,30 +131,22 @@ def read_spreadsheet(
 def _tab(sheet: Json) -> Tab:
     properties = sheet["properties"]
     grid = properties.get("gridProperties", {})
-    tags, places, tag_ids, cells = dict[str, str](), dict[str, int](), dict[str, int](), Cells()
+    rows, frozen = int(grid.get("rowCount", 0)), int(grid.get("frozenRowCount", 0))
+    number = int(properties.get("sheetId", 0))
+    tab = Tab(number, str(properties["title"]), rows, frozen, sheet.get("merges", ()))
     for tag in sheet.get("developerMetadata", ()):
         # Columns that come later are named in a piece of their own: all values of a key count.
         key = tag["metadataKey"]
-        tags[key] = f"{tags.get(key, '')} {tag.get('metadataValue', '')}".strip()
+        tab.tags[key] = f"{tab.tags.get(key, '')} {tag.get('metadataValue', '')}".strip()
     for data in sheet.get("data", ()):
         top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
         for index, column in enumerate(data.get("columnMetadata", ()), left):
             for tag in column.get("developerMetadata", ()):
-                if tag["metadataKey"] == COLUMN and (key := str(tag["metadataValue"])) not in places:
-                    places[key], tag_ids[key] = index, int(tag["metadataId"])
+                if tag["metadataKey"] == COLUMN and (key := str(tag["metadataValue"])) not in tab.places:
+                    tab.places[key], tab.tag_ids[key] = index, int(tag["metadataId"])
         for row, line in enumerate(data.get("rowData", ()), top):
-            cells |= {(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell}
-    return Tab(
-        id=int(properties.get("sheetId", 0)),
-        title=str(properties["title"]),
-        rows=int(grid.get("rowCount", 0)),
-        frozen=int(grid.get("frozenRowCount", 0)),
-        tags=tags,
-        places=places,
-        tag_ids=tag_ids,
-        merges=sheet.get("merges", ()),
-        cells=cells,
-    )
+            tab.cells.update({(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell})
+    return tab
 
 
 def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:

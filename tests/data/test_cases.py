@@ -180,18 +180,13 @@ def test_graded_answers_without_a_question(tmp_path: Path) -> None:
         read_cases(saved(tmp_path, "question,answer\n,a\n"))
 
 
-def test_ids(tmp_path: Path) -> None:
-    """Ids are kept as written; a missing one is the padded number of its row."""
+def test_ids_and_names_of_columns(tmp_path: Path) -> None:
+    """Ids are as written, else the padded number; of two columns for one thing the first filled counts."""
     rows = read_cases(saved(tmp_path, "id,question\n007,a\n,b\nx/y,c\n"))
 
     assert [case.id for case in rows] == ["007", "002", "x/y"]
     assert [case.id for case in read_cases(saved(tmp_path, "question\na\nb\n"))] == ["001", "002"]
-
-
-def test_the_first_filled_name_counts(tmp_path: Path) -> None:
-    """When two columns mean the same, the row's first filled one in the documented order is taken."""
     cases = read_cases(saved(tmp_path, "question,expected,reference\na,x,y\nb,x,\n"))
-
     assert [case.references for case in cases] == [(("y",),), (("x",),)]
 
 

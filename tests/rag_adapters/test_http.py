@@ -36,19 +36,14 @@ async def failed(server: BotServer, **settings: Any) -> tuple[str, str]:
 
 
 async def test_question_and_session_are_sent_and_the_answer_is_read(server: BotServer) -> None:
-    """The default request is a message and a session; the answer stands at its path."""
+    """The default request is a message and a session; answer and sources stand at their paths."""
     answer = await asked(server)
 
     assert answer.text == "990円です。"
     assert answer.passages == ()
+    with_sources = await asked(server, passages="data.sources")
+    assert with_sources.passages == (Passage(id="faq-1", text="料金表", score=0.9),)
     assert server.requests[0].body == {"message": '料金は"いくら"？', "session": "angry/c1#0"}
-
-
-async def test_passages_come_with_text_id_and_score(server: BotServer) -> None:
-    """A path to the sources is enough when they have the usual keys."""
-    answer = await asked(server, passages="data.sources")
-
-    assert answer.passages == (Passage(id="faq-1", text="料金表", score=0.9),)
 
 
 async def test_a_request_of_ones_own(server: BotServer) -> None:
