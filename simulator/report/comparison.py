@@ -352,6 +352,7 @@ class _Parts:
             (_("Score"), points(before.summary.score), points(after.summary.score)),
             (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
         )
+        # Entries with the place at which they stand: by colour, then by how much the score fell.
         numbers, items, order = Counter[tuple[bool, bool]](), [], list(_CHANGES)
         was, became = (side.summary.conversation_scores for side in (before, after))
         # The page of the later run has them under their number in its plan.
@@ -412,6 +413,7 @@ def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Tabl
 
 
 def _compared_turns(changes: RunComparison) -> int:
+    """First turns and those with the same message in both runs; equal first answers count once."""
     reds = changes.reds
     return reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
 

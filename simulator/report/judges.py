@@ -172,6 +172,11 @@ def bias_text(row: BiasRow) -> Message:
 def _trust(
     name: str, rubrics: Sequence[str], drifts: Sequence[Drift], language: Language, folder: Path
 ) -> JudgeTrust:
+    """What is stored of exactly these rubrics, in words: agreement, and what is known to move the judge.
+
+    `level` is by the size of the agreement, unless its interval does not rule out chance or too few answers
+    were compared. A bias is warned of in the language of the run, or where it lies between languages.
+    """
     # A further model of the panel grades under `turn@model`; its calibration is filed under the judge.
     judge = name.partition("@")[0]
     calibration = calibration_for(judge, rubrics, language, folder)

@@ -266,6 +266,7 @@ def choices_section(results: Results) -> Section | None:
 
 
 def _choices_notes(found: Choices) -> Iterator[Message]:
+    """How the accuracy is to be read: what no choice could be read from is wrong, what failed is left out."""
     yield _("The standard error is √(p(1−p)/(n−1)).")
     if n := found.accuracy.not_extracted:
         yield _(
@@ -301,6 +302,7 @@ def with_error(value: float | None, error: float | None = None) -> str:
 
 
 def _classes_line(found: Classification) -> Message:
+    """Accuracy and F1 in a sentence; the judge is named only where it grades one output of an answer."""
     line = _(
         "accuracy {accuracy}, F1 ({positive}) {f1}, {n} rows; not extracted: {missing}.",
         accuracy=with_error(found.accuracy, found.accuracy_stderr),
@@ -313,6 +315,10 @@ def _classes_line(found: Classification) -> Message:
 
 
 def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
+    """The figures per class with their averages, then what was taken for what.
+
+    Of several judges (not `alone`) each table has the name of its judge.
+    """
     classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
     classes += [
         (_("macro avg"), found.macro),
@@ -345,6 +351,7 @@ def _confusion_table(found: Classification) -> Table:
 
 
 def _most_confused_table(found: Classification) -> Table:
+    """The commonest errors of many labels, whose matrix nobody could read."""
     labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
     confused = [
         (_("{expected} → {predicted}", expected=expected, predicted=predicted), n)
@@ -358,6 +365,7 @@ def _most_confused_table(found: Classification) -> Table:
 
 
 def _classes_notes(found: Classification) -> Iterator[Message]:
+    """Where errors come from, what was left out, and what a bot would reach that says one label always."""
     yield _(
         "± is the standard error: of accuracy sqrt(p(1-p)/(n-1)), of F1 the standard"
         " deviation of {draws} bootstrap resamples (seed {seed:d}).",

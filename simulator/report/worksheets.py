@@ -162,9 +162,8 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
-    took = (_("{minutes} min {seconds} s") if minutes else _("{seconds} s")).format(
-        minutes=minutes, seconds=seconds
-    )
+    took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
+    took = took.format(minutes=minutes, seconds=seconds)
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
     cost = money(summary.spent) if summary.spending else _("no model was called for customers or grading")
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
@@ -193,6 +192,10 @@ def _joined(*titles: Text) -> Text:
 
 
 def _table_figures(section: Section, table: Table, context: ReportContext) -> Iterator[_Figure]:
+    """A figure for each row of a table: the one in its column `counts`; the other cells say what it rests on.
+
+    Its key is made of names that never change and of the row's own, so that the next run finds the same row.
+    """
     title, counted = _joined(section.title, table.title), table.columns[table.counts]
     for row in table.rows:
         name, figure = row[0], row[table.counts]

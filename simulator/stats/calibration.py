@@ -249,6 +249,7 @@ def figures_json(figures: Figures) -> dict[str, Any]:
 
 
 def _pair(bounds: FigureInterval) -> list[float] | None:
+    """Both ends of the interval; None, rather than two nulls, where there was only one group to draw."""
     return None if bounds.low is None or bounds.high is None else [bounds.low, bounds.high]
 
 
@@ -268,6 +269,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     good = [by.is_good(label) for label in people]
     draws = Draws([row.group for row in rows], seed=by.seed)
     low, high = by.scale
+    # Both sides as shares (0..1) of their own scale: a 4 of 1..5 is 0.75, a 3 of the labels 0..3 is 1.
     given = (np.asarray(grades) - low) / (high - low)
     worst, best = min(by.levels), max(by.levels)
     wanted = (np.asarray(people) - worst) / ((best - worst) or 1)
@@ -276,12 +278,13 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     level, label = (
         nearest_levels(shares, by.levels) for shares in (1.0 - red if by.is_binary else given, wanted)
     )
-    names = {name for row in rows for name in row.scorers}
-    scorers = [
-        _scorer(name, rows, people, good, draws)
-        # Trivial scorers first, then published ones by name.
-        for name in [*(name for name in TRIVIAL if name in names), *sorted(names - {*TRIVIAL})]
-    ]
+    names, scorers = {name for row in rows for name in row.scorers}, []
+    # Trivial scorers first, then published ones by name; each on the rows that it has something to say of.
+    for name in [*(name for name in TRIVIAL if name in names), *sorted(names - {*TRIVIAL})]:
+        has = [at for at, row in enumerate(rows) if name in row.scorers]
+        own = draws if len(has) == len(rows) else Draws([rows[at].group for at in has], seed=by.seed)
+        values = [rows[at].scorers[name] for at in has]
+        scorers.append(_ranked(name, values, [people[at] for at in has], [good[at] for at in has], own))
     judge = _ranked("judge", grades, people, good, draws)
     return Figures(
         n=len(rows),
@@ -306,20 +309,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         else None,
         **_advantage(judge, scorers, rows, draws),
     )
-
-
-def _scorer(
-    name: str,
-    rows: Sequence[LabelledGrade],
-    people: Sequence[float],
-    good: Sequence[bool],
-    draws: Draws,
-) -> Scorer:
-    """Another scorer, on the rows that it has something to say of."""
-    has = [at for at, row in enumerate(rows) if name in row.scorers]
-    own = draws if len(has) == len(rows) else Draws([rows[at].group for at in has], seed=draws.seed)
-    values = [rows[at].scorers[name] for at in has]
-    return _ranked(name, values, [people[at] for at in has], [good[at] for at in has], own)
 
 
 def _advantage(

@@ -552,6 +552,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
     """The comparable turns by colour, and whether more cases changed one way than the other."""
     colours = Counter((bool(t.was), bool(t.became)) for t in turns)
+    # Turns of one case are not independent: each case counts once, by which way more of its turns changed.
     net = Counter[str]()
     for t in turns:
         net[t.later.case.id] += bool(t.became) - bool(t.was)

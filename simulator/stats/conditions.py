@@ -288,6 +288,7 @@ def _decided_by_bound(
 
 def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
     """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS."""
+    # In multiples of the questions asked: doubled until it settles, then halved to half a question.
     asked = len(found.sizes)
     low, high = 1.0, 2.0
     while p_below(found, target, high) > alpha:
@@ -444,6 +445,7 @@ def value_text(checked: CheckedCondition) -> Text:
 
 
 def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
+    """A value with its unit; `rounded` to three digits as a figure is, a threshold stands as it was set."""
     measure = checked.condition.measure
     if measure == "share":
         return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))

@@ -211,6 +211,7 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
     turns = [turn for turn in answered if turn in graded]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
+    # Red turns are fewer and say most: they are drawn more often, and each knows how often.
     bad, good = ([turn for turn in turns if (turn in red) is which] for which in (True, False))
     whole = min(size, len(turns))
     others = min(len(good), max(round(whole * NOT_RED), whole - len(bad)))

@@ -402,6 +402,10 @@ def _marks(
 
 
 def _grade(score: Score, rules: RedRules) -> Grade:
+    """What figures need of a score: without its texts, which would take most of the memory of a large run.
+
+    A failure whose kind nobody knows, as that of a judge of one's own, is an `error`.
+    """
     failure, second = None, None
     retest: Outcome = ""
     if RETEST in score.detail:
@@ -555,6 +559,7 @@ def _reliability(
     """How often each question passed; None where each customer asked it once."""
     if run.repeats < 2:
         return None
+    # A red turn is enough to fail; a turn without a grade leaves open whether the conversation passed.
     red = {s.conversation for s in spoken if s.marks}
     unknown = {s.conversation for s in spoken if not s.unrecorded and _failure(primary, s.scores)}
 

@@ -53,10 +53,7 @@ def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
     assert shown["red"] == {"rows": 3, "bad": 2, "of": 3, "precision": 0.6667, "recall": 0.6667}
     assert shown["leniency"] == {"value": None, "low": None, "high": None}
     assert figures_json(measure(rows((4, 1), (5, 2)), BY))["red"] is None
-
-
-def test_shares_of_nothing_are_no_shares() -> None:
-    """Neither of red answers where none is, nor of bad ones."""
+    # Shares of nothing are no shares: neither of red answers where none is, nor of bad ones.
     assert RedAgreement(rows=0, bad=0, of=4).precision is None
     assert RedAgreement(rows=4, bad=0, of=0).recall is None
 

@@ -130,13 +130,8 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     assert sum(each["ours"] for name, each in found["shares"].items() if name.startswith("ended_")) == 1
     assert done.json["conditions"][0]["value"] == pytest.approx(found["composite"] / 100, abs=0.001)
     page = Path("runs", done.json["run"], "report.html").read_text()
-    for text in (
-        "Likeness to real customers",
-        "Largest differences from people: ",
-        "(c) 2020 Rasa Technologies GmbH",
-        "%, people ",
-        "Lines until leaving (median)",
-    ):
+    told = ("Likeness to real customers", "Largest differences from people: ", "%, people ")
+    for text in (*told, "(c) 2020 Rasa Technologies GmbH", "Lines until leaving (median)"):
         assert text in page
     logged = command("report", "latest", "--likeness", "logs.jsonl", "--json").json["simulator"]["likeness"]
     assert (logged["reference"], logged["n"]) == ("logs.jsonl", 60)

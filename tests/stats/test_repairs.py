@@ -113,11 +113,9 @@ class Shop:
         self.language, self.folder = language, folder
         (folder / "bot.py").write_text(BOT, encoding="utf-8")
         (folder / "topics.json").write_text(json.dumps(TOPICS), encoding="utf-8")
-        told, found = TOPICS[language], []
-        for number, (question, reference) in enumerate(told["known"], 1):
-            found.append([f"known-{number}", question, reference, "yes"])
-        for number, question in enumerate(told["unknown"], 1):
-            found.append([f"unknown-{number}", question, "", "no"])
+        told = TOPICS[language]
+        found = [[f"known-{at}", *both, "yes"] for at, both in enumerate(told["known"], 1)]
+        found += [[f"unknown-{at}", question, "", "no"] for at, question in enumerate(told["unknown"], 1)]
         with (folder / "cases.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([["id", "question", "reference", "answerable"], *found])
 
@@ -126,11 +124,8 @@ class Shop:
     def rehearsed(self, faults: str) -> str:
         """The run of the desk with these faults."""
         if faults not in self.runs:
-            bot = [
-                "--adapter",
-                f"{self.folder / 'bot.py'}:connect",
-                *(["--set", f"faults={faults}"] if faults else []),
-            ]
+            spoilt = ["--set", f"faults={faults}"] if faults else []
+            bot = ["--adapter", f"{self.folder / 'bot.py'}:connect", *spoilt]
             asked = ["--cases", str(self.folder / "cases.csv"), "--language", self.language]
             told, _ = self._said(["--offline", "--persona", "calm", "--turns", "1", *asked, *bot])
             self.runs[faults] = told["run"]

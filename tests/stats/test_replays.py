@@ -59,9 +59,8 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     Path("bot.py").write_text(BOT, encoding="utf-8")
     before = rehearsed("--persona", "angry", "--limit", "3", "--judges", "turn", "--adapter", "bot.py:answer")
     capsys.readouterr()
-    Path("other.py").write_text(
-        BOT.replace("分かりません。", "ご契約の内容に変わりはございません。"), encoding="utf-8"
-    )
+    other = BOT.replace("分かりません。", "ご契約の内容に変わりはございません。")
+    Path("other.py").write_text(other, encoding="utf-8")
     again = ("--replay", before.run.id, "--judges", "turn", "--json", "--adapter", "other.py:answer")
     after = rehearsed(*again)
     told = json.loads(capsys.readouterr().out)["replay"]
@@ -70,13 +69,9 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     first = [t.index for c in after.conversations for t in c.turns if t.diverged]
 
     assert first == [2, 2, 2]
-    assert (told["diverged"], told["followed"], told["after"]) == (
-        3,
-        3,
-        sum(len(c.turns) for c in after.conversations) - 3,
-    )
-    assert told["score_followed"] is not None
-    assert told["score_after"] is not None
+    turns = sum(len(c.turns) for c in after.conversations)
+    assert (told["diverged"], told["followed"], told["after"]) == (3, 3, turns - 3)
+    assert None not in (told["score_followed"], told["score_after"])
     page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
     assert "前の発言をくり返した部分" in page
     assert {len(c.turns) for c in ended.conversations} == {1}
