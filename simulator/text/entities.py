@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, permutations, product, zip_longest
@@ -945,13 +946,13 @@ def index_of(texts: Iterable[str]) -> DetailIndex:
 
 # The same text is asked for its details, and for whether it has those of others.
 @lru_cache(maxsize=64)
-def _scan(text: str) -> tuple[MaskedText, list[DetailMatch]]:
+def _scan(text: str) -> tuple[MaskedText, tuple[DetailMatch, ...]]:
     """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see."""
     plain = MaskedText(text)
     every = list(_taken(plain, urls(plain.text)))
     for finder in (emails, phones, dates, times, measures, codes):
         every += _taken(plain, finder(plain.lower))
-    return plain, sorted(every, key=lambda found: found.start)
+    return plain, tuple(sorted(every, key=lambda found: found.start))
 
 
 def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]:
@@ -1072,12 +1073,9 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
     # Nobody takes days off days, but for those that the customer has.
     mine = {_value(each) for each in details_of(counts) if _unit(each) == meaning.unit}
     takes = meaning.unit not in _SPANS or not mine.isdisjoint(amounts)
-    return wanted in multiples | parts or (
-        sums
-        and (
-            any(wanted == each * often for each, often in product(multiples, times))
-            or (len(amounts) <= _MOST_SUMMED and _is_sum(wanted, multiples, takes=takes))
-        )
+    return sums and (
+        any(wanted == each * often for each, often in product(multiples, times))
+        or (len(amounts) <= _MOST_SUMMED and _is_sum(wanted, multiples, takes=takes))
     )
 
 
@@ -1128,7 +1126,8 @@ def _time_between(known: Sequence[Specific], unit: str) -> set[Decimal]:
 
 
 def _day_of_year(month: int, day: int) -> int:
-    return sum((31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[: month - 1]) + day
+    """In a year of 365 days, as most are; its 29 February is the first of March."""
+    return date(2001, month, 1).timetuple().tm_yday + day - 1
 
 
 def _without_amounts(text: str, unit: str) -> str:
