@@ -23,9 +23,11 @@ LONGEST = {"ja": 120, "en": 200}
 FEW = 20
 # What the constant piece counts.
 CONSTANT = 0.15
-# The log odds from which on an answer is taken for one: those at which, of five writers, each measured with
-# what was learned from the others, 94 % of the refusals (85 of 100 so taken are some) and 93 % (ja) and 94 %
-# (en) of the handovers (95 of 100) are found, patterns included; of the worst writer 86, 90, 85 and 86 %.
+# The log odds from which on an answer counts as one. Of five writers, each measured with what was learned
+# from the other four and with the patterns, 94 % of the refusals are found, and 93 % (ja) and 94 % (en) of
+# the handovers; 85 of 100 answers taken for refusals are refusals, 95 of 100 taken for handovers are
+# handovers. Of the worst writer 86 % (ja) and 90 % (en) of the refusals are found, 85 % and 86 % of the
+# handovers.
 LIKELY = {"refusal.ja": -1.0, "refusal.en": -1.0, "handover.ja": -1.0, "handover.en": -1.0}
 _WORD = re.compile(r"[a-z0']+|[.,?!]")
 

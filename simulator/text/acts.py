@@ -63,10 +63,11 @@ class _ActPatterns:
         plain = normalise(text)
         if len(plain) > LONGEST:
             return "claim"
-        if _QUESTION.search(plain) and self.offer.search(plain):
-            return "courtesy"
-        if _QUESTION.search(plain) and not self.telling.search(plain):
-            return "contact" if self.acts["contact"].search(plain) else "question"
+        if _QUESTION.search(plain):
+            if self.offer.search(plain):
+                return "courtesy"
+            if not self.telling.search(plain):
+                return "contact" if self.acts["contact"].search(plain) else "question"
         main = self.aside.sub("", plain).lstrip(" ,、")
         found = (act for act, pattern in self.acts.items() if pattern.search(main))
         act: Act = next(found, "claim")
