@@ -10,7 +10,7 @@ from simulator.storage.results import select_conversations
 from simulator.text.evidence import coverage
 from simulator.users.faults import CustomerFault, customer_faults, fault_patterns
 from simulator.users.leaving import (
-    ScoresByTurn,
+    VerdictsByTurn,
     answered_by,
     gives_nothing,
     is_scripted,
@@ -51,7 +51,7 @@ def summarise_customers(
 
 
 def figures(
-    results: Results, faults: Sequence[CustomerFault], scores: ScoresByTurn
+    results: Results, faults: Sequence[CustomerFault], verdicts: VerdictsByTurn
 ) -> dict[str, CustomerFigure]:
     """The figures by name; a figure that cannot be measured has no value.
 
@@ -65,9 +65,9 @@ def figures(
         played.add(conversation.id)
         turns += len(conversation.turns)
         raised += goal_coverage(conversation)
-        early += early_leaving(conversation, scores)
-        prompt += prompt_leaving(conversation, scores)
-        thanks += angry_thanks(conversation, scores)
+        early += early_leaving(conversation, verdicts)
+        prompt += prompt_leaving(conversation, verdicts)
+        thanks += angry_thanks(conversation, verdicts)
 
     def of_turns(kind: str, goal: float | None) -> CustomerFigure:
         """The share of turns with a fault of this kind."""
@@ -123,28 +123,28 @@ def goal_coverage(conversation: Conversation) -> list[float]:
     return [coverage(goal, customer_messages(conversation))] if goal and conversation.turns else []
 
 
-def early_leaving(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+def early_leaving(conversation: Conversation, verdicts: VerdictsByTurn) -> list[bool]:
     """Of each refusal or missing answer, whether the customer left satisfied after it."""
     return [
-        turn.index == len(conversation.turns) and left_early(conversation, scores)
+        turn.index == len(conversation.turns) and left_early(conversation, verdicts)
         for turn in conversation.turns
         if conversation.ended in _DECIDED and gives_nothing(turn, conversation.case)
     ]
 
 
-def prompt_leaving(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+def prompt_leaving(conversation: Conversation, verdicts: VerdictsByTurn) -> list[bool]:
     """Where there was a complete answer, whether the customer left within a turn of it."""
-    late = left_late(conversation, scores)
+    late = left_late(conversation, verdicts)
     return [] if late is None else [not late]
 
 
-def angry_thanks(conversation: Conversation, scores: ScoresByTurn) -> list[bool]:
+def angry_thanks(conversation: Conversation, verdicts: VerdictsByTurn) -> list[bool]:
     """Of an angry customer's messages before anything is answered, whether each thanks the bot."""
     if conversation.persona != ANGRY:
         return []
-    done = answered_by(conversation, scores)
+    done = answered_by(conversation, verdicts)
     lines = [turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done]
-    if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, scores)):
+    if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, verdicts)):
         lines.append(conversation.closing)
     return [fault_patterns(conversation.case.language).thanks(line) for line in lines]
 

@@ -26,7 +26,7 @@ from simulator.text.typography import straight, straight_pattern
 from simulator.users.guard import guard_of
 from simulator.users.leaving import (
     TOLERATED,
-    ScoresByTurn,
+    VerdictsByTurn,
     answered_by,
     gave_up_early,
     is_scripted,
@@ -133,7 +133,7 @@ def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
     """
     people = {persona.id: persona for persona in results.personas}
     settings = results.run.settings
-    scores = turn_verdicts(results)
+    verdicts = turn_verdicts(results)
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
     faults: list[CustomerFault] = []
@@ -142,7 +142,7 @@ def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
             persona = people.get(conversation.persona)
             for turn in conversation.turns:
                 faults += _line_faults(conversation, persona, turn)
-            faults += _leaving_faults(conversation, persona, scores, turns)
+            faults += _leaving_faults(conversation, persona, verdicts, turns)
     return tuple(faults)
 
 
@@ -190,15 +190,15 @@ def _off_topic_question(conversation: Conversation, known: Sequence[str], turn: 
 
 
 def _leaving_faults(
-    conversation: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
+    conversation: Conversation, persona: Persona | None, verdicts: VerdictsByTurn, turns: int
 ) -> Iterator[CustomerFault]:
     """The faults in when the customer left, each at the turn after which they should not have."""
-    if left_early(conversation, scores):
+    if left_early(conversation, verdicts):
         yield _fault(conversation, len(conversation.turns), "left_early")
     patience = persona.patience if persona and not is_exempt("impatient", persona.id) else 0
-    if gave_up_early(conversation, scores, patience, turns):
+    if gave_up_early(conversation, verdicts, patience, turns):
         yield _fault(conversation, len(conversation.turns), "impatient")
-    done = answered_by(conversation, scores) if len(conversation.turns) > TOLERATED + 1 else None
+    done = answered_by(conversation, verdicts) if len(conversation.turns) > TOLERATED + 1 else None
     if done is not None:
         for late in range(done + TOLERATED + 1, len(conversation.turns) + 1):
             yield _fault(conversation, late, "left_late", turn=str(done))

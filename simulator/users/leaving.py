@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     is_useful: bool
 
 
-class ScoresByTurn(dict[tuple[str, int], Verdict]):
+class VerdictsByTurn(dict[tuple[str, int], Verdict]):
     """What the turn judge's model said of each turn; `answered` caches `answered_by` of each conversation."""
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
@@ -42,9 +42,9 @@ class ScoresByTurn(dict[tuple[str, int], Verdict]):
 
 
 @cache_latest
-def turn_verdicts(results: Results) -> ScoresByTurn:
+def turn_verdicts(results: Results) -> VerdictsByTurn:
     """Those of a run."""
-    return ScoresByTurn(results.scores.of_judge("turn"))
+    return VerdictsByTurn(results.scores.of_judge("turn"))
 
 
 def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> bool:
@@ -61,17 +61,17 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
     return refuses(text, all_references(case), case.language) and not passes_on(text, case.language)
 
 
-def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
+def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
     """When everything was answered: the turn, as the turn judge says, or else by agreement with a reference.
 
     None if it never was, as with complaints, which only a person settles, and unanswerable questions.
     """
-    if conversation.id not in scores.answered:
-        scores.answered[conversation.id] = _answered_by(conversation, scores)
-    return scores.answered[conversation.id]
+    if conversation.id not in verdicts.answered:
+        verdicts.answered[conversation.id] = _answered_by(conversation, verdicts)
+    return verdicts.answered[conversation.id]
 
 
-def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
+def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
     case, answers = conversation.case, list[str]()
     known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
     if expected_response(case) != "answer":
@@ -80,7 +80,7 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
         if gives_nothing(turn, case) or passes_on(turn.answer.text, case.language):
             continue
         answers.append(turn.answer.text)
-        verdict = scores.get((conversation.id, turn.index))
+        verdict = verdicts.get((conversation.id, turn.index))
         is_complete = verdict and verdict.is_complete
         if is_complete is False:
             known = []  # what agrees with a reference was not enough
@@ -92,21 +92,21 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
     return None
 
 
-def left_early(conversation: Conversation, scores: ScoresByTurn) -> bool:
+def left_early(conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
     """Whether the customer left satisfied after a refusal or no answer, with nothing answered before."""
     return (
         conversation.ended is Ended.SATISFIED
         and bool(conversation.turns)
         and gives_nothing(conversation.turns[-1], conversation.case)
-        and answered_by(conversation, scores) is None
+        and answered_by(conversation, verdicts) is None
         # Nobody is at fault for leaving with what a reference calls an answer, and a judge incomplete.
-        and answered_by(conversation, ScoresByTurn()) is None
+        and answered_by(conversation, VerdictsByTurn()) is None
     )
 
 
-def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
+def left_late(conversation: Conversation, verdicts: VerdictsByTurn) -> bool | None:
     """Whether the customer stayed more than a turn after everything was answered; None if that is unknown."""
-    done = answered_by(conversation, scores)
+    done = answered_by(conversation, verdicts)
     if done is None or conversation.ended in _CUT_OFF:
         return None
     surplus = len(conversation.turns) - done
@@ -115,19 +115,19 @@ def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
     return surplus > TOLERATED
 
 
-def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
+def gave_up_early(conversation: Conversation, verdicts: VerdictsByTurn, patience: int, turns: int) -> bool:
     """Whether the customer gave up more than one useless answer before their `patience` ended.
 
     Giving up after the last of `turns` is not early; an ungraded answer may have been useless.
     """
     if conversation.ended is not Ended.GAVE_UP or len(conversation.turns) >= turns:
         return False
-    last = takewhile(lambda turn: not _was_useful(turn, conversation, scores), reversed(conversation.turns))
+    last = takewhile(lambda turn: not _was_useful(turn, conversation, verdicts), reversed(conversation.turns))
     return len(list(last)) < min(patience - 1, len(conversation.turns))
 
 
-def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) -> bool:
-    verdict = scores.get((conversation.id, turn.index))
+def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
+    verdict = verdicts.get((conversation.id, turn.index))
     if gives_nothing(turn, conversation.case) or verdict is None:
         return False
     earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}

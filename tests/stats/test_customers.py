@@ -13,7 +13,7 @@ from simulator.stats.customers import (
 )
 from simulator.stats.figures import CustomerFigure
 from simulator.users.faults import fault_patterns
-from simulator.users.leaving import ScoresByTurn
+from simulator.users.leaving import VerdictsByTurn
 from tests.customer_conversations import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_run, a_talk
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
@@ -61,8 +61,8 @@ def test_leaving_early_and_leaving_in_time_are_counted() -> None:
         a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    left_early = [hit for each in early for hit in early_leaving(each, ScoresByTurn())]
-    in_time = [hit for each in prompt for hit in prompt_leaving(each, ScoresByTurn())]
+    left_early = [hit for each in early for hit in early_leaving(each, VerdictsByTurn())]
+    in_time = [hit for each in prompt for hit in prompt_leaving(each, VerdictsByTurn())]
 
     assert (sum(left_early), len(left_early)) == (1, 3)
     assert (sum(in_time), len(in_time)) == (2, 4)
@@ -100,8 +100,8 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    scores = ScoresByTurn(a_run(*conversations).scores)
-    found = [hit for each in conversations for hit in angry_thanks(each, scores)]
+    verdicts = VerdictsByTurn(a_run(*conversations).scores)
+    found = [hit for each in conversations for hit in angry_thanks(each, verdicts)]
 
     assert (sum(found), len(found)) == (1, 2)
 
