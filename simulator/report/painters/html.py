@@ -97,7 +97,11 @@ class _Templates(BaseLoader):
 
 
 class _TemplateFile(SourceFileLoader):
-    """A template as Python treats a module: what it compiles to is kept in __pycache__ until it changes."""
+    """A template as Python treats a module: what it compiles to is kept in __pycache__ until it changes.
+
+    Jinja's FileSystemBytecodeCache fails where that folder cannot be written, and would run what others may
+    have put into any other one.
+    """
 
     def __init__(self, name: str, environment: Environment) -> None:
         super().__init__(name, str(_FOLDER / name))
