@@ -21,7 +21,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Usage, token_count
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
-from simulator.models.exchange import NoAnswer, Wire, is_transient, reason_of
+from simulator.models.exchange import NoAnswer, Transport, is_transient, reason_of
 from simulator.models.limiter import (
     REQUESTS,
     TOKENS,
@@ -89,7 +89,7 @@ class Connections:
         self.max_tokens: int | None = None
         self.wait = wait or RetryAfter(longest=math.inf)
         self.notices = Notices()
-        self._wires: dict[tuple[str, str], Wire] = {}
+        self._transports: dict[tuple[str, str], Transport] = {}
         self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
@@ -108,12 +108,12 @@ class Connections:
         made.max_tokens = settings.max_tokens
         return made
 
-    def wire(self, endpoint: Endpoint) -> Wire:
+    def transport(self, endpoint: Endpoint) -> Transport:
         """The shared connections to this address with this key."""
         where = (endpoint.url, endpoint.key.get_secret_value())
-        if where not in self._wires:
-            self._wires[where] = Wire(partial(self._client, *where), self.calls)
-        return self._wires[where]
+        if where not in self._transports:
+            self._transports[where] = Transport(partial(self._client, *where), self.calls)
+        return self._transports[where]
 
     def _client(self, url: str, key: str, http: "AsyncClient") -> "AsyncOpenAI":
         from openai import AsyncOpenAI  # half a second: only for runs with a model
@@ -168,7 +168,7 @@ class Connections:
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
-        await asyncio.gather(*(wire.close() for wire in self._wires.values()))
+        await asyncio.gather(*(each.close() for each in self._transports.values()))
         self.cache.close()
 
 
@@ -387,16 +387,19 @@ class Model:
         A refusal without an end of patience stays an APIStatusError, from which `_adapting` may learn.
         """
         connections, patience = self.connections, Patience(self.connections.patience)
+        first: Exception | None = None
         try:
             return await self._post(path, body, patience)
         except Exception as error:  # only now it takes more than an attempt
-            failed = [error]
+            first = error
 
         from openai import APIStatusError
 
         async def attempt() -> Received:
-            if failed:  # tenacity counts the first one, too
-                raise failed.pop()
+            nonlocal first
+            if error := first:  # tenacity counts the first one, too
+                first = None
+                raise error
             return await self._post(path, body, patience)
 
         def notice(state: RetryCallState) -> None:
@@ -454,10 +457,10 @@ class Model:
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
-        wire = self.connections.wire(self.endpoint)
+        transport = self.connections.transport(self.endpoint)
         for _unused in range(2):  # when a proxy answers instead, try once more
             with patience.spending():
-                data = await wire.post(path, body, min(self.connections.timeout, patience.left))
+                data = await transport.post(path, body, min(self.connections.timeout, patience.left))
             if data is not None:
                 break
         return data

@@ -82,7 +82,7 @@ def http_client(**options: Any) -> "httpx2.AsyncClient":
     return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, **options)
 
 
-class Wire:
+class Transport:
     """The connections to an endpoint. The OpenAI client says what stands around a body, aiohttp sends it.
 
     For every call the client would make address and headers, a request and a response anew, which together
