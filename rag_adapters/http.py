@@ -22,6 +22,7 @@ from urllib.parse import quote, quote_plus, urljoin, urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from simulator import (
+    MOST_PASSAGES,
     Answer,
     BotFailure,
     InputError,
@@ -67,8 +68,6 @@ _NOBODY = Query(text="-")
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 _NOTHING = object()
-# Each is compared with all before it; a run takes no more.
-_MOST_PASSAGES = 1000
 
 
 class HttpBot:
@@ -628,7 +627,8 @@ class ReplyPaths:
                 if isinstance(entry, dict):
                     own = {"text": self.passage_text.within(entry), "id": self.passage_id.within(entry)}
                     document = entry | {key: value for key, value in own.items() if value is not None}
-                if len(entries) <= _MOST_PASSAGES and document not in entries:
+                # Each is compared with all before it; with one too many the answer is refused.
+                if len(entries) <= MOST_PASSAGES and document not in entries:
                     entries.append(document)
         return passages_of(entries)
 

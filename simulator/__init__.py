@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         rehearse,
     )
     from simulator.core import answers as returned
-    from simulator.core.answers import passages_of
+    from simulator.core.answers import MOST_PASSAGES, passages_of
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
     from simulator.core.errors import BotFailure, InputError, Transient, value_problem
@@ -67,7 +67,7 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 # The public names of each module.
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
-    "core.answers": "passages_of returned",
+    "core.answers": "MOST_PASSAGES passages_of returned",
     "core.bodies": "ACCEPTED BodyError PIECE unpacked",
     "core.concurrency": "is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
@@ -93,6 +93,7 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 __all__ = [
     "ACCEPTED",
+    "MOST_PASSAGES",
     "PIECE",
     "Answer",
     "BodyError",

@@ -8,6 +8,8 @@ from simulator.core.errors import BotFailure
 from simulator.core.messages import _
 from simulator.core.types import Answer, Passage
 
+# Passages of an answer: judges look at each.
+MOST_PASSAGES = 1000
 ANSWER_KEYS = ("answer", "result", "output", "text", "response", "generation", "final_answer")
 PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
 _ASSISTANT = ("assistant", "ai", "bot", "model")

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from simulator.core.answers import answer_of
+from simulator.core.answers import MOST_PASSAGES, answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
@@ -47,8 +47,8 @@ from simulator.models.pricing import BudgetSpent
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000
 CUT_MARK = " […]"
-# Passages of an answer, and the characters of all of them: judges look at each.
-MOST_PASSAGES, MOST_IN_PASSAGES = 1000, 400_000
+# Characters of all passages of an answer.
+MOST_IN_PASSAGES = 400_000
 LONGEST_MESSAGE = 300
 # After this many failures in a row the conversation ends.
 FAILURES_IN_A_ROW = 2
