@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator import BotFailure, InputError, Sentence, _, read_by_hand
+from simulator import BotFailure, InputError, Sentence, _, read_text_file
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
@@ -19,7 +19,7 @@ def setting(name: str, text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return read_by_hand(Path(text[1:])).strip()
+        return read_text_file(Path(text[1:])).strip()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or _("it is not UTF-8 text")
         msg = _("{name}={text}: the file cannot be read ({reason}).", name=name, text=text, reason=reason)

@@ -36,8 +36,8 @@ from simulator import (
     Query,
     _,
     passages_of,
-    read_by_hand,
     read_knowledge,
+    read_text_file,
 )
 
 with warnings.catch_warnings():
@@ -122,7 +122,7 @@ def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
 def read_wording(path: Path) -> dict[str, Any]:
     """The texts of a prompt file, per language; raises InputError for one that does not hold together."""
     try:
-        wording = tomllib.loads(read_by_hand(path))
+        wording = tomllib.loads(read_text_file(path))
         for language in ("ja", "en"):
             texts = {key: wording[language][key] for key in ("opening", "refusal", "system", "user")}
             Template(texts["system"]).substitute()

@@ -31,7 +31,7 @@ from simulator import (
     Traits,
     _,
     passages_of,
-    read_by_hand,
+    read_text_file,
     value_problem,
 )
 
@@ -211,7 +211,7 @@ def read_template(name: str) -> dict[str, Any]:
         raise InputError(msg)
     path = Path(name) if own else TEMPLATES / f"{name}.toml"
     try:
-        text = read_by_hand(path)
+        text = read_text_file(path)
         read = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.core.messages import _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import describe_error, user_object
-    from simulator.core.templates import Texts, read_by_hand
+    from simulator.core.templates import Texts, read_text_file
     from simulator.core.types import (
         Answer,
         Bot,
@@ -74,7 +74,7 @@ _NAMES = {
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling",
     "core.shelves": "describe_error user_object",
-    "core.templates": "Texts read_by_hand",
+    "core.templates": "Texts read_text_file",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
     " Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
@@ -147,8 +147,8 @@ __all__ = [
     "passages_of",
     "private_file",
     "private_folder",
-    "read_by_hand",
     "read_knowledge",
+    "read_text_file",
     "rehearse",
     "returned",
     "say",

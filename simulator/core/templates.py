@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 24
 _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
 
 
-def read_by_hand(path: Path) -> str:
+def read_text_file(path: Path) -> str:
     """The text of a file that somebody wrote. Raises OSError, also for what is no file or far too long."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else _("it is not a file"))
@@ -37,7 +37,7 @@ def read_by_hand(path: Path) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file. Raises PromptError for one that cannot be read, with the line at fault."""
     try:
-        return tomllib.loads(read_by_hand(path))
+        return tomllib.loads(read_text_file(path))
     except UnicodeDecodeError as error:
         msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)
         raise PromptError(msg) from None

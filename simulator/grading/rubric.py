@@ -18,7 +18,7 @@ from simulator.core.templates import (
     fingerprint,
     quote,
     quote_lines,
-    read_by_hand,
+    read_text_file,
     read_toml,
     render,
     request,
@@ -504,7 +504,7 @@ def read_guidelines(path: Path) -> dict[str, str]:
         check_languages(path, tables, {"text": set()})
         return {language: str(tables[language]["text"]).strip() for language in LANGUAGES}
     try:
-        text = read_by_hand(path).strip()
+        text = read_text_file(path).strip()
     except (OSError, UnicodeDecodeError) as error:
         msg = _(
             "{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file.",
