@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
-from simulator.core.types import Language, Results
 from simulator.diagnosis.evidence import RootCause
-from simulator.diagnosis.recommendations import Improvements, improvements
+from simulator.diagnosis.recommendations import improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.console import paint
@@ -16,21 +15,13 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Worksheet
-from simulator.stats.gate import decide
-from tests.report.views import context_of, render
-from tests.sample_runs import rehearsed, summed
+from tests.report.test_worksheets import report_context
+from tests.report.views import render
+from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, Counting, column, letter, pushed, row_of, sheets_server
 
 TAB = "改善"
-
-
-def report_context(
-    results: Results, language: Language = "ja", improvements: Improvements | None = None
-) -> ReportContext:
-    """All that reports are made from."""
-    summary = summed(results)
-    return context_of(results, summary, decide(summary, None, 0.05), language, improvements=improvements)
 
 
 def fixes_sheet(known: ReportContext) -> Worksheet:
@@ -41,7 +32,7 @@ def fixes_sheet(known: ReportContext) -> Worksheet:
 def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     """Below the list, as one line of the page, unranked in the worksheet."""
     results = rehearsed("ja")
-    summary = report_context(results).summary
+    summary = report_context("ja", results).summary
     causes = [
         RootCause(
             conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
@@ -50,7 +41,7 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
         for number, red in enumerate(summary.reddest)
     ]  # fmt: skip
     found, out = improvements(results, summary, causes), io.StringIO()
-    known = report_context(results, improvements=found)
+    known = report_context("ja", results, improvements=found)
     paint(fixes_report(found, "run-1", summary, "ja", 10), Console(file=out, width=80))
     last = fixes_sheet(known).rows[-1].cells
 
@@ -69,7 +60,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 
 def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
     """The next run finds the same row, renews what is its own and leaves the team's."""
-    first, second = (fixes_sheet(report_context(rehearsed("ja", id=run))) for run in ("run-1", "run-2"))
+    first, second = (fixes_sheet(report_context("ja", rehearsed("ja", id=run))) for run in ("run-1", "run-2"))
     pushed(first)
     mari = server.person(KEY)
     for name, text in (("assignee", "佐藤"), ("memo", "来週まで")):

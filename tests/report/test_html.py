@@ -11,8 +11,9 @@ from types import CodeType
 import pytest
 from jinja2 import Environment
 
-from simulator.core.types import Answer, Language, RedRules, Results
+from simulator.core.types import Answer, Language, RedRules, Results, Score
 from simulator.report.painters import html
+from simulator.report.run_page import Flaw, flaws, marked
 from simulator.stats.figures import Mean
 from simulator.stats.gate import decide
 from tests.golden_files import compare
@@ -240,3 +241,52 @@ def test_passages_have_their_titles_most_often_red_first() -> None:
 
     assert red == sorted(red, reverse=True)
     assert set(re.findall(r'href="#(p\d+)"', page)) <= set(re.findall(r'id="(p\d+)"', shelf))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "shown"),
+    [
+        ("解約金は9,800円です。", "解約金は９，８００円", "解約金は9,800円"),
+        ("解約金は ９,８００ 円です。", "解約金は9,800円です", "解約金は ９,８００ 円です"),
+        ("ﾊﾞｯｸｱｯﾌﾟは無料です。", "バックアップは無料", "ﾊﾞｯｸｱｯﾌﾟは無料"),
+        ("It costs\n 550 Yen.", "it costs 550 yen", "It costs\n 550 Yen"),
+        ("はい。郵送は1通550円で承ります。", "郵送は一通550円で承ります", "郵送は1通550円で承ります。"),
+        ("Yes. You may return the box whenever you like. Bye.", "return box whenever you like",
+         "You may return the box whenever you like."),
+        ("240円です。24円です。", "24円", "24円"),
+        ("何もありません。", "まったく別の主張である", None),
+        ("", "何か", None),
+    ],
+)  # fmt: skip
+def test_words_are_found_as_they_stand(answer: str, words: str, shown: str | None) -> None:
+    """Width, spaces and case make no difference; else the nearest sentence, or nothing."""
+    spans, _listed = marked(answer, [Flaw("not_found", "claims", words)])
+
+    assert "".join(span.text for span in spans) == answer
+    underlined = [(span.flaw.number, span.text) for span in spans if span.flaw]
+    assert underlined == ([(1, shown)] if shown else [])
+
+
+def test_flaws_are_numbered_as_they_appear() -> None:
+    """Whatever the judge named first; what is nowhere in the answer comes last."""
+    found = [Flaw("not_found", "claims", words) for words in ("何か別のこと", "乙である")]
+    spans, listed = marked("甲である。乙である。", [*found, Flaw("contradicted", "claims", "甲である")])
+
+    assert [flaw.words for flaw in listed] == ["甲である", "乙である", "何か別のこと"]
+    assert [span.flaw.number for span in spans if span.flaw] == [1, 2]
+    assert all(span.ends for span in spans if span.flaw)
+
+
+def test_only_what_is_not_supported_is_a_flaw() -> None:
+    """Contradictions first; a score of another shape has none."""
+    verdicts = [("a", "supported"), ("b", "not_found"), ("c", "contradicted"), ("", "not_found")]
+    known = {"conversation": "c", "turn": 1, "state": "scored"}
+    claims = [{"claim": words, "passage": "p", "verdict": verdict} for words, verdict in verdicts]
+    details = {"claims": [*claims, 7, None], "facts": "none"}
+    scores = {
+        name: Score.model_validate({"judge": name, "detail": {name: told}, **known})
+        for name, told in details.items()
+    }
+
+    assert [(flaw.kind, flaw.words) for flaw in flaws(scores)] == [("contradicted", "c"), ("not_found", "b")]
+    assert flaws({}) == []
