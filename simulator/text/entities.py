@@ -222,6 +222,7 @@ _URL = re.compile(
     rf"|(?<![a-z0-9.@_%+/\-])(?:[a-z0-9\-]{{1,63}}+\.){{1,8}}{_TOP}(?![a-z0-9\-]|\.[a-z0-9])(?![a-z0-9._%+\-]{{0,64}}@)(?:[/?#]{_PATH}*+)?",
     re.IGNORECASE | re.ASCII,
 )
+_HAS_URL = re.compile(rf"://|\.{_TOP}", re.IGNORECASE | re.ASCII)
 _EMAIL = re.compile(
     r"(?<![a-z0-9._%+\-])[a-z0-9._%+\-]{1,64}+@(?:[a-z0-9\-]{1,63}+\.){1,8}[a-z]{2,24}", re.ASCII
 )
@@ -244,7 +245,7 @@ _FEWEST, _LONGEST = 5, 40
 
 def urls(text: str) -> Iterator[DetailMatch]:
     """Web addresses, the same with and without scheme and final slash; capitals count in the path."""
-    for match in _URL.finditer(text):
+    for match in _URL.finditer(text) if _HAS_URL.search(text) else ():
         written = re.split(r"(?<=.)(?:https?|ftp)://", match[0], flags=re.IGNORECASE)[0].rstrip(_LAST)
         host, slash, path = re.sub(r"^\w+://", "", written).partition("/")
         if "." in host or host.startswith("localhost"):
@@ -493,12 +494,12 @@ _JAPANESE = re.compile(
     rf"|(?P<mm>{_N}) ?月(?![間額次々])(?: ?(?P<dd>{_N}) ?日(?!間))?"
 )
 _NUMERIC = re.compile(
-    r"(?<![\w./-])(?:(?P<year>(?:19|20|21)\d\d)|(?P<era>[rhs])\.?(?P<reign>\d{1,2}))"
+    r"(?=[\drhs])(?<![\w./-])(?:(?P<year>(?:19|20|21)\d\d)|(?P<era>[rhs])\.?(?P<reign>\d{1,2}))"
     r"(?:(?P<sep>[./-]) ?(?P<m>\d{1,2})(?P=sep) ?(?P<d>\d{1,2})|[/-](?P<mm>\d{1,2}))(?!\d|[./-]\d)"
 )
-_YEAR_LAST = re.compile(r"(?<![\w./-])(\d{1,2})([/.-])(\d{1,2})\2((?:19|20|21)\d\d)(?!\d|[./-]\d)")
+_YEAR_LAST = re.compile(r"(?=\d)(?<![\w./-])(\d{1,2})([/.-])(\d{1,2})\2((?:19|20|21)\d\d)(?!\d|[./-]\d)")
 _SLASHED = re.compile(
-    r"(?<![\w./-])(\d{1,2})/(\d{1,2})(?![\d/.%]| ?(?:以[上下]|の|程度|倍))"
+    r"(?=\d)(?<![\w./-])(\d{1,2})/(\d{1,2})(?![\d/.%]| ?(?:以[上下]|の|程度|倍))"
     r"(?= ?(?:\(|から|~|〜|-|まで|以降|より|に|付|時点|現在|頃|は))"
 )
 _MONTH = rf"(?P<month>\b(?:{'|'.join(MONTHS)})\b(?:\.(?= \d))?)"
