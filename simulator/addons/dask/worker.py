@@ -263,8 +263,12 @@ _lock = threading.Lock()
 _session: Session | None = None
 
 
-async def prepare(driver: dict[str, str], setup: str) -> None:
+async def prepare(driver: dict[str, str], setup: str, dask_worker: Any = None) -> None:
     """Makes this worker ready for a run. Raises RehearsalError where it is not like the `driver`, or busy."""
+    # Dask's profiler asks for the frames of all threads; where garbage is collected meanwhile and a thread
+    # starts, CPython 3.11 stands still for ever.
+    if profiler := dask_worker and dask_worker.periodic_callbacks.get("profile"):
+        profiler.stop()
     parsed = Setup.model_validate_json(setup)
     if _session is not None and _session.run == parsed.run:
         return
