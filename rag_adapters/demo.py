@@ -65,6 +65,8 @@ _SENTENCE_END = re.compile(r"(?<=[。！？])(?![」』）])\s*|(?<=[.!?])\s+(?=
 # One query reads every vector: 4 million places take about a millisecond.
 _PLACES, _FEWEST, _MOST = 4_000_000, 2_048, 16_384
 _BATCH = 256
+# Texts whose counts are held while an index is made.
+_HELD = 2_000
 
 _WORD = re.compile(r"[^\W_ぁ-ヿ㐀-鿿々]+(?:[-.,:][^\W_ぁ-ヿ㐀-鿿々]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -320,17 +322,22 @@ class FaissRetriever(BaseRetriever):
 
 
 def build(passages: Sequence[Passage]) -> PassageIndex:
-    """The index, made in memory; the texts are counted twice so that the counts need not be held."""
+    """The index, made in memory; of many texts the counts are not held: they are counted twice."""
+    held = [grams(passage.text) for passage in passages] if len(passages) <= _HELD else None
+
+    def counts() -> Iterator[Grams]:
+        return (grams(passage.text) for passage in passages) if held is None else iter(held)
+
     fitting = 1 << (_PLACES // max(len(passages), 1)).bit_length() - 1
     dimensions = min(max(fitting, _FEWEST), _MOST)
     having = np.zeros(dimensions, dtype=np.float32)
-    for passage in passages:
-        having[places(grams(passage.text).codes, dimensions)] += 1
+    for counted in counts():
+        having[places(counted.codes, dimensions)] += 1
     rarity = np.log((len(passages) + 1) / (having + 1)).astype(np.float32)
     vectors = faiss.IndexFlatIP(dimensions)
-    texts = iter(passages)
-    while batch := list(islice(texts, _BATCH)):
-        vectors.add(np.stack([unit_vector(grams(passage.text), rarity) for passage in batch]))
+    again = counts()
+    while batch := [unit_vector(counted, rarity) for counted in islice(again, _BATCH)]:
+        vectors.add(np.stack(batch))
     return PassageIndex(tuple(passages), rarity, vectors)
 
 

@@ -6,6 +6,7 @@ Deterministic and quick: good enough to try everything, but it understands nothi
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache, partial
+from itertools import takewhile
 from string import Template
 from typing import Any
 
@@ -70,12 +71,16 @@ class PhraseUser:
     def __init__(self, persona: Persona, seed: int) -> None:
         """`seed` belongs to this conversation."""
         self.persona, self.seed = persona, seed
+        self._met: list[tuple[Turn, Situation]] = []  # of earlier calls: a conversation only grows
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`."""
         if not turns:
             return Utterance(text=case.question)
-        situations = [self._situation(case, turns[: at + 1]) for at in range(len(turns))]
+        pairs = zip(self._met, turns, strict=False)
+        known = [met for met, _turn in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
+        known += [(turns[at], self._situation(case, turns[: at + 1])) for at in range(len(known), len(turns))]
+        self._met, situations = known, [situation for _turn, situation in known]
         course = self._course(situations, turns, case.language)
         line = self._line(case, turns, situations, course)
         return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
