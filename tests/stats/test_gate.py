@@ -96,3 +96,13 @@ def test_what_is_unfinished_or_not_graded_never_passes(changes: dict[str, Any], 
     gate = decide(summary(**{"score": 1.0, "interval": None} | changes), 0.5, 0.05, 1.0)
 
     assert (gate.passed, gate.incomplete, gate.reasons) == (False, True, (reason,))
+
+
+@pytest.mark.parametrize(("of_a_log", "target", "incomplete"), [
+    (13, None, False), (12, None, True), (0, None, True), (13, 0.5, True),
+])  # fmt: skip
+def test_a_log_without_grades_may_be_read(of_a_log: int, target: float | None, incomplete: bool) -> None:
+    """Where every turn is of a log and nothing is asked for, no grade is missing."""
+    gate = decide(summary(score=None, interval=None, unrecorded=of_a_log), target, 0.05, 1.0)
+
+    assert gate.incomplete is incomplete
