@@ -31,7 +31,6 @@ PAGES: dict[Language, Path] = {
 }
 # As wide as the pages show it.
 COLUMNS = "100"
-_RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
 _RUN_NAME = re.compile(r"RUN-(\d)")
 
 

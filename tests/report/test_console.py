@@ -17,8 +17,6 @@ from tests.report.views import paint
 from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
-EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
-
 
 def painted(
     results: Results, language: Language, target: float | None = 0.9, view: View = "brief", **console: Any
