@@ -317,7 +317,21 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     # An entry never unpacks to more than the size it states.
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
         raise too_large(path, most, unpacked=True)
+    if _has_huge_text(data):
+        return _("one text of it is longer than {n} bytes; shorten it", n=MAX_TEXT)
     return None
+
+
+def _has_huge_text(data: bytes) -> bool:
+    """Whether XML in an archive goes on for about MAX_TEXT bytes without a tag, read in pieces."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            if entry.file_size > MAX_TEXT and entry.filename.lower().endswith(".xml"):
+                with archive.open(entry) as file:
+                    while piece := file.read(MAX_TEXT):
+                        if len(piece) == MAX_TEXT and b"<" not in piece:
+                            return True
+    return False
 
 
 # Bytes that wait in memory; more are on the disk.

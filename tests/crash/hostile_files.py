@@ -89,6 +89,19 @@ def wide_workbook(cells: int) -> bytes:
     return into.getvalue()
 
 
+def long_workbook(megabytes: int) -> bytes:
+    """An Excel file with a cell of so much text, and noise, as it would be packed too well."""
+    into = io.BytesIO(workbook(0))
+    with zipfile.ZipFile(into, "a", zipfile.ZIP_DEFLATED) as file:
+        sheet = file.read("xl/worksheets/sheet1.xml")
+        head, _found, tail = sheet.partition(b"</row>")
+        cell = b'<c t="inlineStr"><is><t>' + b"a" * (megabytes * MEGABYTE) + b"</t></is></c></row>"
+        with warnings.catch_warnings(action="ignore"):  # of two entries with one name the last one counts
+            file.writestr("xl/worksheets/sheet1.xml", head + cell + tail)
+        file.writestr("noise", os.urandom(megabytes * MEGABYTE // 90))
+    return into.getvalue()
+
+
 # The content of each file, of so many megabytes where that is what is wrong with it.
 FILES: dict[str, Callable[[int], bytes]] = {
     "rows.csv.gz": lambda n: packed(
@@ -127,6 +140,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "cp932.csv": lambda n: b"question,answer\n" + (("料金はa" * 400 + ",b\n") * (n * 30)).encode("cp932"),
     "rows.xlsx": lambda n: workbook(n // 8),
     "wide.xlsx": lambda n: wide_workbook(min(n, 24) * 30_000),
+    "long.xlsx": lambda n: long_workbook(min(n, 300)),
     "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
     "deep.yaml": lambda _: b"- " * 100_000 + b"x",
     "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),
