@@ -5,6 +5,7 @@ own passages, without a model; the sets' own references show how well a refusal 
 The sets are not part of this program: without them a sentence says where to put them.
 """
 
+import asyncio
 import json
 import os
 import time
@@ -66,7 +67,7 @@ def main() -> None:
 def answered(cases: Sequence[Case], knowledge: Path) -> Results:
     """The bot's answers to these questions, from this knowledge."""
     bot = connect(knowledge=str(knowledge))
-    conversations = tuple(_talk(case, bot(_query(case))) for case in cases)
+    conversations = tuple(_talk(case, asyncio.run(bot(_query(case)))) for case in cases)
     run = Run(id="refusals", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
     return Results(run=run, planned=len(conversations), conversations=conversations)
 

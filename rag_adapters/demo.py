@@ -102,13 +102,19 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
     }
     fallback = next(iter(retrievers.values()))
 
-    def answer_offline(query: Query) -> Answer:
-        retriever = retrievers.get(query.language, fallback)
-        return extractive_answer(query, retrieved(query, retriever), wording[query.language], retriever.index)
+    @lru_cache(1_024)  # several customers ask the same
+    def found(language: str, text: str) -> tuple[tuple[Passage, ...], Extract]:
+        retriever = retrievers.get(language, fallback)
+        passages = retrieved(text, retriever)
+        return passages, extract(text, passages, retriever.index.weighed)
+
+    # Not on a thread: it takes milliseconds, and threads would contend for the interpreter.
+    async def answer_offline(query: Query) -> Answer:
+        return extractive_answer(query, *found(query.language, search_text(query)), wording[query.language])
 
     async def answer_by_model(query: Query, chat: Chat) -> Answer:
-        retriever = retrievers.get(query.language, fallback)
-        return await generated_answer(query, retrieved(query, retriever), wording[query.language], chat)
+        passages = retrieved(search_text(query), retrievers.get(query.language, fallback))
+        return await generated_answer(query, passages, wording[query.language], chat)
 
     return partial(answer_by_model, chat=chat) if chat else answer_offline
 
@@ -135,9 +141,9 @@ def read_wording(path: Path) -> dict[str, Any]:
     return wording
 
 
-def retrieved(query: Query, retriever: "FaissRetriever") -> tuple[Passage, ...]:
+def retrieved(text: str, retriever: "FaissRetriever") -> tuple[Passage, ...]:
     """The passages that the answer rests on."""
-    return passages_of(retriever.invoke(search_text(query)))
+    return passages_of(retriever.invoke(text))
 
 
 def search_text(query: Query) -> str:
@@ -165,10 +171,9 @@ async def generated_answer(
 
 
 def extractive_answer(
-    query: Query, passages: Sequence[Passage], texts: Mapping[str, str], index: "PassageIndex"
+    query: Query, passages: Sequence[Passage], found: "Extract", texts: Mapping[str, str]
 ) -> Answer:
     """An answer in the passages' own sentences; it thanks the customer once, and knows no other courtesy."""
-    found = extract(search_text(query), passages, index.weighed)
     if found.coverage < _LEAST_COVERAGE[query.language]:
         return Answer(text=texts["refusal"], passages=tuple(passages))
     said = found.sentences if query.history else (texts["opening"], *found.sentences)

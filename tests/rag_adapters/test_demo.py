@@ -39,9 +39,9 @@ def knowledge(folder: Path, **texts: str) -> str:
 
 
 @pytest.mark.parametrize(("query", "price"), [(JA, "4,180円"), (EN, "4,180 yen")])
-def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Query, price: str) -> None:
+async def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Query, price: str) -> None:
     """The price stands in the answer, and the answer's sentences stand in its passages."""
-    answer: Answer = bundled(query)
+    answer: Answer = await bundled(query)
     material = "".join(passage.text for passage in answer.passages)
 
     assert price in answer.text
@@ -50,13 +50,14 @@ def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Query, pri
     assert all(sentence in material for sentence in answer.text.split("。")[1:] if query.language == "ja")
 
 
-def test_passages_carry_the_retrievers_scores(bundled: Bot) -> None:
+async def test_passages_carry_the_retrievers_scores(bundled: Bot) -> None:
     """Best first, between 0 and 1, with the file they come from."""
-    scores = [passage.score for passage in bundled(JA).passages]
+    answer: Answer = await bundled(JA)
+    scores = [passage.score for passage in answer.passages]
 
     assert scores == sorted(scores, reverse=True)
     assert 0 < scores[-1] <= scores[0] <= 1
-    assert bundled(JA).passages[0].source
+    assert answer.passages[0].source
 
 
 @pytest.mark.parametrize(
@@ -67,22 +68,22 @@ def test_passages_carry_the_retrievers_scores(bundled: Bot) -> None:
         Query(text="😀", language="ja"),
     ],
 )
-def test_it_refuses_what_is_not_in_its_material(bundled: Bot, query: Query) -> None:
+async def test_it_refuses_what_is_not_in_its_material(bundled: Bot, query: Query) -> None:
     """Politely, in the customer's language, and with what it had found."""
-    answer = bundled(query)
+    answer = await bundled(query)
 
     assert answer.text == REFUSAL[query.language]
     assert len(answer.passages) == 4
 
 
-def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Bot) -> None:
+async def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Bot) -> None:
     """Who gets it? The cashback that was asked about a turn earlier is found again."""
     before = (
         Message(role="user", content="光のキャッシュバックはいつもらえますか"),
         Message(role="assistant", content="手続き後です。"),
     )
-    alone = bundled(Query(text="対象になるのは誰ですか", language="ja"))
-    following = bundled(Query(text="対象になるのは誰ですか", language="ja", history=before))
+    alone = await bundled(Query(text="対象になるのは誰ですか", language="ja"))
+    following = await bundled(Query(text="対象になるのは誰ですか", language="ja", history=before))
 
     assert alone.passages[0].id != "ja/14-campaigns"
     assert following.passages[0].id == "ja/14-campaigns"
