@@ -87,8 +87,12 @@ def grounds() -> Iterator[list[Ground]]:
                 path = Path(folder, f"{passage.id}.md")
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(passage.text, encoding="utf-8")
-        whole, poor = connect(), connect(knowledge=folder)
+        whole, poor = _waited_for(connect()), _waited_for(connect(knowledge=folder))
         yield [Ground(language, whole, poor, deleted) for language in ("ja", "en")]
+
+
+def _waited_for(bot: Any) -> Bot:
+    return lambda query: asyncio.run(bot(query))
 
 
 def plants(ground: Ground, most: int = 20) -> list[Plant]:
@@ -242,7 +246,7 @@ def _broken(bot: Bot, articles: Sequence[Passage]) -> Bot:
     places = {passage.id: place for place, passage in enumerate(articles)}
 
     def answer(query: Query) -> Answer:
-        found = asyncio.run(bot(query))
+        found = bot(query)
         wrong = [articles[(places[p.id] + len(articles) // 2) % len(articles)] for p in found.passages]
         said = [each for p in wrong for each in claims(p.text, query.language) if each.endswith(("。", "."))]
         text = " ".join(said[:2]) or found.text

@@ -52,7 +52,7 @@ async def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Quer
 
 async def test_passages_carry_the_retrievers_scores(bundled: Bot) -> None:
     """Best first, between 0 and 1, with the file they come from."""
-    answer: Answer = await bundled(JA)
+    answer = await bundled(JA)
     scores = [passage.score for passage in answer.passages]
 
     assert scores == sorted(scores, reverse=True)
