@@ -7,9 +7,8 @@ tells every token of a prompt.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import exp, isfinite, log
-from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -205,8 +204,8 @@ def begins(text: bytes, names: Mapping[str, bytes]) -> list[str]:
 
 def tokens_needed(choices: Sequence[str]) -> int:
     """How many tokens tell the choices apart: more where two of them begin with the same characters."""
-    pairs = combinations(map(str.lower, choices), 2)
-    shared = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - characters are meant, not folders
+    pairs = (zip(*pair, strict=False) for pair in combinations(map(str.lower, choices), 2))
+    shared = (len(list(takewhile(lambda letters: letters[0] == letters[1], pair))) for pair in pairs)
     return min(_MOST_TOKENS, 3 + 2 * max(shared, default=0))
 
 
