@@ -77,29 +77,27 @@ def workbook(megabytes: int) -> bytes:
     return into.getvalue()
 
 
-def wide_workbook(cells: int) -> bytes:
-    """An Excel file with so many cells in one row, and noise, as it would be packed too well."""
-    into = io.BytesIO(workbook(0))
+def with_entry(name: str, content: bytes, office: bytes = b"") -> bytes:
+    """An office file with this entry, and noise: it would be packed too well."""
+    into = io.BytesIO(office)
     with zipfile.ZipFile(into, "a", zipfile.ZIP_DEFLATED) as file:
-        sheet = file.read("xl/worksheets/sheet1.xml")
-        head, _found, tail = sheet.partition(b"</row>")
         with warnings.catch_warnings(action="ignore"):  # of two entries with one name the last one counts
-            file.writestr("xl/worksheets/sheet1.xml", head + b"<c><v>1</v></c>" * cells + b"</row>" + tail)
-        file.writestr("noise", os.urandom(cells // 4))
+            file.writestr(name, content)
+        file.writestr("noise", os.urandom(len(content) // 60))
     return into.getvalue()
 
 
-def long_workbook(megabytes: int) -> bytes:
-    """An Excel file with a cell of so much text, and noise, as it would be packed too well."""
-    into = io.BytesIO(workbook(0))
-    with zipfile.ZipFile(into, "a", zipfile.ZIP_DEFLATED) as file:
-        sheet = file.read("xl/worksheets/sheet1.xml")
-        head, _found, tail = sheet.partition(b"</row>")
-        cell = b'<c t="inlineStr"><is><t>' + b"a" * (megabytes * MEGABYTE) + b"</t></is></c></row>"
-        with warnings.catch_warnings(action="ignore"):  # of two entries with one name the last one counts
-            file.writestr("xl/worksheets/sheet1.xml", head + cell + tail)
-        file.writestr("noise", os.urandom(megabytes * MEGABYTE // 90))
-    return into.getvalue()
+def with_cells(cells: bytes) -> bytes:
+    """An Excel file with these cells at the end of its first row."""
+    book, name = workbook(0), "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(io.BytesIO(book)) as file:
+        head, end, tail = file.read(name).partition(b"</row>")
+    return with_entry(name, head + cells + end + tail, book)
+
+
+def long_text(megabytes: int, tag: bytes = b"t") -> bytes:
+    """An XML element of so much text."""
+    return b"<%b>" % tag + b"a" * (min(megabytes, 300) * MEGABYTE) + b"</%b>" % tag
 
 
 # The content of each file, of so many megabytes where that is what is wrong with it.
@@ -139,8 +137,11 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "page.json": lambda n: json.dumps({"data": [_TALK] * (min(n, 24) * 2000)}).encode(),
     "cp932.csv": lambda n: b"question,answer\n" + (("料金はa" * 400 + ",b\n") * (n * 30)).encode("cp932"),
     "rows.xlsx": lambda n: workbook(n // 8),
-    "wide.xlsx": lambda n: wide_workbook(min(n, 24) * 30_000),
-    "long.xlsx": lambda n: long_workbook(min(n, 300)),
+    "wide.xlsx": lambda n: with_cells(b"<c><v>1</v></c>" * (min(n, 24) * 30_000)),
+    "long.xlsx": lambda n: with_cells(b'<c t="inlineStr"><is>' + long_text(n) + b"</is></c>"),
+    "strings.xlsx": lambda n: with_entry("xl/sharedStrings.xml", long_text(n), workbook(0)),
+    "long.docx": lambda n: with_entry("word/document.xml", long_text(n, b"w:t")),
+    "long.pptx": lambda n: with_entry("ppt/slides/slide1.xml", long_text(n, b"a:t")),
     "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
     "deep.yaml": lambda _: b"- " * 100_000 + b"x",
     "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),
