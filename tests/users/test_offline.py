@@ -132,6 +132,16 @@ async def test_the_same_seed_says_the_same_and_other_seeds_vary() -> None:
     assert len(set(lines)) == len(PHRASES["pressing"])
 
 
+async def test_what_was_seen_of_earlier_answers_changes_nothing() -> None:
+    """Asked turn by turn a customer says the same as one who meets the whole talk, also after another one."""
+    talk, other = turns(UNRELATED, REFUSAL, None, UNRELATED), turns(GOOD, GOOD)
+    user, case = PhraseUser(a_persona(9), 3), a_case()
+    for at in range(len(talk) + 1):
+        fresh = await PhraseUser(a_persona(9), 3)(case, talk[:at])
+        assert await user(case, talk[:at]) == fresh
+    assert await user(case, other[:1]) == await PhraseUser(a_persona(9), 3)(case, other[:1])
+
+
 async def test_a_persona_without_phrases_leaves_without_a_word() -> None:
     """Nothing is made up for it."""
     user = PhraseUser(a_persona(phrases={}), 1)
