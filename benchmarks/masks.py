@@ -37,7 +37,6 @@ SETS: dict[Language, tuple[str, ...]] = {
 DRAWN = 2_000
 # What holds no sentence.
 _NO_TEXT = frozenset(("id", "dataset", "language", "group", "meta", "labels", "scale", "role", "level"))
-_MASK = re.compile(r"\[[^\[\]]{2,20}\]")
 
 
 def main() -> None:
