@@ -113,6 +113,22 @@ def an_exhibit(case: Case | None = None, *earlier: Turn, turn: Turn | None = Non
     )
 
 
+def answered(
+    text: str,
+    user: str = "送料はいくらですか",
+    *,
+    earlier: Sequence[Turn] = (),
+    persona: str = "calm",
+    **known: Any,
+) -> GradingContext:
+    """An answer put before a judge; `known` is of the case, and in `told` what else the bot told."""
+    answer = Answer.model_validate({"text": text, **known.pop("told", {})})
+    case = Case(**({"id": "c", "question": user or "？", "language": "ja"} | known))
+    turn = Turn(index=len(earlier) + 1, user=user, answer=answer)
+    key = f"{persona}/{case.id}#1"
+    return GradingContext(conversation=key, case=case, persona=persona, turn=turn, earlier=tuple(earlier))
+
+
 def prompts() -> UserPrompts:
     """How personas are played."""
     return UserPrompts(shelves.PERSONAS / "_user.toml")

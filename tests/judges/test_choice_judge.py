@@ -4,37 +4,31 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulator.shelves.judges.choice import choice
 
-from simulator.core.types import Answer, Case, GradingContext, Language, Turn
+from simulator.core.types import GradingContext
 from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
 from tests.paths import FIXTURES
+from tests.run_helpers import answered
 
-DATA = FIXTURES
 CHOICES = ("8", "2", "24", "120")
 # What the template of OpenAI's simple-evals asks for, and the pattern it reads it with.
 SIMPLE_EVALS = re.compile(r"(?i)Answer[ \t]*:[ \t]*\$?([A-D])\$?")
 # Replies as models write them, and the letter that they state; - where they state none.
 REPLIES = [
     (row["reply"], row["letter"])
-    for row in map(json.loads, (DATA / "choice_replies.jsonl").read_text(encoding="utf-8").splitlines())
+    for row in map(json.loads, (FIXTURES / "choice_replies.jsonl").read_text(encoding="utf-8").splitlines())
 ]
 
 
-def an_exhibit(
-    answer: str = "Answer: C",
-    choices: Sequence[str] = CHOICES,
-    label: str | None = "24",
-    language: Language = "en",
-    **more: object,
-) -> GradingContext:
-    case = Case(id="c", question="q?", language=language, choices=tuple(choices), label=label)
-    turn = Turn(index=1, user="q?", answer=Answer.model_validate({"text": answer, **more}))
-    return GradingContext(conversation="scripted/c#1", case=case, persona="scripted", turn=turn)
+def an_exhibit(answer: str = "Answer: C", **known: Any) -> GradingContext:
+    case: dict[str, Any] = {"language": "en", "choices": CHOICES, "label": "24"}
+    return answered(answer, **(case | known))
 
 
 def letter_in(reply: str, choices: Sequence[str] = CHOICES) -> str:
@@ -87,23 +81,9 @@ def test_letters_within_words_never_count(word: str, lead: str) -> None:
 
 def test_hostile_replies_take_no_time() -> None:
     """No text makes the patterns run away."""
-    pieces = (
-        "Answer: ",
-        "答え",
-        "答えはAでも",
-        "Answer: not A,",
-        "the ",
-        "Aでは",
-        "「",
-        "(",
-        " ",
-        "\n",
-        "$",
-        r"\boxed{",
-        "- ",
-    )
+    words = ("Answer: ", "答え", "答えはAでも", "Answer: not A,", "the ", "Aでは", r"\boxed{")
     began = time.perf_counter()
-    for piece in pieces:
+    for piece in (*words, *"「( \n$", "- "):
         stated(piece * 20_000, CHOICES)
 
     assert time.perf_counter() - began < 3
@@ -173,7 +153,7 @@ def test_a_case_without_choices_is_skipped() -> None:
 )
 def test_the_likeliest_letter_goes_before_the_text(logprobs: dict[str, float], how: str) -> None:
     """Where the endpoint told; a tie says nothing."""
-    score = choice(an_exhibit("Answer: B", logprobs=logprobs))
+    score = choice(an_exhibit("Answer: B", told={"logprobs": logprobs}))
 
     assert score.detail["stated"] == how
     assert score.value == (how == "likelihood")

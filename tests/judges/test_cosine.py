@@ -6,19 +6,13 @@ import pytest
 from simulator.shelves.judges.cosine import cosine
 from simulator.shelves.judges.cosine_similarity import cosine_similarity
 
-from simulator.core.types import Answer, Case, GradingContext, Turn
+from simulator.core.types import GradingContext
+from tests.run_helpers import a_turn, answered
 
 
-def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> GradingContext:
-    case = Case(
-        id="c", question="日本一高い山は？", language="ja", references=(references,) if references else ()
-    )
-    return GradingContext(
-        conversation="calm/c#1",
-        case=case,
-        persona="calm",
-        turn=Turn(index=turn, user="日本一高い山は？", answer=Answer(text=answer)),
-    )
+def an_exhibit(*references: str, turn: int = 1) -> GradingContext:
+    earlier = [a_turn(at) for at in range(1, turn)]
+    return answered("富士山です。", earlier=earlier, references=(references,))
 
 
 class Angles:

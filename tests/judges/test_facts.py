@@ -5,21 +5,13 @@ from typing import Any
 import pytest
 from simulator.shelves.judges.facts import facts
 
-from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Turn
+from simulator.core.types import Answer, GradingContext, Message, Passage, Turn
+from tests.run_helpers import answered
 
 
-def an_exhibit(answer: str, *passages: str, language: Language = "ja", **case: Any) -> GradingContext:
-    shown = tuple(Passage(id=f"kb/{number}", text=text) for number, text in enumerate(passages, start=1))
-    asked = case.pop("asked", "料金はいくらですか")
-    told = Answer(text=answer, passages=shown, shows_passages=case.pop("shows_passages", True))
-    earlier = tuple(case.pop("earlier", ()))
-    return GradingContext(
-        conversation="calm/c#1",
-        case=Case(id="c", question="q", language=language, **case),
-        persona="calm",
-        turn=Turn(index=len(earlier) + 1, user=asked, answer=told),
-        earlier=earlier,
-    )
+def an_exhibit(answer: str, *passages: str, told: Any = None, **known: Any) -> GradingContext:
+    shown = [Passage(id=f"kb/{number}", text=text) for number, text in enumerate(passages, start=1)]
+    return answered(answer, told={"passages": shown} | (told or {}), **({"question": "q"} | known))
 
 
 def test_each_detail_is_told_with_the_place_it_was_found() -> None:
@@ -51,7 +43,7 @@ def test_the_contact_list_bears_out_what_no_passage_has() -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        {"asked": "注文AB-1029384の5,500円は？"},
+        {"user": "注文AB-1029384の5,500円は？"},
         {"history": (Message(role="user", content="AB-1029384、5500円です"),)},
         {"earlier": (Turn(index=1, user="AB-1029384で5,500円でした", answer=Answer(text="はい")),)},
     ],
@@ -74,7 +66,7 @@ def test_what_the_bot_said_before_bears_nothing_out() -> None:
     ("context", "reason"),
     [
         (an_exhibit("かしこまりました。", "料金は9,800円"), "確かめられる記載がありません"),
-        (an_exhibit("9,800円です。", shows_passages=False), "資料を示さない"),
+        (an_exhibit("9,800円です。", told={"shows_passages": False}), "資料を示さない"),
     ],
 )
 def test_without_anything_to_check_the_turn_is_skipped(context: GradingContext, reason: str) -> None:
@@ -95,7 +87,6 @@ def test_an_english_case_has_an_english_reason() -> None:
 def test_the_address_of_a_passage_may_be_cited_but_its_number_proves_nothing() -> None:
     """A source that is an address counts as said; a file name does not."""
     passage = Passage(id="faq-9800", text="料金表", source="https://example.jp/faq")
-    told = Answer(text="9,800円です。https://example.jp/faq/", passages=(passage,))
-    context = an_exhibit("x").model_copy(update={"turn": Turn(index=1, user="q", answer=told)})
+    context = answered("9,800円です。https://example.jp/faq/", told={"passages": [passage]})
 
     assert [fact["found"] for fact in facts(context).detail["facts"]] == [False, True]

@@ -5,21 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulator.shelves.judges.keigo import findings, keigo
 
-from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-
-
-def an_exhibit(
-    answer: str,
-    user: str = "送料はいくらですか",
-    *,
-    language: Language = "ja",
-    persona: str = "calm",
-    earlier: tuple[str, ...] = (),
-) -> GradingContext:
-    past = [Turn(index=n, user="？", answer=Answer(text=text)) for n, text in enumerate(earlier, start=1)]
-    turn = Turn(index=len(past) + 1, user=user, answer=Answer(text=answer))
-    case = Case(id="c", question=user or "？", language=language)
-    return GradingContext(conversation="calm/c#1", case=case, persona=persona, turn=turn, earlier=tuple(past))
+from simulator.core.types import GradingContext
+from tests.run_helpers import answered
 
 
 def kinds(context: GradingContext, *ng_words: str) -> list[str]:
@@ -42,7 +29,7 @@ def test_the_gravest_fault_and_the_number_make_the_grade(
     answer: str, grade: int, severity: str | None
 ) -> None:
     """5 nothing, 4 a minor one, 3 several or a moderate one, 2 several of those, 1 rude or all plain."""
-    score = keigo(an_exhibit(answer))
+    score = keigo(answered(answer))
 
     assert (score.state, score.raw, score.value, score.severity) == ("scored", grade, grade / 5, severity)
 
@@ -51,18 +38,11 @@ def test_a_finding_quotes_the_answer_and_proposes_better() -> None:
     """The quote stands in the answer word for word; the reason is one line that names both."""
     answer = "お世話になっております。\n資料をご覧になられましたら、お知らせください。"
 
-    score = keigo(an_exhibit(answer))
+    score = keigo(answered(answer))
 
-    assert score.detail == {
-        "findings": [
-            {
-                "kind": "double_honorific",
-                "severity": "minor",
-                "quote": "資料をご覧になられましたら、お知ら",
-                "better": "ご覧になる",
-            }
-        ]
-    }
+    quote = "資料をご覧になられましたら、お知ら"
+    found = {"kind": "double_honorific", "severity": "minor", "quote": quote, "better": "ご覧になる"}
+    assert score.detail == {"findings": [found]}
     assert score.reason == "【軽】二重敬語「資料をご覧になられましたら、お知ら」→ ご覧になる。"
 
 
@@ -70,8 +50,8 @@ def test_the_gravest_is_named_first_and_the_rest_is_counted() -> None:
     """A reason names three; an English case has its reason in English."""
     answer = "見れます。食べれます。了解です。お客様が申された件です。おっしゃられた件です。"
 
-    japanese = keigo(an_exhibit(answer)).reason
-    english = keigo(an_exhibit(answer, language="en")).reason
+    japanese = keigo(answered(answer)).reason
+    english = keigo(answered(answer, language="en")).reason
 
     assert japanese.startswith("【中】尊敬語・謙譲語の取り違え「")
     assert japanese.endswith("／ほか2件。")
@@ -81,8 +61,8 @@ def test_the_gravest_is_named_first_and_the_rest_is_counted() -> None:
 
 def test_quotations_are_somebody_elses_words() -> None:
     """What stands in quotation marks, code or an address is not read, unless it is the whole answer."""
-    assert kinds(an_exhibit("画面に「ご確認してください」と出ます。『見れる。』も同じです。")) == []
-    assert kinds(an_exhibit("「画面はこちらから見れます。」")) == ["ra_dropping"]
+    assert kinds(answered("画面に「ご確認してください」と出ます。『見れる。』も同じです。")) == []
+    assert kinds(answered("「画面はこちらから見れます。」")) == ["ra_dropping"]
 
 
 @pytest.mark.parametrize(
@@ -101,49 +81,44 @@ def test_quotations_are_somebody_elses_words() -> None:
 )
 def test_headings_lists_tables_and_notes_may_be_plain(block: str) -> None:
     """Plain form is a fault of prose only."""
-    assert kinds(an_exhibit(f"次のとおりです。\n{block}\n以上です。")) == []
+    assert kinds(answered(f"次のとおりです。\n{block}\n以上です。")) == []
 
 
 def test_a_last_line_without_a_full_stop_is_prose_only_after_prose() -> None:
     """Below labels and headings it is one of them."""
-    assert kinds(an_exhibit("次のとおりです。\n送料は変わらない")) == ["plain_form"]
-    assert kinds(an_exhibit("次のとおりです。\nご注意\n送料は変わらない")) == []
+    assert kinds(answered("次のとおりです。\n送料は変わらない")) == ["plain_form"]
+    assert kinds(answered("次のとおりです。\nご注意\n送料は変わらない")) == []
 
 
 def test_one_plain_sentence_among_polite_ones_is_moderate() -> None:
     """The register broke once; an answer without one polite sentence is worse."""
-    (finding,) = findings(an_exhibit("送料は500円です。離島は別料金である。"))
+    (finding,) = findings(answered("送料は500円です。離島は別料金である。"))
 
-    assert (finding.kind, finding.severity, finding.quote) == (
-        "plain_form",
-        "moderate",
-        "離島は別料金である。",
-    )
+    assert (finding.kind, finding.severity) == ("plain_form", "moderate")
+    assert finding.quote == "離島は別料金である。"
 
 
 def test_a_complaint_wants_an_apology_or_a_softening_word() -> None:
     """Its lack is a major fault and quotes nothing."""
     user = "半日待ったのに来ない。ふざけないでください"
+    score = keigo(answered("明日お伺いします。", user))
 
-    assert keigo(an_exhibit("明日お伺いします。", user)).raw == 2
-    assert keigo(an_exhibit("明日お伺いします。", user)).reason.startswith(
-        "【重大】お詫び・クッション言葉がない →"
-    )
-    assert kinds(an_exhibit("ご迷惑をおかけしました。明日お伺いします。", user)) == []
-    assert kinds(an_exhibit("お手数ですが、明日の在宅をお願いいたします。", user)) == []
-    assert kinds(an_exhibit("We come tomorrow.", "Your service is a joke!", language="en")) == [
-        "missing_apology"
-    ]
+    assert score.raw == 2
+    assert score.reason.startswith("【重大】お詫び・クッション言葉がない →")
+    assert kinds(answered("ご迷惑をおかけしました。明日お伺いします。", user)) == []
+    assert kinds(answered("お手数ですが、明日の在宅をお願いいたします。", user)) == []
+    english = answered("We come tomorrow.", "Your service is a joke!", language="en")
+    assert kinds(english) == ["missing_apology"]
 
 
 def test_a_refusal_is_blunt_only_to_the_one_who_asked() -> None:
     """What refuses nothing that the customer spoke of is a plain statement."""
     refusal = "現金での返金はできません。"
 
-    assert kinds(an_exhibit(refusal, "現金で返して")) == ["blunt_refusal"]
-    assert kinds(an_exhibit(f"恐れ入りますが、{refusal}", "現金で返して")) == []
-    assert kinds(an_exhibit(refusal, "おすすめは？")) == []
-    assert kinds(an_exhibit(refusal, "")) == []
+    assert kinds(answered(refusal, "現金で返して")) == ["blunt_refusal"]
+    assert kinds(answered(f"恐れ入りますが、{refusal}", "現金で返して")) == []
+    assert kinds(answered(refusal, "おすすめは？")) == []
+    assert kinds(answered(refusal, "")) == []
 
 
 @pytest.mark.parametrize(
@@ -157,32 +132,32 @@ def test_a_refusal_is_blunt_only_to_the_one_who_asked() -> None:
 )
 def test_words_of_the_list_are_major(answer: str, line: str, better: str) -> None:
     """Half and full width, upper and lower case are the same; the list may say what to write instead."""
-    (finding,) = findings(an_exhibit(answer), (line,))
+    (finding,) = findings(answered(answer), (line,))
 
     assert (finding.kind, finding.severity, finding.better) == ("ng_word", "major", better)
     assert finding.quote in answer
-    assert keigo(an_exhibit(answer), (line,)).raw == 2
+    assert keigo(answered(answer), (line,)).raw == 2
 
 
 def test_a_latin_word_of_the_list_is_a_whole_word() -> None:
     """`no` is not in know; an empty line is no word."""
-    english = an_exhibit("We know. It is in stock.", "Is it?", language="en")
+    english = answered("We know. It is in stock.", "Is it?", language="en")
 
     assert kinds(english, "no", "stock", "", " => x") == ["ng_word"]
 
 
 def test_an_english_answer_is_read_for_rudeness_only() -> None:
     """Whatever the language of the case."""
-    assert kinds(an_exhibit("That is your own fault.", language="en")) == ["rude"]
-    assert kinds(an_exhibit("Please restart it. It will work.")) == []
+    assert kinds(answered("That is your own fault.", language="en")) == ["rude"]
+    assert kinds(answered("Please restart it. It will work.")) == []
 
 
 @given(st.text(), st.text(), st.lists(st.text(max_size=5), max_size=3))
 def test_no_text_breaks_it(answer: str, user: str, ng_words: list[str]) -> None:
     """Quotes stand in the answer whatever it holds."""
-    score = keigo(an_exhibit(answer, user, persona="angry"), tuple(ng_words))
+    score = keigo(answered(answer, user, persona="angry"), tuple(ng_words))
 
     assert 1 <= (score.raw or 0) <= 5
     assert "\n" not in score.reason
-    for finding in findings(an_exhibit(answer, user), tuple(ng_words)):
+    for finding in findings(answered(answer, user), tuple(ng_words)):
         assert finding.quote in answer

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from simulator.shelves.judges.keigo import findings
 
-from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from tests.paths import ROOT
+from simulator.core.types import Language
+from tests.paths import FIXTURES, ROOT
+from tests.run_helpers import answered
 
-DATA = ROOT / "tests" / "fixtures"
 PAGES = sorted((ROOT / "demo" / "knowledge" / "ja").glob("*.md"))
 # The least precision and recall, over pairs of line and kind.
 LEAST = {
@@ -24,15 +24,13 @@ LEAST = {
 
 
 def lines(language: str, part: str) -> list[dict[str, Any]]:
-    text = (DATA / f"keigo_{language}.jsonl").read_text(encoding="utf-8")
+    text = (FIXTURES / f"keigo_{language}.jsonl").read_text(encoding="utf-8")
     return [line for line in map(json.loads, text.splitlines()) if line["part"] == part]
 
 
 def found(user: str, answer: str, language: Language = "ja", persona: str = "calm") -> set[str]:
-    case = Case(id="c", question=user or "？", language=language)
-    turn = Turn(index=1, user=user, answer=Answer(text=answer))
-    context = GradingContext(conversation="c", case=case, persona=persona, turn=turn)
-    return {finding.kind for finding in findings(context)}
+    shown = answered(answer, user, language=language, persona=persona)
+    return {finding.kind for finding in findings(shown)}
 
 
 @pytest.mark.parametrize(("language", "part"), list(LEAST))

@@ -1,25 +1,23 @@
 """The judge `label`: which label an answer gives, and what becomes of answers that give none."""
 
+from typing import Any
+
 import pytest
 from simulator.shelves.judges.label import Reader, label
 
-from simulator import Answer, Case, GradingContext, Score, Turn
+from simulator import Case, GradingContext, Score
 from simulator.data.datasets import labels_of
 from simulator.data.lacks import case_label_problem
 from simulator.data.profile import label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge
-from tests.run_helpers import frame
+from tests.run_helpers import answered, frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
 
 
-def context(
-    answer: str, expected: str | None = "1", logprobs: dict[str, float] | None = None
-) -> GradingContext:
+def context(answer: str, expected: str | None = "1", logprobs: Any = None) -> GradingContext:
     """An answer to a row with this label."""
-    case = Case(id="r1", question="文", language="ja", label=expected)
-    turn = Turn(index=1, user="文", answer=Answer(text=answer, logprobs=logprobs or {}))
-    return GradingContext(conversation="scripted/r1#1", case=case, persona="scripted", turn=turn)
+    return answered(answer, label=expected, told={"logprobs": logprobs or {}})
 
 
 def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) -> Score:
@@ -32,6 +30,7 @@ def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) ->
 @pytest.mark.parametrize(
     ("labels", "answer", "wanted"),
     [
+        # Alone, named, in JSON, quoted, or the only one that is mentioned, whatever stands around it.
         (JA, "問題", "問題"),
         (JA, "「普通」。", "普通"),
         (JA, "**問題**", "問題"),
@@ -50,45 +49,24 @@ def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) ->
         (JA, "「問題」ではなく「普通」と考えます。", "普通"),
         (EN, "I would call it ham.", "ham"),
         (NUMBERS, "1: 道徳的に誤り", "1"),
-    ],
-)
-def test_a_label_is_read(labels: tuple[str, ...], answer: str, wanted: str) -> None:
-    """Alone, named, in JSON, quoted, or the only one that is mentioned, whatever stands around it."""
-    said = Reader(label_forms(labels))(answer)
-
-    assert said is not None
-    assert said.label == wanted
-
-
-@pytest.mark.parametrize(
-    ("labels", "answer"),
-    [
-        (JA, "問題ではない"),
-        (JA, "問題ではありません。"),
-        (JA, "問題なし"),
-        (JA, "これは問題とは言えません"),
-        (JA, "問題に該当しない。"),
-        (JA, "問題でも普通でもない。"),
-        (JA, "問題と普通のどちらとも取れます。"),
-        (JA, "わかりません"),
-        (EN, "This is not spam."),
-        (EN, "It isn't spam"),
-        (EN, "neither spam nor ham"),
-        (EN, "a spammer wrote it"),
-        (NUMBERS, "1つ目の理由は三人称だからです。"),
-        (NUMBERS, "10"),
-        (NUMBERS, "0.1"),
-        (NUMBERS, ""),
-    ],
-)
-def test_what_gives_no_label(labels: tuple[str, ...], answer: str) -> None:
-    """A label that is denied was not said, nor is one read from two, from a longer word or from a number."""
-    assert Reader(label_forms(labels))(answer) is None
-
-
-@pytest.mark.parametrize(
-    ("labels", "answer", "wanted"),
-    [
+        # A label that is denied was not said, nor is one read from two, from a longer word or from a number.
+        (JA, "問題ではない", None),
+        (JA, "問題ではありません。", None),
+        (JA, "問題なし", None),
+        (JA, "これは問題とは言えません", None),
+        (JA, "問題に該当しない。", None),
+        (JA, "問題でも普通でもない。", None),
+        (JA, "問題と普通のどちらとも取れます。", None),
+        (JA, "わかりません", None),
+        (EN, "This is not spam.", None),
+        (EN, "It isn't spam", None),
+        (EN, "neither spam nor ham", None),
+        (EN, "a spammer wrote it", None),
+        (NUMBERS, "1つ目の理由は三人称だからです。", None),
+        (NUMBERS, "10", None),
+        (NUMBERS, "0.1", None),
+        (NUMBERS, "", None),
+        # A longer label wins: where it stands, the shorter ones within it were not said; it may be a denial.
         (("問題", "問題なし"), "この文は問題なしです", "問題なし"),
         (("適切", "不適切"), "不適切だと思います", "不適切"),
         (("適切", "不適切"), "適切ではありません。不適切です。", "不適切"),
@@ -97,12 +75,11 @@ def test_what_gives_no_label(labels: tuple[str, ...], answer: str) -> None:
         (("肯定", "否定", "どちらでもない"), "感情はどちらでもないです", "どちらでもない"),
     ],
 )
-def test_a_longer_label_wins(labels: tuple[str, ...], answer: str, wanted: str) -> None:
-    """Where it stands, the shorter ones within it were not said; it may be a denial itself."""
+def test_an_answer_gives_at_most_one_label(labels: tuple[str, ...], answer: str, wanted: str | None) -> None:
+    """The one that it says, and none where it says none or leaves it open."""
     said = Reader(label_forms(labels))(answer)
 
-    assert said is not None
-    assert said.label == wanted
+    assert (said and said.label) == wanted
 
 
 def test_right_and_wrong() -> None:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulator.shelves.judges.language_match import language_match, languages_of
 
-from simulator.core.types import Answer, Case, GradingContext, Score
+from simulator.core.types import Score
 from tests.paths import FIXTURES
+from tests.run_helpers import answered
 
 ROWS = [
     json.loads(line)
@@ -18,10 +19,7 @@ ROWS = [
 
 
 def judged(row: dict[str, Any]) -> Score:
-    case = Case(id="c", question="q", language=row["language"])
-    turn = {"index": 1, "user": row["user"], "answer": Answer(text=row["answer"])}
-    given = {"conversation": "c", "case": case, "persona": "p", "turn": turn}
-    score: Score = language_match(GradingContext.model_validate(given))
+    score: Score = language_match(answered(row["answer"], row["user"], language=row["language"]))
     return score
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.templates import check_languages, read_toml
-from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
+from simulator.core.types import GradingContext, Language, Score
 from simulator.grading.rubric import load_judge
+from tests.run_helpers import a_turn, answered
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
 COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "recall"}
@@ -17,15 +18,8 @@ COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "rec
 def an_exhibit(
     *references: str, answer: str = "富士山です。", turn: int = 1, language: Language = "ja"
 ) -> GradingContext:
-    case = Case(
-        id="c", question="日本一高い山は？", language=language, references=(references,) if references else ()
-    )
-    return GradingContext(
-        conversation="calm/c#1",
-        case=case,
-        persona="calm",
-        turn=Turn(index=turn, user="日本一高い山は？", answer=Answer(text=answer)),
-    )
+    earlier = [a_turn(at) for at in range(1, turn)]
+    return answered(answer, earlier=earlier, language=language, references=(references,))
 
 
 def judge(name: str) -> Callable[..., Score]:

@@ -83,32 +83,33 @@ def test_a_sentence_that_turns_is_read_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "claims_something"),
+    ("does", "text", "wanted"),
     [
-        ("恐れ入ります。機種名をお教えいただけますか？", "ja", False),
-        ("手順は以下の通りです。", "ja", False),
-        ("Which model do you have?", "en", False),
-        ("サポート窓口 0120-000-371 へお問い合わせください。", "ja", True),
-        ("分かりかねます。サポート窓口 0120-000-371 へお問い合わせください。", "ja", False),
+        # No question back; the number of a contact may be wrong, but who declines may name whom they like.
+        (claims, "恐れ入ります。機種名をお教えいただけますか？", False),
+        (claims, "手順は以下の通りです。", False),
+        (claims, "Which model do you have?", False),
+        (claims, "サポート窓口 0120-000-371 へお問い合わせください。", True),
+        (claims, "分かりかねます。サポート窓口 0120-000-371 へお問い合わせください。", False),
+        # A closing offer is a courtesy; a question that only begins like one is not.
+        (ends_with_question, "The fee is 5,500 yen. Is there anything else I can help you with?", False),
+        (ends_with_question, "Is there anything else on the bill that looks wrong?", True),
+        (ends_with_question, "手数料は5,500円です。ほかにご不明な点はございますか？", False),
+        (ends_with_question, "ほかに契約しているものはございますか？", True),
+        # An apology is found anywhere, also at the start of a longer sentence.
+        (apologises, "ご不便をおかけし、申し訳ございませんが、お待ちください。", True),
+        (apologises, "We apologise for the wait.", True),
+        (apologises, "お問い合わせありがとうございます。", False),
     ],
 )
-def test_what_could_be_wrong_is_a_claim(text: str, language: Language, claims_something: bool) -> None:
-    """No question back; the number of a contact may be wrong, but who declines may name whom they like."""
-    assert bool(claims(text, language)) is claims_something
+def test_what_a_sentence_does(does: Callable[[str, Language], object], text: str, wanted: bool) -> None:
+    """It states what could be wrong, asks about the matter, or apologises."""
+    assert bool(does(text, "en" if text.isascii() else "ja")) is wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "asks"),
-    [
-        ("The fee is 5,500 yen. Is there anything else I can help you with?", "en", False),
-        ("Is there anything else on the bill that looks wrong?", "en", True),
-        ("手数料は5,500円です。ほかにご不明な点はございますか？", "ja", False),
-        ("ほかに契約しているものはございますか？", "ja", True),
-    ],
-)
-def test_a_closing_offer_asks_nothing_about_the_matter(text: str, language: Language, asks: bool) -> None:
-    """It is a courtesy; a question that only begins like one is not."""
-    assert ends_with_question(text, language) is asks
+def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
+    """A bot may fall into the other language."""
+    assert is_refusal("Sorry, I do not know.", "ja")
 
 
 def test_who_says_what_is_right_does_not_refuse() -> None:
@@ -120,18 +121,6 @@ def test_who_says_what_is_right_does_not_refuse() -> None:
     assert refuses(answer, ("next week",), "en")
     assert not refuses(answer, ("tomorrow",), "en")
     assert refuses(plain, ("tomorrow",), "en")
-
-
-def test_an_apology_is_found_anywhere() -> None:
-    """Also at the start of a longer sentence."""
-    assert apologises("ご不便をおかけし、申し訳ございませんが、お待ちください。", "ja")
-    assert apologises("We apologise for the wait.", "en")
-    assert not apologises("お問い合わせありがとうございます。", "ja")
-
-
-def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
-    """A bot may fall into the other language."""
-    assert is_refusal("Sorry, I do not know.", "ja")
 
 
 def test_an_endless_sentence_is_a_claim_and_read_in_no_time() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simulator.shelves.judges.keigo import findings
 from simulator.shelves.judges.language_match import languages_of
 
-from simulator.core.types import Answer, Case, GradingContext, Language, Turn
+from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal, negated_words
@@ -25,8 +25,8 @@ from simulator.text.typography import half_width, straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
+from tests.run_helpers import answered
 
-DATA = FIXTURES
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
 VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
@@ -41,7 +41,7 @@ def curly(text: str, seed: int) -> str:
 
 
 def rows(name: str, key: str) -> list[str]:
-    text = (DATA / name).read_text(encoding="utf-8")
+    text = (FIXTURES / name).read_text(encoding="utf-8")
     return [str(json.loads(line)[key]) for line in text.splitlines()]
 
 
@@ -51,7 +51,7 @@ def acts(language: Language) -> list[str]:
 
 
 def personal(language: Language) -> list[str]:
-    lines = (DATA / f"personal_{language}.tsv").read_text(encoding="utf-8").splitlines()
+    lines = (FIXTURES / f"personal_{language}.tsv").read_text(encoding="utf-8").splitlines()
     return [re.sub(r"\{\w+:([^{}]*)\}", r"\1", line.split("\t")[1]) for line in lines[::4]]
 
 
@@ -60,10 +60,7 @@ def masked(text: str, language: Language) -> dict[str, int]:
 
 
 def impolite(text: str, language: Language) -> set[str]:
-    turn = Turn(index=1, user="？", answer=Answer(text=text))
-    case = Case(id="c", question="？", language=language)
-    context = GradingContext(conversation="c", case=case, persona="calm", turn=turn)
-    return {finding.kind for finding in findings(context)}
+    return {finding.kind for finding in findings(answered(text, language=language))}
 
 
 def chosen(text: str, _: Language) -> str | None:

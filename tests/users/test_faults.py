@@ -33,47 +33,42 @@ def said(line: str, language: Language = "ja", heard: str | None = None, **case:
 
 
 @pytest.mark.parametrize(
-    ("line", "language"),
+    ("line", "language", "is_made_up"),
     [
-        ("契約番号はA-1032-55です。", "ja"),
-        ("3月5日に申し込みました。", "ja"),
-        ("毎月7,980円払っています。", "ja"),
-        ("090-1234-5678にかけてください。", "ja"),
-        ("佐藤と申します。", "ja"),
-        ("taro@example.comに送ってください。", "ja"),
-        ("担当の鈴木さんに聞きました。", "ja"),
-        ("My contract number is AB-40912.", "en"),
-        ("I signed up on March 5.", "en"),
-        ("I pay 7,980 yen a month.", "en"),
-        ("My name is Sarah. I am waiting.", "en"),
+        # Numbers, dates, contacts, codes and names, stated as facts.
+        ("契約番号はA-1032-55です。", "ja", True),
+        ("3月5日に申し込みました。", "ja", True),
+        ("毎月7,980円払っています。", "ja", True),
+        ("090-1234-5678にかけてください。", "ja", True),
+        ("佐藤と申します。", "ja", True),
+        ("taro@example.comに送ってください。", "ja", True),
+        ("担当の鈴木さんに聞きました。", "ja", True),
+        ("My contract number is AB-40912.", "en", True),
+        ("I signed up on March 5.", "en", True),
+        ("I pay 7,980 yen a month.", "en", True),
+        ("My name is Sarah. I am waiting.", "en", True),
+        # What is told, asked or supposed: a false accusation would hide a fault of the bot.
+        ("もう3回も聞いてます！10分待ってますよ！", "ja", False),
+        ("手数料は3,300円ですか？", "ja", False),
+        ("例えば3GBのプランです。", "ja", False),
+        ("2年使ったら安くなるんでしたよね。", "ja", False),
+        ("4月1日に解約する場合は変わります。", "ja", False),
+        ("10日に請求書が来るのは分かりました。", "ja", False),
+        ("光を1年使いました。12か月です。", "ja", False),
+        ("人と話させてください！", "ja", False),
+        ("That's the third time! I've been waiting 10 minutes.", "en", False),
+        ("Is it 3,300 yen?", "en", False),
+        ("If I cancel on April 1, it changes.", "en", False),
+        ("I know, invoices come on the 10th.", "en", False),
+        ("Please let me talk to a person.", "en", False),
     ],
 )
-def test_details_that_nobody_told_are_made_up(line: str, language: Language) -> None:
-    """Numbers, dates, contacts, codes and names, stated as facts."""
-    assert (2, "invented") in kinds(a_run(said(line, language)))
+def test_only_details_that_nobody_told_are_made_up(line: str, language: Language, is_made_up: bool) -> None:
+    """And a line without any has no fault at all."""
+    found = kinds(a_run(said(line, language)))
 
-
-@pytest.mark.parametrize(
-    ("line", "language"),
-    [
-        ("もう3回も聞いてます！10分待ってますよ！", "ja"),
-        ("手数料は3,300円ですか？", "ja"),
-        ("例えば3GBのプランです。", "ja"),
-        ("2年使ったら安くなるんでしたよね。", "ja"),
-        ("4月1日に解約する場合は変わります。", "ja"),
-        ("10日に請求書が来るのは分かりました。", "ja"),
-        ("光を1年使いました。12か月です。", "ja"),
-        ("人と話させてください！", "ja"),
-        ("That's the third time! I've been waiting 10 minutes.", "en"),
-        ("Is it 3,300 yen?", "en"),
-        ("If I cancel on April 1, it changes.", "en"),
-        ("I know, invoices come on the 10th.", "en"),
-        ("Please let me talk to a person.", "en"),
-    ],
-)
-def test_what_is_told_asked_or_supposed_is_not_made_up(line: str, language: Language) -> None:
-    """A false accusation of the customer would hide a fault of the bot."""
-    assert kinds(a_run(said(line, language))) == []
+    assert ((2, "invented") in found) is is_made_up
+    assert is_made_up or found == []
 
 
 def test_everything_the_customer_was_given_is_known() -> None:
@@ -148,17 +143,14 @@ def test_staying_after_everything_is_answered_is_too_late() -> None:
 def test_giving_up_while_answers_help_is_impatient() -> None:
     """Patience is counted in answers of no clear use; giving up when no turn is left is nobody's fault."""
     conversation = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
-    helped, useless = (
-        [a_verdict(conversation, 2, 4)],
-        [a_verdict(conversation, 1, 2), a_verdict(conversation, 2, 2)],
+    helped = [a_verdict(conversation, 2, 4)]
+    useless, helped_before = (
+        [a_verdict(conversation, turn, raw) for turn, raw in enumerate(raws, 1)] for raws in ((2, 2), (5, 1))
     )
     person = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"), persona="demands_person")
 
     assert kinds(a_run(conversation, scores=helped)) == [(2, "impatient")]
-    assert (
-        kinds(a_run(conversation, scores=[a_verdict(conversation, 1, 5), a_verdict(conversation, 2, 1)]))
-        == []
-    )
+    assert kinds(a_run(conversation, scores=helped_before)) == []
     assert kinds(a_run(conversation, scores=helped, people=[a_person("angry", patience=1)])) == []
     assert kinds(a_run(conversation, scores=useless)) == []
     assert kinds(a_run(conversation)) == []
@@ -198,18 +190,12 @@ def test_a_believable_run_has_no_faults(language: Language) -> None:
     run = rehearsed(language)
     conversation = next(each for each in run.conversations if len(each.turns) > 1)
     line = {"ja": "契約番号はA-1032-55です。", "en": "My contract number is AB-40912."}[language]
-    turns = (
-        conversation.turns[0],
-        conversation.turns[1].model_copy(update={"user": line}),
-        *conversation.turns[2:],
-    )
-    spoilt = [
-        conversation.model_copy(update={"turns": turns}) if each is conversation else each
-        for each in run.conversations
-    ]
-    found = customer_faults(run.model_copy(update={"conversations": tuple(spoilt)}))
+    first, second, *rest = conversation.turns
+    turns = (first, second.model_copy(update={"user": line}), *rest)
+    spoilt = conversation.model_copy(update={"turns": turns})
+    others = [each for each in run.conversations if each is not conversation]
+    found = customer_faults(run.model_copy(update={"conversations": (spoilt, *others)}))
 
     assert customer_faults(run) == ()
-    assert [(fault.conversation, fault.turn, fault.kind) for fault in found] == [
-        (conversation.id, 2, "invented")
-    ]
+    [fault] = found
+    assert (fault.conversation, fault.turn, fault.kind) == (conversation.id, 2, "invented")

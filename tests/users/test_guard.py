@@ -20,13 +20,12 @@ from tests.run_helpers import prompts
 GUARDS = prompts().guards
 NORMS: dict[Language, float] = {"ja": 27, "en": 9}
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
-DATA = FIXTURES
 FEE = {"ja": "マンション1ギガは、税込みで月額4,180円です。", "en": "A flat costs 4,180 yen a month."}
 
 
 def lines(language: Language, *splits: str) -> list[dict[str, Any]]:
     """The labelled lines of these parts, each with the rule that was `found`."""
-    text = (DATA / f"guard_lines_{language}.jsonl").read_text(encoding="utf-8")
+    text = (FIXTURES / f"guard_lines_{language}.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
     for row in rows:
         row["found"] = GUARDS[language].broken_rule(
@@ -95,30 +94,22 @@ def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("＊＊いくら＊＊ですか", "markdown"),
-        ("*\u200b*至急*\u200b*お願いします", "markdown"),
-        ("＃　質問\nいくらですか", "markdown"),
-        ("いくらですか\U0001f621", "emoji"),
-        ("1\ufe0f\u20e3番ですか", "emoji"),
-        ("－料金\n－期限", "list"),
-        ("①料金\n\u200b②期限", "list"),
-        ("か\u200bし\u2060こ\u00adまりました。", "desk"),
-        ("ｕｓｅｒ：いくらですか", "both_sides"),
-        ("＜ｔｈｉｎｋ＞いくら＜／ｔｈｉｎｋ＞", "reasoning"),
-        ("（ため\u200b息）いくらですか", "stage"),
-        ("\u200b\u3164\u2800", "empty"),
-    ],
-)
-def test_no_disguise_helps(text: str, rule: str) -> None:
-    """Full-width signs, invisible characters and look-alike bullets are seen for what they are."""
-    assert GUARDS["ja"].broken_rule(text, []) == rule
-
-
-@pytest.mark.parametrize(
     ("language", "text", "rule"),
     [
+        # Full-width signs, invisible characters and look-alike bullets are seen for what they are.
+        ("ja", "＊＊いくら＊＊ですか", "markdown"),
+        ("ja", "*\u200b*至急*\u200b*お願いします", "markdown"),
+        ("ja", "＃　質問\nいくらですか", "markdown"),
+        ("ja", "いくらですか\U0001f621", "emoji"),
+        ("ja", "1\ufe0f\u20e3番ですか", "emoji"),
+        ("ja", "－料金\n－期限", "list"),
+        ("ja", "①料金\n\u200b②期限", "list"),
+        ("ja", "か\u200bし\u2060こ\u00adまりました。", "desk"),
+        ("ja", "ｕｓｅｒ：いくらですか", "both_sides"),
+        ("ja", "＜ｔｈｉｎｋ＞いくら＜／ｔｈｉｎｋ＞", "reasoning"),
+        ("ja", "（ため\u200b息）いくらですか", "stage"),
+        ("ja", "\u200b\u3164\u2800", "empty"),
+        # What the desk said may be quoted, unless the quotation is all there is.
         ("ja", "「かしこまりました」って何ですか。", None),
         ("ja", "お調べいたしますと言われたきりです。", None),
         ("ja", "「かしこまりました。お調べいたします。」", "desk"),
@@ -130,8 +121,8 @@ def test_no_disguise_helps(text: str, rule: str) -> None:
         ("en", 'It says "インターネットに接続できません" here.', None),
     ],
 )
-def test_a_quotation_is_no_word_of_ones_own(language: Language, text: str, rule: str | None) -> None:
-    """What the desk said may be quoted, unless the quotation is all there is."""
+def test_neither_disguise_nor_quotation_misleads(language: Language, text: str, rule: str | None) -> None:
+    """The rule that a line breaks is named for what it is, and a quotation is no word of one's own."""
     assert GUARDS[language].broken_rule(text, []) == rule
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.core import shelves
-from simulator.core.errors import AccessDenied, PromptError
+from simulator.core.errors import AccessDenied
 from simulator.core.types import Case, Language, Utterance
 from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost
 from tests.run_helpers import a_case, a_turn, at, prompts
@@ -128,63 +128,51 @@ async def test_without_a_model_the_question_is_asked_as_it_stands() -> None:
     assert await opened([], long) == (Utterance(text=long.question), [])
 
 
-JA: Language = "ja"
-EN: Language = "en"
-
-
 @pytest.mark.parametrize(
-    ("language", "question", "said"),
+    ("question", "said", "rule"),
     [
-        (JA, "マンションで光を使うと月いくらですか", "だから、マンションで光使うと月いくらなんですか！"),
-        (JA, "E-101が消えません。夜でも電話できますか", "E-101が消えないんです！夜でも電話できるんですか！"),
-        (JA, "二回払っちゃったみたい。余分な金いつ戻るの", "2回払ったんです。余分な金はいつ戻るんですか！"),
-        (JA, "引っ越し先でも光を使う場合の工事費を教えて", "引っ越し先でも光を使うんですが、工事の費用は？"),
-        (JA, "光とSIMを両方使うと割引はありますか", "わからないんですが、光とSIM両方使うと割引は？"),
-        (JA, "料金は3,300円ですか", "料金は3300円で合ってますか"),
-        (EN, "How much is the fibre plan per month for an apartment?",
-         "Look, how much is your fibre plan for an apartment each month?"),
-        (EN, "E-101 won't go away, can I call at night",
-         "E-101 just won't go away! Can I call at night or what?"),
-        (EN, "Do you know what Kaede Fibre charges for 1 giga?",
-         "So what does Kaede Fibre charge for 1 giga?"),
-        (EN, "I forgot my password for My Page",
-         "I'm afraid I don't remember, I forgot my password for My Page."),
+        # In another voice tone, order, particles and little words may differ.
+        ("マンションで光を使うと月いくらですか", "だから、マンションで光使うと月いくらなんですか！", ""),
+        ("E-101が消えません。夜でも電話できますか", "E-101が消えないんです！夜でも電話できるんですか！", ""),
+        ("二回払っちゃったみたい。余分な金いつ戻るの", "2回払ったんです。余分な金はいつ戻るんですか！", ""),
+        ("引っ越し先でも光を使う場合の工事費を教えて", "引っ越し先でも光を使うんですが、工事の費用は？", ""),
+        ("光とSIMを両方使うと割引はありますか", "わからないんですが、光とSIM両方使うと割引は？", ""),
+        ("料金は3,300円ですか", "料金は3300円で合ってますか", ""),
+        ("How much is the fibre plan per month for an apartment?",
+         "Look, how much is your fibre plan for an apartment each month?", ""),
+        ("E-101 won't go away, can I call at night",
+         "E-101 just won't go away! Can I call at night or what?", ""),
+        ("Do you know what Kaede Fibre charges for 1 giga?",
+         "So what does Kaede Fibre charge for 1 giga?", ""),
+        ("I forgot my password for My Page",
+         "I'm afraid I don't remember, I forgot my password for My Page.", ""),
+        # Numbers, codes, negations, question words, names and other content words may not.
+        ("E-101が消えません", "E-102が消えません", "opening_numbers"),
+        ("X-Aの5Gが遅い", "X-Aの5Hが遅い", "opening_codes"),
+        ("2年で解約したい", "3年で解約したい", "opening_numbers"),
+        ("SIMが届きません", "SIMが届きました！", "opening_negation"),
+        ("SIMを解約できますか", "SIMを解約できないのはおかしい", "opening_negation"),
+        ("ルーターの返却期限は", "ルーターの返却先は", "opening_words"),
+        ("スマホのギガは余りますか", "ケータイのギガは余りますか", "opening_words"),
+        ("光の紙がほしい", "光の何かがほしい", "opening_words"),
+        ("いつ解約できますか", "どうすれば解約できますか", "opening_asked"),
+        ("Order A-12 is late", "Order B-12 is late", "opening_codes"),
+        ("I paid 20 dollars", "I paid 30 dollars", "opening_numbers"),
+        ("my fax does not work", "my fax does work fine", "opening_negation"),
+        ("can I cancel fibre", "I cannot cancel fibre", "opening_negation"),
+        ("do you sell phones in Japan", "do you sell phones", "opening_words"),
+        ("contract came two days ago", "contract came days ago", "opening_words"),
+        ("when does my plan end", "why does my plan end", "opening_asked"),
+        ("write to a@b.example", "write to c@b.example", "opening_codes"),
     ],
 )  # fmt: skip
-def test_the_same_question_in_another_voice(language: Language, question: str, said: str) -> None:
-    """Tone, order, particles and little words may differ."""
-    assert told().broken_rule(question, said, language) is None
+def test_what_another_voice_lost_is_named(question: str, said: str, rule: str) -> None:
+    """By the rule that it breaks; the same question has lost nothing."""
+    assert rule in ("", *RULES)
+    assert told().broken_rule(question, said, "en" if question.isascii() else "ja") == (rule or None)
 
 
-@pytest.mark.parametrize(
-    ("language", "question", "said", "rule"),
-    [
-        (JA, "E-101が消えません", "E-102が消えません", "opening_numbers"),
-        (JA, "X-Aの5Gが遅い", "X-Aの5Hが遅い", "opening_codes"),
-        (JA, "2年で解約したい", "3年で解約したい", "opening_numbers"),
-        (JA, "SIMが届きません", "SIMが届きました！", "opening_negation"),
-        (JA, "SIMを解約できますか", "SIMを解約できないのはおかしい", "opening_negation"),
-        (JA, "ルーターの返却期限は", "ルーターの返却先は", "opening_words"),
-        (JA, "スマホのギガは余りますか", "ケータイのギガは余りますか", "opening_words"),
-        (JA, "光の紙がほしい", "光の何かがほしい", "opening_words"),
-        (JA, "いつ解約できますか", "どうすれば解約できますか", "opening_asked"),
-        (EN, "Order A-12 is late", "Order B-12 is late", "opening_codes"),
-        (EN, "I paid 20 dollars", "I paid 30 dollars", "opening_numbers"),
-        (EN, "my fax does not work", "my fax does work fine", "opening_negation"),
-        (EN, "can I cancel fibre", "I cannot cancel fibre", "opening_negation"),
-        (EN, "do you sell phones in Japan", "do you sell phones", "opening_words"),
-        (EN, "contract came two days ago", "contract came days ago", "opening_words"),
-        (EN, "when does my plan end", "why does my plan end", "opening_asked"),
-        (EN, "write to a@b.example", "write to c@b.example", "opening_codes"),
-    ],
-)
-def test_what_was_lost_is_named(language: Language, question: str, said: str, rule: str) -> None:
-    """Numbers, codes, negations, question words, names and other content words."""
-    assert rule in RULES
-    assert told().broken_rule(question, said, language) == rule
-
-
-@pytest.mark.parametrize("language", [JA, EN])
+@pytest.mark.parametrize("language", ["ja", "en"])
 def test_every_bundled_question_asks_itself(language: Language) -> None:
     """What is not changed has lost nothing, and no question has lost what another asks."""
     with (shelves.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8") as file:
@@ -202,23 +190,3 @@ def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
 
     assert told().fingerprint(angry) == told().fingerprint(angry)
     assert len({told().fingerprint(angry), told().fingerprint(calm), told(other).fingerprint(angry)}) == 3
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ("$voice", "$tone", "which nothing fills"),
-        ("[en.fields]\nmessage", "[en.fields]\nmesage", "[en.fields] message is missing"),
-        ("'誰|どなた'", "'(誰|どなた'", "not a regular expression"),
-    ],
-)
-def test_a_broken_prompt_file_is_named(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    """What is missing or misspelt in it is said before anything starts."""
-    text = FILE.read_text(encoding="utf-8")
-    assert old in text
-    path = tmp_path / "_opening.toml"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-    with pytest.raises(PromptError) as met:
-        told(path)
-    assert problem in str(met.value)

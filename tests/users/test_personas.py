@@ -10,35 +10,32 @@ from simulator.core.errors import InputError
 from simulator.core.messages import shown
 
 
-def persona_with(line: str, section: str = "ja.phrases") -> str:
-    """A persona like the shelf's angry one, with one more line in a section."""
+def refused(old: str, new: str) -> InputError:
+    """What is said of a persona like the shelf's angry one, with `new` in the place of `old`."""
     text = (shelves.PERSONAS / "angry.toml").read_text(encoding="utf-8")
-    Path("mine.toml").write_text(
-        text.replace(f"[{section}]\n", f"[{section}]\n{line}\n", 1), encoding="utf-8"
-    )
-    return "./mine.toml"
+    assert old in text
+    Path("mine.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as met:
+        shelves.persona("./mine.toml")
+    assert "\n" not in str(met.value)
+    return met.value
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
     """In one line with file and table: its phrases would never be said."""
-    with pytest.raises(InputError) as met:
-        shelves.persona(persona_with('presing = ["違う"]', f"{language}.phrases"))
+    error = refused(f"[{language}.phrases]\n", f'[{language}.phrases]\npresing = ["違う"]\n')
 
     said = f"unknown key of [{language}.phrases] in mine.toml 'presing'. Did you mean pressing"
-    assert str(met.value).startswith(said)
-    assert "presing" in (told := shown(met.value.message, "ja"))
+    assert str(error).startswith(said)
+    assert "presing" in (told := shown(error.message, "ja"))
     assert not re.search("unknown|mean|There", told)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        (
-            "patience = 3",
-            "patiense = 3",
-            "patiense: is not a known key. Did you mean patience, politeness?",
-        ),
+        ("patience = 3", "patiense = 3", "patiense: is not a known key. Did you mean patience, politeness?"),
         ("voice = ", "voise = ", "ja.voise: is not a known key. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
         ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),
@@ -47,14 +44,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
 )
 def test_a_setting_that_is_none_is_told(old: str, new: str, problem: str) -> None:
     """In one line: an unknown one with the nearest there is, a wrong value with what it may be."""
-    text = (shelves.PERSONAS / "angry.toml").read_text(encoding="utf-8")
-    assert old in text
-    Path("mine.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    with pytest.raises(InputError) as met:
-        shelves.persona("./mine.toml")
-    assert problem in str(met.value)
-    assert "\n" not in str(met.value)
+    assert problem in str(refused(old, new))
 
 
 @pytest.mark.parametrize("guide", ["personas.md", "personas.ja.md"])

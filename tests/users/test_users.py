@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from simulator.core.replies import NextLine
 from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
 from simulator.users.base import UserPrompts
+from simulator.users.opening import OpeningPrompts
 from simulator.users.persona import LONGEST_ANSWER, read_line
 from tests.paths import FIXTURES
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
@@ -44,16 +46,9 @@ async def test_the_model_sees_the_desk_from_the_other_side() -> None:
     says = SAYS["ja"]
 
     assert utterance == Utterance(text="なるほど。", reaction=Reaction())
-    assert [(m["role"], m["content"]) for m in request["messages"][1:]] == [
-        ("user", GREETING),
-        ("assistant", says["hello"]),
-        ("user", says["earlier"]),
-        ("assistant", says["question"]),
-        ("user", says["answer"]),
-        ("assistant", says["next"]),
-        ("user", says["answer"]),
-    ]
-    assert request["messages"][0]["role"] == "system"
+    heard = ["hello", "earlier", "question", "answer", "next", "answer"]
+    assert [each["content"] for each in request["messages"][1:]] == [GREETING, *map(says.get, heard)]
+    assert [each["role"] for each in request["messages"]] == ["system", "user", *["assistant", "user"] * 3]
 
 
 async def test_the_prompt_tells_who_and_what() -> None:
@@ -171,21 +166,16 @@ async def test_an_answer_that_failed_gives_nothing() -> None:
     assert [each.reaction and each.reaction.feeling for each in felt] == list(course.values())
 
 
-async def test_a_draft_that_breaks_a_rule_is_written_again_once() -> None:
-    """The second request shows the draft and says what was wrong; the rule is kept with the line."""
-    utterance, [_, second] = await said([line("かしこまりました。"), line("で、いくらですか。")])
+@pytest.mark.parametrize(
+    ("draft", "shown", "rule"), [("かしこまりました。", "かしこまりました。", "desk"), (" ", "-", "empty")]
+)
+async def test_a_draft_that_breaks_a_rule_is_written_again_once(draft: str, shown: str, rule: str) -> None:
+    """The second request shows the draft, an empty one as a dash, and what was wrong; the rule is kept."""
+    utterance, [_, second] = await said([line(draft), line("で、いくらですか。")])
 
-    assert (utterance.text, utterance.broken_rules) == ("で、いくらですか。", ("desk",))
-    assert second["messages"][-2] == {"role": "assistant", "content": "かしこまりました。"}
-    assert prompts().problem("ja", "desk") in second["messages"][-1]["content"]
-
-
-async def test_an_empty_draft_is_asked_for_again() -> None:
-    """An endpoint that refuses empty messages is shown a dash in its place."""
-    utterance, [_, second] = await said([line(" "), line("で、いくらですか。")])
-
-    assert utterance.broken_rules == ("empty",)
-    assert second["messages"][-2]["content"].strip()
+    assert (utterance.text, utterance.broken_rules) == ("で、いくらですか。", (rule,))
+    assert second["messages"][-2] == {"role": "assistant", "content": shown}
+    assert prompts().problem("ja", rule) in second["messages"][-1]["content"]
 
 
 async def test_two_broken_drafts_are_the_customers_failure() -> None:
@@ -264,7 +254,7 @@ async def test_the_same_talk_gets_the_same_seeds() -> None:
     assert all(0 <= seed < 2**31 for seed in first)
 
 
-def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:
+def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
     """A changed word in the shared prompt or in the persona changes the hash; the same words do not."""
     told, angry = prompts(), shelves.persona("angry")
     text = (shelves.PERSONAS / "_user.toml").read_text(encoding="utf-8")
@@ -278,22 +268,25 @@ def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "problem"),
+    ("name", "old", "new", "problem"),
     [
-        ("\nempty = ", "\nemty = ", "[ja.problems] empty is missing"),
-        ("[en.fields]\nasked", "[en.fields]\naskd", "[en.fields] asked is missing"),
-        ("$case", "$cased", "which nothing fills"),
-        ("[en.cues]\nshort", "[en.cues]\nshorter", "[en.cues] short is missing"),
-        ("'^\\W*かしこまりました", "'(かしこまりました", "not a regular expression"),
+        ("_user", "\nempty = ", "\nemty = ", "[ja.problems] empty is missing"),
+        ("_user", "[en.fields]\nasked", "[en.fields]\naskd", "[en.fields] asked is missing"),
+        ("_user", "$case", "$cased", "which nothing fills"),
+        ("_user", "[en.cues]\nshort", "[en.cues]\nshorter", "[en.cues] short is missing"),
+        ("_user", "'^\\W*かしこまりました", "'(かしこまりました", "not a regular expression"),
+        ("_opening", "$voice", "$tone", "which nothing fills"),
+        ("_opening", "[en.fields]\nmessage", "[en.fields]\nmesage", "[en.fields] message is missing"),
+        ("_opening", "'誰|どなた'", "'(誰|どなた'", "not a regular expression"),
     ],
 )
-def test_a_broken_prompt_file_is_named(tmp_path: Any, old: str, new: str, problem: str) -> None:
+def test_a_broken_prompt_file_is_named(tmp_path: Path, name: str, old: str, new: str, problem: str) -> None:
     """What is missing or misspelt in it is said before anything starts."""
-    text = (shelves.PERSONAS / "_user.toml").read_text(encoding="utf-8")
+    text = (shelves.PERSONAS / f"{name}.toml").read_text(encoding="utf-8")
     assert old in text
-    path = tmp_path / "_user.toml"
+    path = tmp_path / f"{name}.toml"
     path.write_text(text.replace(old, new), encoding="utf-8")
 
     with pytest.raises(PromptError) as met:
-        UserPrompts(path)
+        UserPrompts(path) if name == "_user" else OpeningPrompts(path, prompts().guards)
     assert problem in str(met.value)
