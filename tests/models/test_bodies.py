@@ -7,21 +7,17 @@ import sys
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from simulator import Query
-from simulator.core import shelves
 from simulator.core.bodies import LARGEST_BODY, BodyError, unpacked
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
-from simulator.runner.conversation import ask
+from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve
 from tests.servers.openai import serve as serve_model
 
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 TOO_LONG = "the answer is longer than 8 MB"
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "plain": ("http", {"answer": "answer"}),
@@ -78,13 +74,12 @@ async def test_gzip_may_be_several_in_a_row() -> None:
 @pytest.mark.parametrize("encoding", ["", "identity", "gzip"])
 async def test_eight_megabytes_are_read_and_no_byte_more(encoding: str) -> None:
     """Counted as they are when they are unpacked."""
-    for size in (LARGEST_BODY, LARGEST_BODY + 1):
-        whole = zlib.compress(b" " * size, 1, 31) if encoding == "gzip" else b" " * size
-        if size == LARGEST_BODY:
-            assert len(await together(whole, encoding)) == size
-        else:
-            with pytest.raises(BodyError, match=TOO_LONG):
-                await together(whole, encoding)
+    blanks = (b" " * size for size in (LARGEST_BODY, LARGEST_BODY + 1))
+    most, more = (zlib.compress(each, 1, 31) if encoding == "gzip" else each for each in blanks)
+
+    assert len(await together(most, encoding)) == LARGEST_BODY
+    with pytest.raises(BodyError, match=TOO_LONG):
+        await together(more, encoding)
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request", b"500 Internal Server Error"])
@@ -104,9 +99,7 @@ async def test_neither_asks_for_more_than_it_counts() -> None:
         with pytest.raises(ModelFailure):
             await model_at(server.url, made).say(ASKED)
         for adapter, given in WAYS.values():
-            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            await ask(bot, QUERY, 5)
-            await bot.aclose()
+            await put_to(adapter, {"url": server.url, **given})
 
     asked = {line for each in server.requests for line in each.lower().split(b"\r\n") if b"encoding" in line}
     assert asked == {b"accept-encoding: gzip, deflate"}
@@ -118,10 +111,8 @@ async def test_a_long_line_without_end_is_cut_off() -> None:
     async with RawServer(head + b"x" * (LARGEST_BODY + 2**16), holds=True) as server:
         for way in ("sse", "streamed chat"):
             adapter, given = WAYS[way]
-            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            answer = await ask(bot, QUERY, 20)
-            await bot.aclose()
-            assert answer.error is not None
+            answer = await put_to(adapter, {"url": server.url, **given}, 20)
+            assert answer.error
             assert answer.error.message == TOO_LONG
 
 
@@ -138,9 +129,7 @@ async def test_drops_are_waited_for_no_longer_than_an_answer() -> None:
 @pytest.mark.parametrize("broken", ["judge", "bot"])
 def test_a_bomb_takes_no_memory_and_ends_no_run(broken: str, tmp_path: Path) -> None:
     """A gigabyte in a megabyte, from a judge's endpoint and from a bot: the process stays below 300 MB."""
-    (tmp_path / "cases.jsonl").write_text(
-        json.dumps({"question": "料金は？", "language": "ja"}), encoding="utf-8"
-    )
+    (tmp_path / "cases.jsonl").write_text('{"question": "料金は？", "language": "ja"}', encoding="utf-8")
     (tmp_path / "bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
     with serve(bomb("gzip")) as bad, serve_model() as good:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
@@ -149,19 +138,9 @@ def test_a_bomb_takes_no_memory_and_ends_no_run(broken: str, tmp_path: Path) -> 
             environment[f"REHEARSAL_{role.upper()}_KEY"] = "key"
         http = ("--adapter", "http", "--set", f"url={bad.url}", "--set", "answer=answer")
         given = http if broken == "bot" else ("--adapter", "bot.py:answer")
-        arguments = [
-            "--cases",
-            "cases.jsonl",
-            "--persona",
-            "angry",
-            "--turns",
-            "1",
-            "--judges",
-            "turn",
-            "--json",
-        ]
+        arguments = ["--cases", "cases.jsonl", "--persona", "angry", "--turns", "1", "--judges", "turn"]
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(ROOT), *arguments, *given],
+            [sys.executable, "-c", PROGRAM, str(ROOT), *arguments, "--json", *given],
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     told, largest = done.stdout.splitlines()

@@ -31,17 +31,9 @@ async def test_a_reply_is_asked_for_as_a_strict_schema() -> None:
 
     body = server.requests[0].body
     assert filled == FILLED
-    assert (body["model"], body["messages"], body["temperature"], body["seed"]) == (
-        "fake-chat",
-        ASKED,
-        0.2,
-        42,
-    )
-    assert body["response_format"]["json_schema"] == {
-        "name": "reply",
-        "strict": True,
-        "schema": strict_schema(VERDICT),
-    }
+    assert body | {"model": "fake-chat", "messages": ASKED, "temperature": 0.2, "seed": 42} == body
+    form = {"name": "reply", "strict": True, "schema": strict_schema(VERDICT)}
+    assert body["response_format"]["json_schema"] == form
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
@@ -155,28 +147,40 @@ async def test_every_answered_call_is_charged_once() -> None:
     assert (ledger.roles["demo"].calls, ledger.roles["demo"].tokens_in) == (1, 120)
 
 
+def counted(details: Any) -> dict[str, Any]:
+    """What an endpoint says of 120 tokens."""
+    return {"prompt_tokens": 120, "completion_tokens": 30, "prompt_tokens_details": details}
+
+
 @pytest.mark.parametrize(
-    ("details", "cached"),
+    ("usage", "tokens_in", "cached"),
     [
-        ({"cached_tokens": 64}, 64),
-        ({"cached_tokens": 10**6}, 120),
-        ({"cached_tokens": 10**12}, 0),
-        ({"cached_tokens": -1}, 0),
-        ({"cached_tokens": "64"}, 0),
-        ({"cached_tokens": None}, 0),
-        ([64], 0),
-        (None, 0),
+        # From the endpoint's cache came as many as it says, but never more than went in.
+        (counted({"cached_tokens": 64}), 120, 64),
+        (counted({"cached_tokens": 10**6}), 120, 120),
+        (counted({"cached_tokens": 10**12}), 120, 0),
+        (counted({"cached_tokens": -1}), 120, 0),
+        (counted({"cached_tokens": "64"}), 120, 0),
+        (counted({"cached_tokens": None}), 120, 0),
+        (counted([64]), 120, 0),
+        (counted(None), 120, 0),
+        # A call without a usable count is still a call.
+        ({}, 0, 0),
+        ({"prompt_tokens": None}, 0, 0),
+        ({"prompt_tokens": "12"}, 0, 0),
+        ({"prompt_tokens": -1}, 0, 0),
+        ({"prompt_tokens": 2**53}, 0, 0),
     ],
 )
-async def test_tokens_from_the_endpoints_cache_are_told_apart(details: Any, cached: int) -> None:
-    """As many as it says, but never more than went in; what is no count is none."""
-    counted = {"prompt_tokens": 120, "completion_tokens": 30, "prompt_tokens_details": details}
+async def test_what_is_no_count_of_tokens_counts_none(usage: Any, tokens_in: int, cached: int) -> None:
+    """Those of the endpoint's cache are told apart."""
     ledger = Ledger({})
-    async with OpenAIServer(lambda _: Reply("はい", usage=counted)) as server, connected() as made:
-        _, usage = await model_at(server, made, role="demo", ledger=ledger).say(ASKED)
+    async with OpenAIServer(lambda _: Reply("はい", usage=usage)) as server, connected() as made:
+        _, told = await model_at(server, made, role="demo", ledger=ledger).say(ASKED)
 
-    assert (usage.tokens_in, usage.tokens_cached) == (120, cached)
-    assert ledger.roles["demo"].tokens_cached == cached
+    spent = ledger.roles["demo"]
+    assert (told.tokens_in, told.tokens_cached) == (tokens_in, cached)
+    assert (spent.calls, spent.tokens_in, spent.tokens_cached) == (1, tokens_in, cached)
 
 
 async def test_a_reply_in_a_form_has_a_limit() -> None:
@@ -238,40 +242,18 @@ async def test_a_limit_takes_the_name_that_the_endpoint_knows(refusals: list[str
     assert ["".join(limits & request.body.keys()) for request in server.requests] == sent
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [{}, {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}, {"prompt_tokens": 2**53}],
-)
-async def test_usage_that_is_not_told_counts_no_tokens(usage: dict[str, Any]) -> None:
-    """A call without a usable count is still a call."""
-    ledger = Ledger({})
-    async with OpenAIServer(lambda _: Reply("x", usage=usage)) as server, connected() as made:
-        await model_at(server, made, ledger=ledger).say(ASKED)
-
-    assert (ledger.roles["judge"].calls, ledger.roles["judge"].tokens_in) == (1, 0)
-
-
-async def test_an_identical_request_is_answered_from_the_cache() -> None:
-    """It costs nothing and is counted apart; another seed is another request."""
-    ledger = Ledger({})
-    async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache("on")) as made:
-        for seed in (1, 1, 2):
+@pytest.mark.parametrize(("refuses", "statuses"), [(set(), {200: 2}), ({"seed"}, {400: 1, 200: 2})])
+async def test_an_identical_request_is_answered_from_the_cache(
+    refuses: set[str], statuses: dict[int, int]
+) -> None:
+    """It costs nothing and is counted apart; another seed is another request, also where it is not taken."""
+    ledger, cache = Ledger({}), ResponseCache("on")
+    async with OpenAIServer(lambda _: GOOD, refuses=refuses) as server, connected(cache=cache) as made:
+        for seed in (1, 1, 2, 1, 2):
             await verdict(model_at(server, made, ledger=ledger), seed=seed)
 
-    judge = ledger.roles["judge"]
-    assert server.counts["chat"] == judge.calls == 2
-    assert judge.cached == 1
-
-
-async def test_repeats_stay_apart_where_seeds_are_refused() -> None:
-    """A seed that the endpoint does not take still tells one repeat from another in the cache."""
-    async with OpenAIServer(lambda _: GOOD, refuses={"seed"}) as server, connected(
-        cache=ResponseCache("on")
-    ) as made:  # fmt: skip
-        for seed in (1, 2, 1, 2):
-            await verdict(model_at(server, made), seed=seed)
-
-    assert server.statuses == {400: 1, 200: 2}
+    assert server.statuses == statuses
+    assert (ledger.roles["judge"].calls, ledger.roles["judge"].cached) == (2, 3)
 
 
 async def test_the_key_reaches_no_file(tmp_path: Path) -> None:

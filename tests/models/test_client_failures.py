@@ -181,24 +181,23 @@ async def test_a_query_in_the_address_is_not_shown() -> None:
     assert "hunter2" not in str(met.value)
 
 
-async def test_a_filtered_prompt_is_a_refusal() -> None:
-    """An endpoint that takes offence at what was said refuses this turn, not the run."""
-    filtered = error(400, "The prompt was filtered.", code="content_filter")
-    async with OpenAIServer(lambda _: filtered) as server, connected() as made:
-        with pytest.raises(ModelFailure, match="The prompt was filtered") as met:
-            await verdict(model_at(server, made))
-
-    assert (met.value.failure.kind, server.counts["chat"]) == ("refused", 1)
-
-
-async def test_a_refusal_is_told_as_one() -> None:
-    """The model's own words of refusal are the message; it is charged, and not asked again."""
+@pytest.mark.parametrize(
+    ("reply", "said", "charged"),
+    [
+        # An endpoint that takes offence at what was said refuses this turn, not the run.
+        (error(400, "The prompt was filtered.", code="content_filter"), "The prompt was filtered", 0),
+        # The model's own words of refusal are the message, and have their price.
+        (FAULTS["refusal"](""), "I'm sorry, but I can't assist", 1),
+    ],
+)
+async def test_a_refusal_is_told_as_one(reply: Reply, said: str, charged: int) -> None:
+    """It is not asked again."""
     ledger = Ledger({})
-    async with OpenAIServer(lambda _: FAULTS["refusal"]("")) as server, connected() as made:
-        with pytest.raises(ModelFailure, match="I'm sorry, but I can't assist") as met:
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(ModelFailure, match=said) as met:
             await verdict(model_at(server, made, ledger=ledger))
 
-    assert (met.value.failure.kind, server.counts["chat"], ledger.roles["judge"].calls) == ("refused", 1, 1)
+    assert (met.value.failure.kind, server.counts["chat"], ledger.spent.calls) == ("refused", 1, charged)
 
 
 NO_JSON = (

@@ -3,19 +3,16 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import pytest
 
-from simulator import Answer, Query
-from simulator.core import shelves
+from simulator import Answer
 from simulator.core.errors import ModelFailure
-from simulator.runner.conversation import ask
+from tests.asking import put_to
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
 from tests.servers.openai import serve as serve_model
 
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 COMPLETION = ok(json.dumps({"choices": [{"message": {"content": GOOD}}]}).encode())
 SLIPS = ("status is no number", "long header", "bad chunk size", "length twice", "negative length")
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
@@ -63,9 +60,7 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
             return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
 
         async with RawServer(reply) as server:
-            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            found[name] = await ask(bot, QUERY, 5)
-            await bot.aclose()
+            found[name] = await put_to(adapter, {"url": server.url, **given})
 
     assert {name: each.text for name, each in found.items() if each.text} == {}
     errors = {name: each.error for name, each in found.items() if each.error}
@@ -78,11 +73,7 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
 async def test_what_is_only_unusual_is_read(name: str) -> None:
     """A reason, a charset or a cookie that makes no sense is nothing that an answer needs."""
     async with RawServer(UNUSUAL[name] + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY) as server:
-        bot: Any = await shelves.connect("http", {"url": server.url, "answer": "answer"}, {})
-        answer = await ask(bot, QUERY, 5)
-        await bot.aclose()
-
-    assert answer.text == "ok"
+        assert (await put_to("http", {"url": server.url, "answer": "answer"})).text == "ok"
 
 
 @contextmanager

@@ -18,12 +18,11 @@ from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
 from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
 from simulator.models.patience import Notices, Patience
+from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer
 from tests.virtual_time import run_virtually
-
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 
 
 def test_patience_is_declared_once() -> None:
@@ -158,7 +157,7 @@ def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -
 async def asked(bot: Any) -> Answer | Transient:
     """What becomes of a question."""
     try:
-        return await bot(QUERY)  # type: ignore[no-any-return]
+        return await bot(FIRST)  # type: ignore[no-any-return]
     except Transient as failure:
         return failure
 

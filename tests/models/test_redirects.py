@@ -1,27 +1,17 @@
 """Redirects are not followed: a key goes to the address that the user gave, and nowhere else."""
 
-import asyncio
+from http import HTTPStatus
 from typing import Any
 
 import pytest
-from simulator.shelves.rag_adapters.http import connect
 
-from simulator import Query
-from simulator.core import shelves
 from simulator.core.errors import AccessDenied
 from simulator.core.messages import shown
-from simulator.runner.conversation import ask
+from tests.asking import put_to
 from tests.scripted_models import ASKED, KEY, connected, model_at
 from tests.servers.malformed import RawServer, ok
 
-QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
-STATUSES = [
-    b"301 Moved Permanently",
-    b"302 Found",
-    b"303 See Other",
-    b"307 Temporary Redirect",
-    b"308 Permanent",
-]
+STATUSES = [f"{status} {HTTPStatus(status).phrase}".encode() for status in (301, 302, 303, 307, 308)]
 SECRET = "hunter2-4711-secret"
 
 
@@ -55,11 +45,8 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("REHEARSAL_BOT_KEY", SECRET)
     async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
         for stream in ("off", "on"):
-            given = {"url": server.url, "model": "m", "stream": stream}
-            bot: Any = await shelves.connect("openai_chat", given, {})
-            answer = await ask(bot, QUERY, 5)
-            await bot.aclose()
-            assert answer.error is not None
+            answer = await put_to("openai_chat", {"url": server.url, "model": "m", "stream": stream})
+            assert answer.error
             assert str(answer.error.message) == f"HTTP 307: the bot has moved; set url to {other.url}"
 
     assert other.requests == []
@@ -67,38 +54,31 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"stream": "sse"}, {"poll": "$url/$job", "job": "id", "interval": 0.01}]
+    ("settings", "said"),
+    [
+        ({}, "the bot has moved"),
+        ({"stream": "sse"}, "the bot has moved"),
+        # Also where a job is asked after.
+        ({"poll": "$url/$job", "job": "id", "interval": "0.01"}, "the bot has moved"),
+        # The endpoint that gives tokens may not hand its request on.
+        ({"client_id": "c", "client_secret": "${SHOP_KEY}", "token_auth": "body"}, "no token from"),
+    ],
 )
-async def test_a_bots_headers_stay_as_well(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The headers of the settings, also where a job is asked after."""
+async def test_a_bots_secrets_stay_as_well(
+    settings: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The headers of the settings, and what a client shows to get a token."""
     monkeypatch.setenv("SHOP_KEY", SECRET)
 
     def reply(request: bytes) -> bytes:
-        return (
-            ok(b'{"id": "j"}') if "poll" in settings and request.startswith(b"POST") else leading(other.url)
-        )
+        return ok(b'{"id": "j"}') if "job" in settings and request.startswith(b"POST") else leading(other.url)
 
     async with RawServer(ok(b"{}")) as other, RawServer(reply) as server:
-        bot = connect(url=server.url, answer="a", headers="X-Key: ${SHOP_KEY}", **settings)
-        async with asyncio.timeout(5):
-            answer = await ask(bot, QUERY, 5)
-        await bot.aclose()
+        told = {"token_url": server.url} if "client_id" in settings else {"headers": "X-Key: ${SHOP_KEY}"}
+        answer = await put_to("http", {"url": server.url, "answer": "a"} | settings | told)
 
-    assert answer.error is not None
-    assert "the bot has moved" in str(answer.error.message)
+    assert answer.error
+    assert said in str(answer.error.message)
     assert other.requests == []
+    assert len(server.requests) == 1 + ("job" in settings)
     assert all(SECRET.encode() in request for request in server.requests)
-
-
-async def test_a_clients_secret_goes_to_no_other_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The endpoint that gives tokens may not hand its request on."""
-    monkeypatch.setenv("SHOP_SECRET", SECRET)
-    async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
-        given: dict[str, Any] = {"token_url": server.url, "client_id": "c", "client_secret": "${SHOP_SECRET}"}
-        bot = connect(url=server.url, answer="a", token_auth="body", **given)
-        answer = await ask(bot, QUERY, 5)
-        await bot.aclose()
-
-    assert answer.error is not None
-    assert "no token from" in str(answer.error.message)
-    assert (other.requests, len(server.requests)) == ([], 1)
