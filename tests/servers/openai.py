@@ -45,7 +45,6 @@ class OpenAIServer(LoopbackServer):
         latency: Seconds per chat call; may be changed while running.
         embeddings_latency: Seconds per embeddings call; likewise.
         refuses: Parameters answered with 400; `json_schema` and `json_object` stand for one response format.
-        models: What /models lists.
         port: 0 for any free one.
         record: Whether `requests` is kept.
         echoes: Whether /completions is there, and tells how likely the tokens of a prompt are.
@@ -63,14 +62,13 @@ class OpenAIServer(LoopbackServer):
         latency: float = 0.0,
         embeddings_latency: float = 0.0,
         refuses: Collection[str] = (),
-        models: Sequence[str] = ("fake-chat", "fake-embedding"),
         port: int = 0,
         record: bool = True,
         echoes: bool = False,
     ) -> None:
         super().__init__(port=port, record=record)
         self.echoes = echoes
-        self.reply, self.embed, self.key, self.refuses, self.models = reply, embed, key, refuses, models
+        self.reply, self.embed, self.key, self.refuses = reply, embed, key, refuses
         self.latency, self.embeddings_latency = latency, embeddings_latency
         self.counts: Counter[str] = Counter()
         self.statuses: Counter[int] = Counter()
@@ -98,8 +96,6 @@ class OpenAIServer(LoopbackServer):
         self.keep(request, raw, body)
         if not self._admitted(request):
             return _failure(request, error(401))
-        if path.endswith("/models") and request.method == "GET":
-            return self._list_models()
         if request.method == "POST" and isinstance(body, dict):
             return await self._answer(request, path, body)
         return _failure(request, error(404, f"Invalid URL ({request.method} {path})", code="unknown_url"))
@@ -129,11 +125,6 @@ class OpenAIServer(LoopbackServer):
     def _admitted(self, request: web.BaseRequest) -> bool:
         bearer, plain = request.headers.get("authorization"), request.headers.get("api-key")
         return self.key is None or bearer == f"Bearer {self.key}" or plain == self.key
-
-    def _list_models(self) -> web.Response:
-        self.counts["models"] += 1
-        models = [{"id": name, "object": "model", "created": 0, "owned_by": "fake"} for name in self.models]
-        return _json({"object": "list", "data": models})
 
     async def _chat(self, request: web.BaseRequest, body: ChatRequest) -> web.StreamResponse:
         self.counts["chat"] += 1

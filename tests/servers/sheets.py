@@ -49,8 +49,7 @@ class SheetsServer(LoopbackServer):
     """Spreadsheets in `store`; `log`, `troubles` and `accounts` are there to be used by tests.
 
     `sheets` maps a key to its worksheets of text. Without `auth` a request without a token is the owner's.
-    `refusals` are statuses answered before anything else. `disabled` names APIs ("sheets", "drive") that
-    are switched off, `domain_policy` switches Drive apps off.
+    `disabled` names APIs ("sheets", "drive") that are switched off, `domain_policy` switches Drive apps off.
     """
 
     path = ""
@@ -61,7 +60,6 @@ class SheetsServer(LoopbackServer):
         self.store, self.accounts = Store(), Accounts()
         self.log = Log()
         self.troubles: list[Trouble] = []
-        self.refusals: list[int] = []
         self.disabled: set[str] = set()
         self.domain_policy, self.auth = False, auth
         for key, tabs in (sheets or {}).items():
@@ -70,16 +68,15 @@ class SheetsServer(LoopbackServer):
     def add(
         self, key: str, tabs: dict[str, list[list[Any]]] | None = None, *, title: str = "t"
     ) -> Spreadsheet:
-        """Add a spreadsheet owned by Mari; text stays text, numbers and booleans are themselves."""
+        """Add a spreadsheet owned by Mari; what is written into it stays text."""
         book = self.store.books[key] = Spreadsheet(key, title)
         book.permissions[MARI] = "owner"
         for name, rows in (tabs or {"シート1": []}).items():
             sheet = book.add_sheet({"title": name})
             for row, line in enumerate(rows):
                 for column, value in enumerate(line):
-                    entered = raw(value)
-                    if entered and entered != {"stringValue": ""}:
-                        sheet.grid.put(row, column, {"userEnteredValue": entered})
+                    if value:
+                        sheet.grid.put(row, column, {"userEnteredValue": raw(value)})
         return book
 
     def book(self, key: str) -> Spreadsheet:
@@ -141,8 +138,6 @@ class SheetsServer(LoopbackServer):
             return _json(ApiError(500, traceback.format_exc()).body, 500), False
 
     def _dispatched(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
-        if self.refusals:
-            return _refusal(self.refusals.pop(0)), False
         if asked.path == "/token":
             return self._token(asked), False
         return self._drive(asked) if asked.path.startswith("/drive/") else self._sheets(asked)
@@ -229,9 +224,3 @@ def _mask(method: Method, query: Json) -> Mask:
 
 def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     return web.Response(body=dumps(body), status=status, content_type="application/json", headers=headers)
-
-
-def _refusal(status: int) -> web.Response:
-    trouble = Trouble.status(status, html=status == 502)
-    trouble.headers = {"Retry-After": "0"}
-    return trouble.answer()

@@ -52,20 +52,13 @@ def column_index(name: str) -> int:
     return index - 1
 
 
-def parse_area(text: str) -> Area | None:
-    """`A1`, `A1:B2`, `A:B`, `2:3`, `B2:B`; None when it is none of them."""
+def parse_area(text: str) -> Area:
+    """`A1`, `A1:B2`, `A2:Z`; KeyError when it is none of them."""
     found = _RANGE.fullmatch(text)
-    if not text or found is None:
-        return None
-    first, last = _bound(found[1], found[2]), _bound(found[3], found[4])
-    if ":" not in text:
-        # A bare column or row is no range in A1 notation, it is somebody's name.
-        if first[0] is None or first[1] is None:
-            return None
-        last = first
-    elif last == (None, None) or first == (None, None):
-        return None
-    return _between(first, last)
+    if found is None:
+        raise KeyError(text)
+    first = _bound(found[1], found[2])
+    return _between(first, _bound(found[3], found[4]) if ":" in text else first)
 
 
 def _bound(letters: str | None, digits: str | None) -> Bound:

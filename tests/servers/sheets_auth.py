@@ -9,7 +9,6 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
-from google.auth.exceptions import GoogleAuthError
 
 from tests.servers.sheets_errors import Json, insufficient_scopes, invalid_credential
 
@@ -63,7 +62,6 @@ class Accounts:
         self.revoked: set[str] = set()
         self.life = 3600.0
         self.clock: Callable[[], float] = time.time
-        self.exchanges = 0
 
     def service_account(self, email: str, token_uri: str, project: str = "123456789012") -> Json:
         """The contents of a service account's key file."""
@@ -103,36 +101,23 @@ class Accounts:
 
     def exchange(self, form: dict[str, str], token_uri: str) -> tuple[int, Json]:
         """The token endpoint: status and body for a form."""
-        self.exchanges += 1
         if form.get("grant_type") == JWT_GRANT:
             return self._by_assertion(form.get("assertion", ""), token_uri)
         if form.get("grant_type") == "authorization_code":
             token, scope = self.codes.pop(form.get("code", ""), ("", ""))
             status, body = self._by_refresh_token(form | {"refresh_token": token, "scope": scope})
             return status, body | {"refresh_token": token}
-        if form.get("grant_type") == "refresh_token":
-            return self._by_refresh_token(form)
-        return _refused("unsupported_grant_type", "Invalid grant_type: " + form.get("grant_type", ""))
+        assert form.get("grant_type") == "refresh_token"
+        return self._by_refresh_token(form)
 
     def _by_assertion(self, assertion: str, token_uri: str) -> tuple[int, Json]:
-        try:
-            # google-auth names Google as the audience, whatever the key file's token_uri says.
-            audience = [token_uri, "https://oauth2.googleapis.com/token"]
-            claims = jwt.decode(assertion, certs=key_pair()[1], audience=audience)  # type: ignore[no-untyped-call]
-        except (GoogleAuthError, ValueError):
-            return _refused("invalid_grant", "Invalid JWT Signature.")
+        # google-auth names Google as the audience, whatever the key file's token_uri says.
+        audience = [token_uri, "https://oauth2.googleapis.com/token"]
+        claims = jwt.decode(assertion, certs=key_pair()[1], audience=audience)  # type: ignore[no-untyped-call]
         account = self.known.get(claims.get("iss", ""))
         if account is None or not account.is_service or account.email in self.revoked:
             return _refused("invalid_grant", "Invalid grant: account not found")
-        if "sub" in claims:
-            text = (
-                "Client is unauthorized to retrieve access tokens using this method, or client not authorized"
-            )
-            return _refused("unauthorized_client", text + " for any of the scopes requested.", 401)
-        scopes = claims.get("scope", "").split()
-        if not scopes:
-            return _refused("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
-        return 200, self._granted(account, scopes)
+        return 200, self._granted(account, claims["scope"].split())
 
     def _by_refresh_token(self, form: dict[str, str]) -> tuple[int, Json]:
         if (form.get("client_id"), form.get("client_secret")) != (CLIENT_ID, CLIENT_SECRET):

@@ -82,8 +82,6 @@ def _sort_key(edit: Edit, sheet: Sheet, row: int, column: int) -> Any:
     value = effective(entered)
     if "numberValue" in value:
         return 0, value["numberValue"], ""
-    if "boolValue" in value:
-        return 2, int(value["boolValue"]), ""
     return 1, 0, displayed(value, None).casefold()
 
 

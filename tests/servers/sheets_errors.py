@@ -30,9 +30,6 @@ class ApiError(Exception):
         self.code, self.message, self.details, self.errors = code, message, details, errors
         self.headers: dict[str, str] = {}
 
-    def __str__(self) -> str:
-        return self.message
-
     @property
     def body(self) -> Json:
         """The JSON that Google sends."""

@@ -4,18 +4,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.servers import sheets_dimensions as dimensions
-from tests.servers.sheets_a1 import Area, Box, column_index, parse_area
+from tests.servers.sheets_a1 import Box, column_index, parse_area
 from tests.servers.sheets_cells import sort
 from tests.servers.sheets_edit import Edit, overlaps
-from tests.servers.sheets_errors import ApiError, Json
+from tests.servers.sheets_errors import Json
 from tests.servers.sheets_grid import Axis, moved
 from tests.servers.sheets_read import formatted
 from tests.servers.sheets_state import Sheet, Spreadsheet, Store, grid_area, grid_range
 from tests.servers.sheets_values import write_value
-
-
-class NotAllowed(Exception):
-    """The browser does not let this person do this: a protected range, a strict validation."""
 
 
 class Person:
@@ -36,15 +32,7 @@ class Person:
 
     def _edit(self, change: Callable[[Edit], object]) -> None:
         with self.store.lock:
-            earlier = self.book.copy()
-            try:
-                change(Edit(self.book, self.email))
-            except ApiError as error:
-                self.book.restore(earlier)
-                raise NotAllowed(error.message) from None
-            except NotAllowed:
-                self.book.restore(earlier)
-                raise
+            change(Edit(self.book, self.email))
             self.book.revision += 1
 
     def _warn(self, sheet: Sheet, box: Box) -> None:
@@ -64,7 +52,7 @@ class Person:
         """What stands in a cell on the screen."""
         with self.store.lock:
             sheet = self.book.sheet(title)
-            box = sheet.box(_area(cell))
+            box = sheet.box(parse_area(cell))
             return formatted(sheet.grid.get(box.top, box.left))
 
     def rows(self, title: str) -> list[list[str]]:
@@ -86,7 +74,7 @@ class Person:
         values = [list(row) for row in rows]
 
         def change(edit: Edit) -> None:
-            sheet, area = edit.book.sheet(title), _area(cell)
+            sheet, area = edit.book.sheet(title), parse_area(cell)
             bottom, right = area.top + len(values), area.left + max(map(len, values))
             sheet.grid.rows, sheet.grid.columns = max(sheet.grid.rows, bottom), max(sheet.grid.columns, right)
             box = Box(area.top, bottom, area.left, right)
@@ -94,7 +82,6 @@ class Person:
             edit.guard(sheet, box)
             for row, line in enumerate(values, start=area.top):
                 for column, value in enumerate(line, start=area.left):
-                    _check_validation(sheet.grid.get(row, column), value)
                     write_value(edit, sheet, (row, column), value)
 
         self._edit(change)
@@ -103,7 +90,7 @@ class Person:
         """Write a note on a cell; an empty text removes it."""
 
         def change(edit: Edit) -> None:
-            sheet, area = edit.book.sheet(title), _area(cell)
+            sheet, area = edit.book.sheet(title), parse_area(cell)
             kept = {k: v for k, v in sheet.grid.get(area.top, area.left).items() if k != "note"}
             edit.put(sheet, area.top, area.left, kept | {"note": text} if text else kept)
 
@@ -114,7 +101,7 @@ class Person:
 
         def change(edit: Edit) -> None:
             sheet = edit.book.sheet(title)
-            for row, column in sheet.box(_area(cells)).cells:
+            for row, column in sheet.box(parse_area(cells)).cells:
                 cell = sheet.grid.get(row, column)
                 look = cell.get("userEnteredFormat", {})
                 look = look | {"backgroundColor": color, "backgroundColorStyle": {"rgbColor": color}}
@@ -169,7 +156,7 @@ class Person:
 
         def change(edit: Edit) -> None:
             sheet = edit.book.sheet(title)
-            area = _area(cells)
+            area = parse_area(cells)
             box = Box(area.top, area.bottom or sheet.grid.rows, area.left, area.right or sheet.grid.columns)
             self._warn(sheet, box)
             edit.guard(sheet, box)
@@ -212,20 +199,3 @@ class Person:
             self.book.permissions.pop(email, None)
             if held:
                 self.book.permissions[email] = held
-
-
-def _area(text: str) -> Area:
-    area = parse_area(text)
-    if area is None:
-        raise KeyError(text)
-    return area
-
-
-def _check_validation(cell: Json, value: Any) -> None:
-    rule = cell.get("dataValidation") or {}
-    condition = rule.get("condition", {})
-    if not rule.get("strict") or value in (None, "") or condition.get("type") != "ONE_OF_LIST":
-        return
-    allowed = [told.get("userEnteredValue") for told in condition.get("values", [])]
-    if str(value) not in allowed:
-        raise NotAllowed(f"The data you entered violates the data validation rules: {', '.join(allowed)}")

@@ -11,24 +11,17 @@ from tests.servers.sheets_state import Sheet
 from tests.servers.sheets_typing import raw, typed
 
 
-def _written(edit: Edit, sheet: Sheet, box: Box, told: Json, options: Json) -> Json:
+def _write(edit: Edit, sheet: Sheet, box: Box, told: Json, option: str) -> None:
     rows = told.get("values") or []
     if told.get("majorDimension") == "COLUMNS":
         rows = [list(line) for line in zip_longest(*rows)]
     height, width = len(rows), max(map(len, rows), default=0)
     target = _target(sheet, box, height, width)
     edit.guard(sheet, target)
-    option, count = options.get("valueInputOption", ""), 0
-    for number, row in enumerate(rows):
-        for column, value in enumerate(row):
+    for number, row in enumerate(rows, target.top):
+        for column, value in enumerate(row, target.left):
             if value is not None:
-                _check_plain(value, number, column)
-                write_value(edit, sheet, (target.top + number, target.left + column), value, option)
-                count += 1
-    made: Json = {"spreadsheetId": edit.book.key, "updatedRange": box_name(sheet.title, target)}
-    if count:
-        made |= {"updatedRows": height, "updatedColumns": width, "updatedCells": count}
-    return made
+                write_value(edit, sheet, (number, column), value, option)
 
 
 def _target(sheet: Sheet, box: Box, height: int, width: int) -> Box:
@@ -48,12 +41,6 @@ def _target(sheet: Sheet, box: Box, height: int, width: int) -> Box:
     return Box(box.top, bottom, box.left, right)
 
 
-def _check_plain(value: Any, row: int, column: int) -> None:
-    if isinstance(value, dict | list):
-        kind = "struct_value" if isinstance(value, dict) else "list_value"
-        raise invalid(f"Invalid values[{row}][{column}]: {kind} {{\n}}\n")
-
-
 def write_value(
     edit: Edit, sheet: Sheet, at: tuple[int, int], value: Any, option: str = "USER_ENTERED"
 ) -> None:
@@ -66,7 +53,7 @@ def write_value(
     else:
         raise invalid("'valueInputOption' is required but not specified")
     cell.pop("textFormatRuns", None)
-    if entered is None or entered == {"stringValue": ""}:
+    if entered == {"stringValue": ""}:
         cell.pop("userEnteredValue", None)
     else:
         cell["userEnteredValue"] = entered
@@ -77,19 +64,8 @@ def write_value(
 
 
 def batch_update_by_filter(edit: Edit, body: Json) -> Json:
-    """values.batchUpdateByDataFilter."""
-    parts = []
+    """values.batchUpdateByDataFilter; of its reply nothing is read."""
     for told in body.get("data") or []:
         for sheet, box in boxes_of(edit.book, told.get("dataFilter") or {}, edit.project):
-            part = _written(edit, sheet, box, told, body)
-            part.pop("spreadsheetId")
-            parts.append(part | {"dataFilter": told["dataFilter"]})
-    return _totals(edit, parts)
-
-
-def _totals(edit: Edit, parts: list[Json]) -> Json:
-    made: Json = {"spreadsheetId": edit.book.key}
-    for name in ("Rows", "Columns", "Cells"):
-        made[f"totalUpdated{name}"] = sum(part.get(f"updated{name}", 0) for part in parts)
-    made["totalUpdatedSheets"] = len({part["updatedRange"].rpartition("!")[0] for part in parts})
-    return made | {"responses": parts}
+            _write(edit, sheet, box, told, body.get("valueInputOption", ""))
+    return {"spreadsheetId": edit.book.key}
