@@ -8,7 +8,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import open_run
-from tests.servers.openai import serve
+from tests.servers.openai import OpenAIServer
 
 HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "2", "--judges", "turn,fluency")
 
@@ -21,31 +21,23 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Results:
     return open_run()
 
 
-def judges(results: Results) -> set[str]:
-    """Who has graded."""
-    return {score.judge for score in results.scores}
-
-
-def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_graded_is_not_paid_again(run: Results, server: OpenAIServer) -> None:
     """A judge that has graded is asked only where it failed; `--again` asks it for every turn."""
     turns = sum(len(conversation.turns) for conversation in run.conversations)
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        assert main(("grade", "latest", "--judges", "turn", "--cache", "off")) == 0
-        assert server.requests == []
-        assert main(("grade", "latest", "--judges", "turn", "--cache", "off", "--again")) == 0
-        assert len(server.requests) == turns
-        assert open_run().spending["judge"].calls == turns
+    assert main(("grade", "latest", "--judges", "turn", "--cache", "off")) == 0
+    assert server.requests == []
+    assert main(("grade", "latest", "--judges", "turn", "--cache", "off", "--again")) == 0
+    assert len(server.requests) == turns
+    assert open_run().spending["judge"].calls == turns
 
 
 def test_a_refused_key_stops_at_once(
-    run: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Results, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 3; the grades there were are still there."""
-    with serve(key="right") as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "wrong")
-        assert main(("grade", "latest", "--judges", "claims")) == 3
+    server.key = "right"
+    monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "wrong")
+    assert main(("grade", "latest", "--judges", "claims")) == 3
     said: Any = capsys.readouterr().err
 
     assert said.count("error: ") == 1

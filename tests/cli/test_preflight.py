@@ -9,13 +9,6 @@ from simulator.core.types import Spending
 from simulator.runner.estimate import Forecast
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The lines on standard error, where nothing else was printed."""
-    out, err = capsys.readouterr()
-    assert out == ""
-    return err.splitlines()
-
-
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:
     """Who grades is said instead; a bot of one's own is asked, and pays for itself."""
     for told, ends in ((True, "lexical stand-ins play the judges"), (False, "No model takes part")):

@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.sheets.connect import name_sheet
+from tests.commands import Done
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
@@ -53,14 +54,6 @@ class Keyboard(io.TextIOBase):
             return answer + "\n"
         answer()
         return "\n"
-
-
-class Done(NamedTuple):
-    """What a command did: exit code, output and errors."""
-
-    code: int
-    out: str
-    err: str
 
 
 class Google(SheetsServer):

@@ -34,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield started
 
 
-def test_offline_it_works_at_once(command: Any, tmp_path: Path) -> None:
+def test_offline_it_works_at_once(command: Any) -> None:
     """On a fresh clone, with no key: the demo bot is rehearsed, graded by stand-ins and reported."""
     done = command("--persona", "angry", "--limit", "3", "--json")
     shown = done.json
@@ -84,7 +84,7 @@ def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
     assert wrong.err.startswith("error: unknown judge 'turm'")
 
 
-def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Path) -> None:
+def test_with_models_over_http(command: Any, server: OpenAIServer) -> None:
     """Customer, bot, judges and embeddings each make their calls; the books agree with the endpoint."""
     done = command("--limit", "3", "--json", "--to", "json", "--cache", "off")
     shown = done.json
@@ -167,11 +167,6 @@ def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) ->
     assert "cut" in done.err
     assert "python run.py doctor --adapter down.py:answer" in done.err
     assert "ボットが一度も回答しませんでした" in done.out
-
-
-def flat(text: str) -> str:
-    """Without what lines are broken by, and without Markdown's escapes."""
-    return "".join(text.split()).replace("\\", "")
 
 
 def test_a_customer_is_called_as_in_reports(command: Any) -> None:

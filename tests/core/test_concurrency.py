@@ -1,7 +1,6 @@
 """Ordinary functions run beside the loop: whatever blocks or counts holds up no dialogue."""
 
 import asyncio
-import contextvars
 import threading
 from typing import Any
 
@@ -10,14 +9,7 @@ import pytest
 from simulator.core.concurrency import Worker, for_each, on_a_thread
 from simulator.core.errors import InputError
 
-WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
 BESIDE = [on_a_thread, Worker("test")]
-
-
-def where() -> tuple[str, bool, str]:
-    """The thread that this runs on, and what it knows of who asked."""
-    thread = threading.current_thread()
-    return thread.name, thread.daemon, WHO.get()
 
 
 @pytest.mark.parametrize("beside", BESIDE)

@@ -1,6 +1,5 @@
 """A name is looked up on the shelf, anything else where the user stands; mistakes are one line."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +36,9 @@ def nothing():
 
 
 @pytest.fixture(autouse=True)
-def bot(tmp_path: Path) -> Any:
+def bot(tmp_path: Path, apart: None) -> None:
     """A bot of the user's own where the user stands; what it brings into the process goes again."""
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
-    before = set(sys.modules), list(sys.path)
-    yield
-    for name in set(sys.modules) - before[0]:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    sys.path[:] = before[1]
 
 
 def test_everything_on_the_shelves_can_be_had() -> None:

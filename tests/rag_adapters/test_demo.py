@@ -29,15 +29,6 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Bot:
     return bot
 
 
-def knowledge(folder: Path, **texts: str) -> str:
-    """A folder with these texts."""
-    for name, text in texts.items():
-        path = folder / "texts" / f"{name}.md"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return str(folder / "texts")
-
-
 @pytest.mark.parametrize(("query", "price"), [(JA, "4,180円"), (EN, "4,180 yen")])
 async def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Query, price: str) -> None:
     """The price stands in the answer, and the answer's sentences stand in its passages."""

@@ -15,6 +15,7 @@ from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.faults import Reply
 from tests.servers.tokens import CLIENT, SECRET
 
+LOGIN = b"<!doctype html><title>Login</title>"
 QUERY = Query(text='料金は"いくら"？', history=HISTORY, session="angry/c1#0", case="c1", language="ja")
 
 
@@ -141,21 +142,33 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
 @pytest.mark.parametrize(
     ("behaviour", "kind", "said"),
     [
-        (bots.fails, "error", 'HTTP 500: {"error": "internal"}'),
+        (
+            lambda _: Reply(status=500, body=b'{"error": "internal"}'),
+            "error",
+            'HTTP 500: {"error": "internal"}',
+        ),
         (lambda _: Reply(status=401, body=b"who are you"), "denied", "HTTP 401: who are you"),
         (lambda _: Reply(status=403), "denied", "HTTP 403"),
         (lambda _: Reply(status=404, body=b"x" * 5000), "error", "HTTP 404: " + "x" * 200),
-        (bots.says_nothing, "empty", "the bot's answer at data.reply is empty"),
-        (bots.says_null, "empty", "the bot's answer at data.reply is empty"),
-        (bots.is_no_json, "malformed", "the reply is not JSON but application/json: 返品は30日以内です。"),
+        (lambda _: bots.bot_reply(""), "empty", "the bot's answer at data.reply is empty"),
+        (lambda _: bots.bot_reply(None), "empty", "the bot's answer at data.reply is empty"),
         (
-            bots.is_html,
+            lambda _: Reply(body="返品は30日以内です。".encode()),
             "malformed",
-            "the reply is not JSON but text/html: <!doctype html><title>Login</title>",
+            "the reply is not JSON but application/json: 返品は30日以内です。",
+        ),
+        (
+            lambda _: Reply(body=LOGIN, headers={"content-type": "text/html"}),
+            "malformed",
+            f"the reply is not JSON but text/html: {LOGIN.decode()}",
         ),
         (lambda _: Reply(body=b""), "malformed", "the reply is not JSON but an empty body"),
         (lambda _: Reply(body=b"[" * 100_000), "malformed", "the reply is not JSON but application/json: ["),
-        (bots.lacks_the_path, "malformed", "no 'data' in the reply, which has the keys result"),
+        (
+            lambda _: {"result": {"text": "a"}},
+            "malformed",
+            "no 'data' in the reply, which has the keys result",
+        ),
         (
             lambda _: bots.bot_reply({"text": "a"}),
             "malformed",

@@ -20,7 +20,6 @@ from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed
 
 NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "technical")
-JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 
 
 def report_context(

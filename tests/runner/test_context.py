@@ -11,10 +11,9 @@ from simulator.cli.rehearsal import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.types import Score, Usage
 from simulator.users.persona import PersonaUser
-from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit
+from tests.run_helpers import a_case, a_stage, a_talk, an_exhibit
 from tests.servers.openai import OpenAIServer
 
-JUDGES = (*RUBRICS, "cosine")
 AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
 
 

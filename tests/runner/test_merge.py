@@ -1,6 +1,5 @@
 """Shards of a run, held apart and put together again, are the run that one machine would have held."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -63,10 +62,6 @@ def report(folder: str) -> dict[str, Any]:
     (found,) = Path(folder).glob("*/report.json")
     told: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
     return {key: value for key, value in told.items() if key not in ("run", "store", "seconds")}
-
-
-def content(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:

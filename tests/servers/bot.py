@@ -47,39 +47,9 @@ def answers(asked: ReceivedQuestion) -> dict[str, Any]:
     return bot_reply(reply, f"Q: {asked.message}\nA: {reply}", "営業時間は平日9時から18時です。")
 
 
-def fails(_received: ReceivedQuestion) -> Reply:
-    """HTTP 500."""
-    return Reply(status=500, body=b'{"error": "internal"}')
-
-
 def hangs(asked: ReceivedQuestion) -> Reply:
     """The right answer, an hour late."""
     return Reply(body=dumps(answers(asked)), delay=3600)
-
-
-def says_nothing(_received: ReceivedQuestion) -> dict[str, Any]:
-    """An empty reply without sources."""
-    return bot_reply("")
-
-
-def says_null(_received: ReceivedQuestion) -> dict[str, Any]:
-    """Null in place of the reply."""
-    return bot_reply(None)
-
-
-def is_no_json(_received: ReceivedQuestion) -> Reply:
-    """Plain text under a JSON content type."""
-    return Reply(body="返品は30日以内です。".encode())
-
-
-def is_html(_received: ReceivedQuestion) -> Reply:
-    """A login page with status 200."""
-    return Reply(body=b"<!doctype html><title>Login</title>", headers={"content-type": "text/html"})
-
-
-def lacks_the_path(asked: ReceivedQuestion) -> dict[str, Any]:
-    """JSON without `data.reply`."""
-    return {"result": {"text": asked.message}}
 
 
 def echoes_headers(asked: ReceivedQuestion) -> dict[str, Any]:
@@ -88,24 +58,19 @@ def echoes_headers(asked: ReceivedQuestion) -> dict[str, Any]:
 
 
 class BotServer(LoopbackServer):
-    """The bot; `behaviour` and `latency` may change while it runs.
+    """The bot; `behaviour` may change while it runs.
 
     Args:
         behaviour: Answers one question with a JSON body or a Reply (status, headers, body, delay, close):
             a function of this module or a test's own.
-        latency: Seconds per answer.
-        port: 0 for any free one.
-        record: Whether `requests` is kept.
 
     """
 
     path = "/chat"
 
-    def __init__(
-        self, behaviour: Behaviour = answers, *, latency: float = 0.0, port: int = 0, record: bool = True
-    ) -> None:
-        super().__init__(port=port, record=record)
-        self.behaviour, self.latency = behaviour, latency
+    def __init__(self, behaviour: Behaviour = answers) -> None:
+        super().__init__()
+        self.behaviour = behaviour
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one question."""
@@ -120,7 +85,7 @@ class BotServer(LoopbackServer):
         headers = {name.lower(): value for name, value in request.headers.items()}
         answer = self.behaviour(ReceivedQuestion(body, headers))
         reply = answer if isinstance(answer, Reply) else Reply(body=dumps(answer))
-        await asyncio.sleep(self.latency if reply.delay is None else reply.delay)
+        await asyncio.sleep(reply.delay or 0)
         if reply.close:
             return reset(request)
         response = web.Response(body=reply.body or b"", status=reply.status, content_type="application/json")
@@ -128,6 +93,6 @@ class BotServer(LoopbackServer):
         return response
 
 
-def serve(behaviour: Behaviour = answers, **options: Any) -> AbstractContextManager[BotServer]:
-    """A BotServer with these options on a daemon thread, for callers without an event loop."""
-    return on_thread(BotServer(behaviour, **options))
+def serve(behaviour: Behaviour = answers) -> AbstractContextManager[BotServer]:
+    """A BotServer on a daemon thread, for callers without an event loop."""
+    return on_thread(BotServer(behaviour))

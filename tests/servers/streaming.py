@@ -25,9 +25,9 @@ class StreamServer(LoopbackServer):
 
     path = "/chat"
 
-    def __init__(self, chunks: Sequence[bytes | float | None] = (), *, latency: float = 0.0) -> None:
+    def __init__(self, chunks: Sequence[bytes | float | None] = ()) -> None:
         super().__init__()
-        self.chunks, self.latency = chunks, latency
+        self.chunks = chunks
         self.content_type = "text/event-stream"
         self.status = 200
         self.left = asyncio.Event()
@@ -36,7 +36,6 @@ class StreamServer(LoopbackServer):
         """Answer one question."""
         raw = await request.read()
         self.keep(request, raw, json.loads(raw) if raw else None)
-        await asyncio.sleep(self.latency)
         response = web.StreamResponse(status=self.status, headers={"content-type": self.content_type})
         await response.prepare(request)
         try:

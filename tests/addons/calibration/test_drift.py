@@ -1,7 +1,6 @@
 """Whether a judge still is what it was when it was calibrated."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,7 @@ from simulator.core.settings import Settings
 from simulator.stats.judge_trust import Calibration, Drift, save_calibration
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
-from tests.servers.openai import OpenAIServer, serve
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    """The fake endpoint, which grades as it is told."""
-    with serve() as started:
-        yield started
+from tests.servers.openai import OpenAIServer
 
 
 def always(grade: int) -> Any:

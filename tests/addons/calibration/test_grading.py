@@ -1,6 +1,6 @@
 """Labelled answers before a judge."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from simulator.runner.labelled_answers import (
 )
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
-from tests.servers.openai import OpenAIServer, serve
 
 Staged = Callable[..., RunContext]
 
@@ -29,13 +28,6 @@ Staged = Callable[..., RunContext]
 def file(tmp_path: Path) -> LabelFile:
     """The labelled answers."""
     return read_labels(written(tmp_path / "labels.jsonl", labelled()))
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    """The fake endpoint."""
-    with serve() as started:
-        yield started
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.compare_runs import (
     two_runs,
 )
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, serve
+from tests.servers.openai import OpenAIServer
 
 Compare = Callable[..., Done]
 
@@ -37,27 +37,14 @@ def compare(command: Command) -> Compare:
     return run
 
 
-@pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[OpenAIServer], None]:
-    """Points the judge at a server."""
-
-    def pointed(server: OpenAIServer) -> None:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "fake-judge")
-
-    return pointed
-
-
-def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Compare, at: Any) -> None:
+def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Compare, server: OpenAIServer) -> None:
     """All ties, position bias 100 %, and a sentence not to rely on it."""
     runs = two_runs()
-    with serve(judge(prefers_first)) as server:
-        at(server)
-        done = compare(*runs, "--json", "--cache", "off")
-        requests = server.requests
+    server.reply = judge(prefers_first)
+    done = compare(*runs, "--json", "--cache", "off")
     result = done.json
 
-    assert len(requests) == 2 * result["pairs"] == 16
+    assert len(server.requests) == 2 * result["pairs"] == 16
     assert result["duels"][0]["ties"] == 8
     assert result["duels"][0]["share"]["value"] == 0.5
     assert result["position"]["first"]["value"] == 1.0
@@ -65,12 +52,11 @@ def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Compare, at:
     assert "順番に強く左右されています" in done.err
 
 
-def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Compare, at: Any) -> None:
+def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Compare, server: OpenAIServer) -> None:
     """B wins everything, and the report says that longer answers win; position is not to blame."""
     runs = two_runs()
-    with serve(judge(prefers_longer)) as server:
-        at(server)
-        done = compare(*runs, "--cache", "off", "--json")
+    server.reply = judge(prefers_longer)
+    done = compare(*runs, "--cache", "off", "--json")
     result = done.json
 
     assert (result["duels"][0]["wins_b"], result["duels"][0]["lead"]) == (8, "b")
@@ -82,13 +68,14 @@ def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Compare, at:
     assert "決め手は" in done.err
 
 
-def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: Compare, at: Any) -> None:
+def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(
+    compare: Compare, server: OpenAIServer
+) -> None:
     """Each pair once in either order, without the names of the runs."""
     runs = two_runs(2, "en")
-    with serve(judge(prefers_longer)) as server:
-        at(server)
-        compare(*runs, "--cache", "off")
-        bodies: list[Any] = [request.body for request in server.requests]
+    server.reply = judge(prefers_longer)
+    compare(*runs, "--cache", "off")
+    bodies: list[Any] = [request.body for request in server.requests]
     shown = [answers_of(body) for body in bodies]
 
     assert sorted(shown) == sorted([(SHORT["en"], LONG["en"]), (LONG["en"], SHORT["en"])] * 2)
@@ -96,56 +83,52 @@ def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: C
     assert not any(run in json.dumps(body) for body in bodies for run in runs)
 
 
-def test_what_was_judged_is_not_paid_for_again(compare: Compare, at: Any) -> None:
+def test_what_was_judged_is_not_paid_for_again(compare: Compare, server: OpenAIServer) -> None:
     """Kept in the response cache; a repeat asks nothing, another model everything."""
     runs = two_runs()
-    with serve(judge(prefers_longer)) as server:
-        at(server)
-        first = compare(*runs, "--json").json
-        assert len(server.requests) == 16
-        server.requests.clear()
-        again = compare(*runs, "--json").json
-        assert server.requests == []
-        turned = compare(*reversed(runs), "--json").json
-        assert server.requests == []
-        compare(*runs, "--judge-model", "another")
-        assert len(server.requests) == 16
+    server.reply = judge(prefers_longer)
+    first = compare(*runs, "--json").json
+    assert len(server.requests) == 16
+    server.requests.clear()
+    again = compare(*runs, "--json").json
+    assert server.requests == []
+    turned = compare(*reversed(runs), "--json").json
+    assert server.requests == []
+    compare(*runs, "--judge-model", "another")
+    assert len(server.requests) == 16
 
     assert again["outcomes"] == first["outcomes"]
     assert turned["duels"][0]["wins_a"] == first["duels"][0]["wins_b"]
 
 
-def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Compare, at: Any) -> None:
+def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(
+    compare: Compare, server: OpenAIServer
+) -> None:
     """Exit code 3, with what arrived kept."""
     runs = two_runs()
-    with serve(judge(prefers_longer)) as server:
-        at(server)
-        priced = ("--judge-model", "gpt-4.1", "--calls", "1")
-        done = compare(*runs, *priced, "--budget", "0.04", code=3)
-        paid = len(server.requests)
-        compare(*runs, *priced)
+    server.reply = judge(prefers_longer)
+    priced = ("--judge-model", "gpt-4.1", "--calls", "1")
+    done = compare(*runs, *priced, "--budget", "0.04", code=3)
+    paid = len(server.requests)
+    compare(*runs, *priced)
 
-        assert (
-            "What is done so far is in the response cache: run the same command again to continue" in done.err
-        )
-        assert 0 < paid < 16
-        assert len(server.requests) == 16
+    assert "What is done so far is in the response cache: run the same command again to continue" in done.err
+    assert 0 < paid < 16
+    assert len(server.requests) == 16
 
 
-def test_failed_verdicts_are_counted_apart(compare: Compare, at: Any) -> None:
+def test_failed_verdicts_are_counted_apart(compare: Compare, server: OpenAIServer) -> None:
     """Exit code 3 above --max-failed; a failure is neither a tie nor a loss, and is tried again."""
     runs = two_runs(4)
     longer = judge(prefers_longer)
 
     def reply(body: Any) -> Any:
-        return (
-            Reply(status=400, text="no") if "(c0)" in json.dumps(body, ensure_ascii=False) else longer(body)
-        )
+        refuses = "(c0)" in json.dumps(body, ensure_ascii=False)
+        return Reply(status=400, text="no") if refuses else longer(body)
 
-    with serve(reply) as server:
-        at(server)
-        done = compare(*runs, "--cache", "off", "--json", code=3)
-        compare(*runs, "--cache", "off", "--max-failed", "0.5")
+    server.reply = reply
+    done = compare(*runs, "--cache", "off", "--json", code=3)
+    compare(*runs, "--cache", "off", "--max-failed", "0.5")
     result = done.json
 
     assert (result["failed"], result["duels"][0]["wins_b"], result["duels"][0]["ties"]) == (1, 3, 0)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.storage.run_file import find_run, read_run
-from tests.servers.openai import serve
+from simulator.storage.run_file import open_run
+from tests.servers.openai import OpenAIServer
 from tests.servers.replies import ChatRequest, text_of
 
 # A desk that tells one fee, and another one as soon as somebody asks again.
@@ -86,24 +86,21 @@ def examiner(request: ChatRequest) -> str:
     return json.dumps(reply, ensure_ascii=False)
 
 
-def test_models_ask_and_compare_over_http(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_ask_and_compare_over_http(capsys: pytest.CaptureFixture[str], server: OpenAIServer) -> None:
     """What rests on words nobody said is dropped or not counted; each answer is paid for once."""
     Path("mended.py").write_text(BOT.replace("8,000", "9,500"), encoding="utf-8")
-    with serve(examiner) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        assert output(capsys, "--cache", "off", "--limit", "1")["examined"]["turns"] == 1
-        body = output(capsys, "--cache", "off")
-        asked = len(server.requests)
-        again = output(capsys, "--cache", "off")
+    server.reply = examiner
+    assert output(capsys, "--cache", "off", "--limit", "1")["examined"]["turns"] == 1
+    body = output(capsys, "--cache", "off")
+    asked = len(server.requests)
+    again = output(capsys, "--cache", "off")
 
-        assert len(server.requests) == asked == 6
-        assert again == body
-        spent = read_run(find_run("latest", Path("runs"))).spending
-        assert main(("cross-examine", "latest", "--cache", "off")) == 0
-        said = capsys.readouterr().out
-        mended = output(capsys, "--cache", "off", "--again", "--adapter", "mended.py:answer")
+    assert len(server.requests) == asked == 6
+    assert again == body
+    spent = open_run().spending
+    assert main(("cross-examine", "latest", "--cache", "off")) == 0
+    said = capsys.readouterr().out
+    mended = output(capsys, "--cache", "off", "--again", "--adapter", "mended.py:answer")
     found = {c["conversation"]: c["verdict"]["outcome"] for c in body["examined"]["crossings"]}
     assert found == {
         "calm/fee-ja#1": "contradicts",
@@ -117,7 +114,7 @@ def test_models_ask_and_compare_over_http(
 
 
 def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
 ) -> None:
     """Exit 3, one line, and the same command goes on where it stopped."""
 
@@ -125,27 +122,22 @@ def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
         about_hours = any("9:00" in text_of(message) for message in request["messages"])
         return "no JSON here" if about_hours else examiner(request)
 
-    with serve(failing) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        body = output(capsys, "--cache", "off", code=3)
-    with serve(examiner) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        after = output(capsys, "--cache", "off")
-        asked = len(server.requests)
+    server.reply = failing
+    body = output(capsys, "--cache", "off", code=3)
+    server.requests.clear()
+    server.reply = examiner
+    after = output(capsys, "--cache", "off")
 
     assert body["examined"]["turns"] == 2
     assert after["examined"]["turns"] == 3
-    assert asked == 2
+    assert len(server.requests) == 2
 
 
-def test_a_bot_that_fails_is_counted_apart(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bot_that_fails_is_counted_apart(capsys: pytest.CaptureFixture[str], server: OpenAIServer) -> None:
     """No answer to a follow-up question is no contradiction."""
     Path("down.py").write_text("def answer(query):\n    raise RuntimeError('down')\n", encoding="utf-8")
-    with serve(examiner) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        body = output(capsys, "--adapter", "down.py:answer")
+    server.reply = examiner
+    body = output(capsys, "--adapter", "down.py:answer")
 
     assert body["examined"]["outcomes"]["no_answer"] == 3
     assert body["examined"]["outcomes"]["contradicts"] == 0
@@ -176,28 +168,25 @@ def judge_of_hours(request: ChatRequest) -> str:
 
 
 def test_a_judge_compares_what_customers_were_told(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
 ) -> None:
     """9 to 18 and 24 hours (two of three customers), which comparing words does not see; one call, once."""
     Path("hours.py").write_text(HOURS_BOT, encoding="utf-8")
     Path("cases.jsonl").write_text(
         '{"id": "hours", "question": "受付は何時まで", "language": "ja"}\n', "utf-8"
     )
-    assert (
-        main(("--offline", *CALM, "--adapter", "hours.py:answer", "--repeats", "3", "--concurrency", "1"))
-        == 0
-    )
+    repeated = ("--adapter", "hours.py:answer", "--repeats", "3", "--concurrency", "1")
+    assert main(("--offline", *CALM, *repeated)) == 0
     capsys.readouterr()
     assert output(capsys, "--offline")["consistency"]["disagreements"] == []
 
-    with serve(judge_of_hours) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        forecast = output(capsys, "--dry-run")["forecast"]
-        body = output(capsys, "--cache", "off")["consistency"]
-        asked = len(server.requests)
-        again = output(capsys, "--cache", "off")["consistency"]
+    server.reply = judge_of_hours
+    forecast = output(capsys, "--dry-run")["forecast"]
+    body = output(capsys, "--cache", "off")["consistency"]
+    asked = len(server.requests)
+    again = output(capsys, "--cache", "off")["consistency"]
 
-        assert len(server.requests) == asked
+    assert len(server.requests) == asked
     assert again == body == output(capsys, "--offline")["consistency"]
     assert (len(body["judged_by"]), body["share"]) == (1, pytest.approx(1 / 3))
     [one, other] = body["disagreements"]

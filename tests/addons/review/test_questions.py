@@ -1,6 +1,5 @@
 """The team's test questions as the cases of the next run: from a sheet, and from a workbook."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from simulator.sheets.model import PulledRow, answer_key
 from simulator.sheets.questions import approved
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
-from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import sheets_server
 
 YES = {"use": "yes", "approved": "yes"}
 
@@ -129,12 +126,6 @@ def test_a_mended_answer_becomes_the_reference(capsys: pytest.CaptureFixture[str
     assert (
         capsys.readouterr().err == "S: what the team reviewed is now the right answer of a (run 2026-03).\n"
     )
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
 
 
 def planned(cases: str, **more: Any) -> dict[str, Case]:
