@@ -20,15 +20,14 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.grading import lexical, outputs
 from simulator.privacy import redactor
 from simulator.text import (
-    act_model,
     acts,
     choices,
     embedding,
     entities,
     evidence,
+    metrics,
     normalise,
     numerals,
-    overlap,
     segments,
     spelling,
     typography,
@@ -155,8 +154,8 @@ def functions() -> dict[str, Use]:
     Where one takes several texts, the long one stands in each place that a bot or a customer fills.
     """
     found: dict[str, Use] = {
-        "act_model.pieces": lambda text: (act_model.pieces(text, "ja"), act_model.pieces(text, "en")),
-        "act_model.is_likely": lambda text: act_model.is_likely("refusal", text, "ja"),
+        "acts.pieces": lambda text: (acts.pieces(text, "ja"), acts.pieces(text, "en")),
+        "acts.is_likely": lambda text: acts.is_likely("refusal", text, "ja"),
         "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
         "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
         "acts.is_plain_refusal": lambda text: acts.is_plain_refusal(text, "en"),
@@ -216,12 +215,12 @@ def functions() -> dict[str, Use]:
         "numerals.number_text": numerals.number_text,
         "numerals.value_of": numerals.value_of,
         "numerals.unmatched": lambda text: numerals.unmatched(numerals.quantities(text), []),
-        "overlap.exact_match": lambda text: overlap.exact_match(text, [text]),
-        "overlap.contains": lambda text: overlap.contains(f"{text}{text}", [text]),
-        "overlap.token_f1": lambda text: overlap.token_f1(text, [text]),
+        "metrics.exact_match": lambda text: metrics.exact_match(text, [text]),
+        "metrics.contains": lambda text: metrics.contains(f"{text}{text}", [text]),
+        "metrics.token_f1": lambda text: metrics.token_f1(text, [text]),
         # Of two long texts it is the square by nature, 60 bits at a time; a bot fills one of them only.
-        "overlap.rouge_l": lambda text: overlap.rouge_l(text, [_HELD]),
-        "overlap.chrf": lambda text: overlap.chrf(text, [text], word_order=2),
+        "metrics.rouge_l": lambda text: metrics.rouge_l(text, [_HELD]),
+        "metrics.chrf": lambda text: metrics.chrf(text, [text], word_order=2),
         "segments.normalise": segments.normalise,
         "segments.tokens": segments.tokens,
         "segments.sentences": segments.sentences,

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.causes import desk_rows
 from benchmarks.detectors import ACTS, LANGUAGES, labelled_lines
 from simulator.core.types import Language
-from simulator.text.act_model import CONSTANT, FEW, WEIGHTS, pieces
-from simulator.text.acts import FILE
+from simulator.text.acts import CONSTANT, FEW, FILE, WEIGHTS, pieces
 from simulator.text.segments import sentences
 
 Floats = NDArray[np.float64]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     )
     from simulator.core import answers as returned
     from simulator.core.answers import MOST_PASSAGES, passages_of
-    from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
     from simulator.core.errors import BotFailure, InputError, Transient, value_problem
     from simulator.core.messages import Message as Sentence
@@ -52,9 +51,8 @@ if TYPE_CHECKING:
     )
     from simulator.data.knowledge import read_knowledge
     from simulator.models.cache import close_to_others, private_file, private_folder
-    from simulator.models.exchange import client_words, http_client
-    from simulator.models.limiter import wait_asked_for
-    from simulator.models.patience import Notices
+    from simulator.models.exchange import ACCEPTED, PIECE, BodyError, client_words, http_client, unpacked
+    from simulator.models.limiter import Notices, wait_asked_for
     from simulator.storage.run_file import open_run
     from simulator.text import choices as multiple_choice
     from simulator.text import metrics
@@ -68,7 +66,6 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
     "core.answers": "MOST_PASSAGES passages_of returned",
-    "core.bodies": "ACCEPTED BodyError PIECE unpacked",
     "core.concurrency": "is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
@@ -79,9 +76,8 @@ _NAMES = {
     " Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
-    "models.exchange": "client_words http_client",
-    "models.limiter": "wait_asked_for",
-    "models.patience": "Notices",
+    "models.exchange": "ACCEPTED BodyError PIECE client_words http_client unpacked",
+    "models.limiter": "Notices wait_asked_for",
     "storage.run_file": "open_run",
     "text.acts": "is_handover",
     "text.choices": "multiple_choice",

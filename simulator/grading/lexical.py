@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
-from simulator.text import act_model, acts
+from simulator.text import acts
 from simulator.text.entities import lacking
 from simulator.text.evidence import (
     TurnEvidence,
@@ -386,7 +386,7 @@ STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
 @cache
 def rubric_of(judge: str) -> str:
     """The rubric of a lexical judge's scores: the formula, and a hash of all that decides its grades."""
-    read = (path.read_text(encoding="utf-8") for path in (acts.FILE, act_model.WEIGHTS))
+    read = (path.read_text(encoding="utf-8") for path in (acts.FILE, acts.WEIGHTS))
     return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), *read)}"
 
 

@@ -27,12 +27,13 @@ from simulator.models.limiter import (
     TOKENS,
     BotPlaces,
     Limiter,
+    Notices,
+    Patience,
     Rates,
     RetryAfter,
     Window,
     wait_asked_for,
 )
-from simulator.models.patience import Notices, Patience
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
 

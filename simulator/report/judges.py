@@ -6,6 +6,7 @@ calibrated them: they claim nothing but what they count, and "not calibrated" wo
 stand-ins are left out whoever has calibrated them: they do not judge a bot.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, PASSED, Language, Results
 from simulator.grading.rubric import JudgeName
-from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import feature
@@ -30,6 +30,52 @@ from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
 from simulator.stats.figures import Summary
 from simulator.stats.judge_trust import Drift, bias_for, calibration_for, short_number
+
+_STARTS = r"(?<![a-z])"
+# The makers of models and the names they go by; a name may belong to two (a distilled model).
+FAMILIES: dict[str, re.Pattern[str]] = {
+    family: re.compile(_STARTS + f"(?:{names})")
+    for family, names in {
+        "gpt": r"(?:chat)?gpt|o[1-9](?![a-z0-9])|davinci|openai(?=[:/])",
+        "claude": r"claude|anthropic(?=[:/])",
+        "gemini": r"gemini|gemma|palm-?2|google(?:_genai|_vertexai)?(?=[:/])",
+        "llama": r"(?:code)?llama|vicuna|elyza|swallow",
+        "qwen": r"qwen|qwq",
+        "mistral": r"mistral|mixtral|ministral|magistral|codestral|devstral",
+        "deepseek": r"deepseek",
+        "phi": r"phi-?\d",
+        "command": r"command-|c4ai-|cohere(?=[:/])",
+        "grok": r"grok|xai(?=[:/])",
+        "nova": r"nova-(?:micro|lite|pro|premier)",
+        "plamo": r"plamo",
+        "sarashina": r"sarashina",
+        "llm-jp": r"llm-?jp",
+        "calm": r"(?:open-)?calm\d?(?![a-z])",
+        "glm": r"(?:chat)?glm",
+        "kimi": r"kimi|moonshot",
+        "granite": r"granite",
+    }.items()
+}
+# Names of stand-ins, which belong to no family.
+_NO_MODEL = frozenset(("", "lexical", "none"))
+
+
+def families(model: str) -> frozenset[str]:
+    """The families of a model by its name; an unknown model is a family of its own."""
+    name = model.strip().lower()
+    if name in _NO_MODEL:
+        return frozenset()
+    known = frozenset(family for family, names in FAMILIES.items() if names.search(name))
+    return known or frozenset((re.split(r"[:/]", name)[-1],))
+
+
+def same_family(judge_model: str, bot_model: str) -> bool:
+    """Whether the judge may favour the bot because both are of one family (gpt-4.1 and gpt-4o-mini).
+
+    Self-preference: Panickssery et al., 2024. Worth a warning, not an error. False for stand-ins.
+    """
+    return bool(families(judge_model) & families(bot_model))
+
 
 # These compare with the row by rule, and claim no more.
 BY_RULE = frozenset((

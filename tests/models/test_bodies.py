@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.bodies import LARGEST_BODY, BodyError, unpacked
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
+from simulator.models.exchange import LARGEST_BODY, BodyError, unpacked
 from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve

@@ -16,8 +16,7 @@ from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
-from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
-from simulator.models.patience import Notices, Patience
+from simulator.models.limiter import Limiter, Notices, Patience, Pause, Rates, RetryAfter
 from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator.shelves.judges.meteor import compared as meteor
 
-from simulator.text.normalise import ascii_words
-from simulator.text.overlap import (
+from simulator.text.metrics import (
     Measured,
     char_ngram_overlap,
     chrf,
@@ -23,6 +22,7 @@ from simulator.text.overlap import (
     rouge_l,
     token_f1,
 )
+from simulator.text.normalise import ascii_words
 from tests.metric_references import committed
 
 ALL = (exact_match, contains, token_f1, rouge_l, chrf)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 from simulator.shelves.judges.meteor import compared, synonyms
 
+from simulator.text.metrics import Overlap, exact_match, f_measure, lcs_overlap, ngram_overlap
 from simulator.text.normalise import squad_form, tokenizer
-from simulator.text.overlap import Overlap, exact_match, f_measure, lcs_overlap, ngram_overlap
 from tests.metric_references import COLLECTION, Row, collected, committed
 
 # What a computed row was rounded to.

@@ -35,7 +35,7 @@ from simulator.stats import judge_trust
 from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
 from simulator.stats.judge_trust import Calibration
 from simulator.stats.red import is_red_alone
-from simulator.text.overlap import lcs_overlap
+from simulator.text.metrics import lcs_overlap
 from simulator.text.segments import tokens
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.types import Case, Language, Passage
 from simulator.data.files import language_of
-from simulator.models.families import same_family
+from simulator.report.judges import same_family
 from simulator.stats.bias import Probe
 from simulator.text.numerals import quantities
 from tests.properties import examples
