@@ -15,14 +15,15 @@ from simulator.addons.calibration.grade import answer_length, rouge_l, token_pre
 from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
     Outcome,
+    Pair,
     PairJudge,
     PairLexicalJudge,
     PairModelJudge,
     PairPrompt,
+    TurnPairs,
     Verdict,
     judge_pairs,
 )
-from simulator.addons.compare.plan import Pair, TurnPairs
 from simulator.core import shelves
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings

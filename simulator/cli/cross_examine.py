@@ -6,8 +6,14 @@ from typing import Any
 
 from simulator.addons.consistency import across
 from simulator.addons.consistency.figures import consistency, judged_of
-from simulator.addons.consistency.grade import Examiner, examined_json, examined_of, kept_in
-from simulator.addons.consistency.plan import estimate, targets
+from simulator.addons.consistency.grade import (
+    Examiner,
+    estimate,
+    examined_json,
+    examined_of,
+    kept_in,
+    targets,
+)
 from simulator.addons.consistency.report import consistency_report
 from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, settings_of_run, takes

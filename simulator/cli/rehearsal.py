@@ -46,7 +46,7 @@ from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {
     "cases": "simulator.runner.bot_choice",
-    "check": "simulator.cli.drift_check",
+    "check": "simulator.addons.calibration.drift",
     "costs": "simulator.cli.costs",
     "customers": "simulator.addons.load.pace",
     "dry_run": "simulator.cli.forecast",

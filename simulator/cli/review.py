@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.review.labels import as_lines
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
-from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
+from simulator.addons.review.sources import ReviewTarget, Taken, as_lines, taken_from
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user

@@ -1,19 +1,28 @@
-"""Whether a judge still grades as it did when it was calibrated: a few frozen rows, graded anew."""
+"""`--check`: whether judges still grade as when they were calibrated: a few frozen rows, graded anew."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, say
 from simulator.core.types import Value
+from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import JudgeName
+from simulator.report.judges import drift_notes
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
+from simulator.runner.run import Preparation
 from simulator.stats import judge_trust
 from simulator.stats.draws import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift
+from simulator.storage.run_file import RunFile
 
+# The note of a run that was checked.
+NOTE = "drift"
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
 MAX_ROWS, TOO_FAR = 40, 0.1
 
@@ -92,3 +101,35 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
         same_rubric=rubrics <= {calibration.rubric},
         failed=sum(each.score.state == "failed" for each in graded),
     )
+
+
+def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation | None:
+    """What a run does first: it grades calibrated answers again, stores the drift of each judge, and says it.
+
+    Nothing if its notes say that the run was checked before. That it takes calls is said at once, because the
+    forecast of the conversations has none of them. Raises InputError where none of the run's judges was
+    calibrated with that file.
+    """
+    if NOTE in notes:
+        return None
+    rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
+    frozen = frozen_sets(
+        Path(str(context.settings.calibration_file)), list(context.grading.answer_judges), rubrics
+    )
+    known = [answers.calibration for answers in frozen]
+    first_of_all = _(
+        "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
+        " cache; these calls are not in the forecast.",
+        rows=sum(min(MAX_ROWS, len(each.rows)) for each in known),
+        judges=", ".join(each.judge for each in known),
+    )
+    say(first_of_all)
+
+    async def first(file: RunFile) -> None:
+        drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
+        file.save_note(NOTE, json.dumps([found.model_dump(mode="json") for found in drifts]))
+        for judge_drift in drifts:
+            for line in drift_notes(judge_drift):
+                say(line.text)
+
+    return first

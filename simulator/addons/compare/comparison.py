@@ -17,8 +17,8 @@ from simulator.addons.compare.grade import (
     distinct,
     has_evidence,
     judge_pairs,
+    matched,
 )
-from simulator.addons.compare.plan import matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most

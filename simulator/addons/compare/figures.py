@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from simulator.addons.compare.grade import Outcome
-from simulator.addons.compare.plan import TurnPairs
+from simulator.addons.compare.grade import Outcome, TurnPairs
 from simulator.core.types import Value
 from simulator.stats.agreement import spearman
 from simulator.stats.comparison import mcnemar

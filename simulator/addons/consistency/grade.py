@@ -1,16 +1,20 @@
 """A cross-examination: follow-up questions about an answer, the bot's answers, and whether they agree.
 
-The user's model writes the questions, the judge's compares the answers.
+The user's model writes the questions, the judge's compares the answers. Answers with most details are taken
+up first.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from simulator.addons.consistency.across import Question
+from simulator.addons.consistency.disagreement import checkable
 from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.messages import _, shown
@@ -18,10 +22,24 @@ from simulator.core.replies import Reply, skeleton
 from simulator.core.settings import Settings
 from simulator.core.templates import Prompts as PromptFile
 from simulator.core.templates import fingerprint, quote, quote_lines, request, stable_int
-from simulator.core.types import Bot, GradingContext, Language, Message, Query, Results, Value
+from simulator.core.types import (
+    CONVERSATION,
+    Bot,
+    GradingContext,
+    Language,
+    Message,
+    Query,
+    Results,
+    Role,
+    Spending,
+    Value,
+)
 from simulator.grading.rubric import LONGEST_EARLIER, earlier_lines
 from simulator.models.client import Messages, Model
-from simulator.runner.conversation import ask
+from simulator.models.pricing import Prices, total_spending
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import ask, grading_context
+from simulator.runner.estimate import ANSWER, grading_estimate, prompt_tokens
 from simulator.storage.run_file import RunFile
 from simulator.text.typography import half_width, straight
 
@@ -300,3 +318,60 @@ def query(target: GradingContext, question: str, number: int) -> Query:
         case=case.id,
         language=case.language,
     )
+
+
+# Tokens of a reply: each question of an examiner, the verdict of a comparer.
+QUESTION, VERDICT = 90, 220
+
+
+def targets(results: Results, limit: int) -> tuple[GradingContext, ...]:
+    """At most `limit` answered turns, those with most amounts, dates and numbers first.
+
+    Every question's best answer comes before any second one, and an answer that was given word for word
+    twice is examined once.
+    """
+    candidates: list[tuple[int, GradingContext]] = []
+    seen: set[tuple[str, str]] = set()
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            said = (conversation.case.id, turn.answer.text)
+            if turn.answer.error or said in seen or not turn.answer.text.strip():
+                continue
+            seen.add(said)
+            if details := {detail.canonical for detail in checkable(turn.answer.text)}:
+                candidates.append((len(details), grading_context(conversation, turn.index)))
+    by_case: dict[str, list[GradingContext]] = {}
+    for _details, target in sorted(candidates, key=lambda candidate: -candidate[0]):
+        by_case.setdefault(target.case.id, []).append(target)
+    levels = zip_longest(*by_case.values())
+    return tuple(target for level in levels for target in level if target is not None)[:limit]
+
+
+def estimate(
+    context: RunContext, examiner: Examiner, chosen: Sequence[GradingContext], compared: Sequence[Question]
+) -> dict[Role, Spending]:
+    """Calls, tokens and dollars of customer and judge, when every answer gets all its questions.
+
+    `compared` are the questions whose answers a judge compares.
+    """
+    totals: dict[Role, list[int]] = defaultdict(lambda: [0, 0, 0])
+
+    def add(role: Role, calls: int, tokens_in: int, tokens_out: int) -> None:
+        for place, amount in enumerate((calls, calls * tokens_in, calls * tokens_out)):
+            totals[role][place] += amount
+
+    count = examiner.questions
+    for target in chosen:
+        language = target.case.language
+        answer = ("あ" if language == "ja" else "a") * ANSWER[language]
+        add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
+        claim = FollowUp(claim=target.turn.user, question=target.turn.user)
+        add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
+    prices, models = Prices.of(context.settings), context.models()
+    if examiner.asking is not None:  # of several customers' models, the first
+        models = models | {"user": examiner.asking.endpoint.model}
+    spending = {role: prices.spending(models[role], *total) for role, total in totals.items()}
+    if compared:
+        judging = grading_estimate(context, {CONVERSATION}, [question.context for question in compared])
+        spending["judge"] = total_spending([spending.get("judge", Spending()), judging])
+    return spending

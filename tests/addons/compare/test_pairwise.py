@@ -8,13 +8,14 @@ import pytest
 
 from simulator.addons.compare.grade import (
     Outcome,
+    Pair,
     PairLexicalJudge,
     PairPrompt,
     by_rule,
     judge_pairs,
+    matched,
     outcome,
 )
-from simulator.addons.compare.plan import Pair, matched
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.types import Failure, Language, Message, Results

@@ -12,10 +12,10 @@ from simulator.addons.consistency.grade import (
     Prompts,
     Questions,
     follow_ups,
+    targets,
     verbatim,
     verdict_of,
 )
-from simulator.addons.consistency.plan import targets
 from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Message, Results, Turn
 from simulator.runner.conversation import grading_context
 from tests.sample_runs import rehearsed
