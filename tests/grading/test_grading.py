@@ -5,23 +5,16 @@ from typing import Any
 
 import pytest
 
-from simulator.core.errors import InputError, ModelFailure
-from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
-from simulator.grading.judge import FunctionJudge, Panel
-from simulator.grading.model_judge import ModelJudge
+from simulator.core.errors import InputError
+from simulator.core.types import GradingContext, Handover, Passage, Score
+from simulator.grading.judge import FunctionJudge
 from simulator.grading.panel import read_list
 from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
-from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
+from tests.grading.test_judging import failing
+from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, grader
 from tests.servers.openai import OpenAIServer
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
-
-
-def silent(context: GradingContext) -> GradingContext:
-    """The same turn without an answer."""
-    error = Failure(kind="timeout", message="no answer within 60 s")
-    turn = context.turn.model_copy(update={"answer": Answer(text="", error=error)})
-    return context.model_copy(update={"turn": turn})
 
 
 @pytest.mark.parametrize("judging", ["combined", "separate"])
@@ -46,7 +39,7 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     """The customer's feeling is read all the same, and a retriever is not blamed for a silent bot."""
     async with OpenAIServer() as server:
         stage = a_stage(server, judges=("turn", *NEW), judging="separate")
-        scores = {score.judge: score for score in await stage.panel.grade(silent(an_exhibit()))}
+        scores = {score.judge: score for score in await stage.panel.grade(an_exhibit(turn=failing()))}
         await stage.close(None)
 
     lowest = {name: score.raw for name, score in scores.items() if score.by_rule}
@@ -76,18 +69,10 @@ async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch:
     assert asked == {"judge-model", "other"}
 
 
-def filled(**fields: int) -> Any:
-    """An endpoint whose model fills in a form like this."""
-
-    def reply(request: dict[str, Any]) -> str:
-        return json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)
-
-    return reply
-
-
 async def handover(context: GradingContext, **fields: int) -> Score:
     """The judge handover, with a model that says this."""
-    async with OpenAIServer(filled(**fields)) as server:
+    said = json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)
+    async with OpenAIServer(lambda _: said) as server:
         stage = a_stage(server, judges=("handover",))
         [score] = await stage.panel.grade(context)
         await stage.close(None)
@@ -157,11 +142,7 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
 
 async def test_a_failed_form_fails_the_grade() -> None:
     """A model that cannot fill in the form is no fault of the bot's: failed, counted, and not a grade."""
-
-    def nonsense(request: dict[str, Any]) -> str:
-        return "I'd rather not."
-
-    async with OpenAIServer(nonsense) as server:
+    async with OpenAIServer(lambda _: "I'd rather not.") as server:
         stage = a_stage(server, judges=("answer_relevancy",))
         [score] = await stage.panel.grade(an_exhibit())
         await stage.close(None)
@@ -174,9 +155,7 @@ async def test_passages_left_out_for_length_are_told() -> None:
     passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
     context = an_exhibit(turn=a_turn(1, passages=passages))
     async with OpenAIServer() as server, at(server) as model:
-        [score] = await ModelJudge([rubric("groundedness")], frame(), model("judge"), seed=1, alone=True)(
-            context, ()
-        )
+        [score] = await grader(model("judge"), ["groundedness"], alone=True)(context, ())
 
     assert score.detail["passages_left_out"] == 3
     assert score.reason.endswith("（長いため、資料3件は見ずに採点）")
@@ -191,15 +170,3 @@ def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
         read_list(str(tmp_path / "nothing.txt"), "--ng-words")
-
-
-async def test_a_function_that_asks_a_model_may_fail() -> None:
-    """What `fill` raises is the judge's failure."""
-
-    async def asks(context: GradingContext, fill: Any) -> Score:
-        raise ModelFailure("timeout", "no reply within 60 s")
-
-    judging = FunctionJudge("mine", asks, {"fill": None}, frame(), "r")
-    [score] = await Panel([judging]).grade(an_exhibit())
-
-    assert (score.state, score.detail["kind"]) == ("failed", "timeout")

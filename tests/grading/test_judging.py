@@ -42,7 +42,10 @@ def failing(language: Language = "ja", kind: str = "timeout") -> Turn:
 
 @pytest.mark.parametrize("alone", [True, False])
 async def test_every_judge_grades(alone: bool) -> None:
-    """One call for all or one for each give the same judges in the same order, with reason and detail."""
+    """One call for all or one for each give the same judges in the same order, with reason and detail.
+
+    In the form of each the reason comes before the grade, and every key is ASCII.
+    """
     scores, requests = await grades(an_exhibit(), alone=alone)
 
     assert tuple(scores) == RUBRICS
@@ -55,13 +58,7 @@ async def test_every_judge_grades(alone: bool) -> None:
         assert len(score.rubric) == 12
     assert tuple(scores["turn"].detail) == TURN_KEYS
     assert scores["turn"].raw == scores["turn"].detail["overall"]
-
-
-async def test_the_reason_comes_before_the_grade() -> None:
-    """In every form the model is asked to fill in, and every key is ASCII."""
-    _, requests = await grades(an_exhibit(), alone=True)
-
-    for request in requests:
+    for request in requests if alone else ():
         form = request["response_format"]["json_schema"]["schema"]
         keys = list(form["properties"])
         assert keys[0] in {"reason", "steps"}
@@ -124,12 +121,8 @@ async def test_no_answer_gets_the_lowest_grade_by_rule(language: Language, why: 
     for score in scores.values():
         assert (score.state, score.raw, score.value, score.by_rule) == ("scored", 1, 0.2, True)
         assert (score.severity, score.reason) == ("major", why)
-
-
-async def test_no_answer_on_a_turn_without_reference() -> None:
-    """What would have been skipped is skipped still: a failing bot changes no denominators."""
-    context = an_exhibit(a_case(references=()), turn=failing())
-    scores, _ = await grades(context)
+    # What would have been skipped is skipped still: a failing bot changes no denominators.
+    scores, _ = await grades(an_exhibit(a_case(language, references=()), turn=failing(language)))
 
     assert scores["similarity"].state == "skipped"
     assert [score.by_rule for score in scores.values()] == [True, True, True, False, True]
@@ -181,10 +174,8 @@ async def test_a_malformed_reply_is_asked_for_once_more() -> None:
 async def test_fenced_and_wordy_replies_are_read() -> None:
     """Grades written as 4/5, 4点 or "４" in a fenced block behind a thought are grades."""
     given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
-    form: dict[str, Any] = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()}
-    form["turn"] = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(
-        TURN_KEYS[4:], "5"
-    )
+    turn = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(TURN_KEYS[4:], "5")
+    form = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()} | {"turn": turn}
     text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
     scores, _ = await grades(an_exhibit(), script([Reply(text)]))
 
@@ -194,10 +185,8 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
 
 async def test_half_characters_of_a_judge_can_be_stored() -> None:
     """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
-    form: dict[str, Any] = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS}
-    form["turn"] = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(
-        TURN_KEYS[4:], 5
-    )
+    turn = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(TURN_KEYS[4:], 5)
+    form = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS} | {"turn": turn}
     scores, _ = await grades(an_exhibit(), script([Reply(json.dumps(form))]))
 
     assert scores["fluency"].reason == "良\ufffd"
@@ -334,17 +323,15 @@ def test_a_function_that_wants_the_unknown_is_refused() -> None:
     )
 
 
+WANTED = "not a Score, a number, True or False, or one of these with a reason"
+
+
 @pytest.mark.parametrize(
     ("result", "kind", "reason"),
     [
         (ZeroDivisionError("division by zero"), "error", "ZeroDivisionError: division by zero"),
         (ModelFailure("timeout", "no reply within 60 s"), "timeout", "no reply within 60 s"),
-        (
-            None,
-            "malformed",
-            "the judge returned NoneType, not a Score, a number, True or False,"
-            " or one of these with a reason",
-        ),
+        (None, "malformed", f"the judge returned NoneType, {WANTED}"),
         (0.8, "off_scale", "the judge returned 0.8, which is not on 1 to 5"),
         (a_score("x").model_copy(update={"value": float("nan")}), "off_scale", "the judge returned nan"),
     ],
@@ -395,30 +382,20 @@ async def test_the_same_first_turn_is_graded_once() -> None:
     """Whoever began so; not another answer, another repeat or a later turn. Copies say whose grade it is."""
     async with OpenAIServer(play) as server, at(server) as model:
         panel = Panel([grader(model("judge"), RUBRICS)])
-        shown = [
-            of("angry/q#1"),
-            of("calm/q#1"),
-            of("calm/q#2"),
-            of("calm/q#1", text="別の答えです。"),
-            of("a/q#1", 2),
-        ]
+        same = [of(f"{who}/q#{repeat}") for who, repeat in (("angry", 1), ("calm", 1), ("calm", 2))]
+        shown = [*same, of("calm/q#1", text="別の答えです。"), of("a/q#1", 2)]
         graded = await asyncio.gather(*map(panel.grade, shown))
         later = await panel.grade(of("elderly/q#1"))
 
     assert len(server.requests) == 4
     async with OpenAIServer(play) as server_of_another, at(server_of_another) as model:
         await Panel([grader(model("judge"), RUBRICS)]).grade(of("calm/q#1"))
-    assert (
-        server_of_another.requests[0].body == server.requests[0].body
-    )  # whoever comes first, a cache knows it
+    # Whoever comes first, a cache knows it.
+    assert server_of_another.requests[0].body == server.requests[0].body
     first, second = ({score.judge: score for score in scores} for scores in graded[:2])
     for name, score in second.items():
-        assert (score.conversation, score.detail["same_as"]) == ("calm/q#1", "angry/q#1")
-        assert (score.raw, score.reason, score.rubric) == (
-            first[name].raw,
-            first[name].reason,
-            first[name].rubric,
-        )
+        copied = {"conversation": "calm/q#1", "detail": first[name].detail | {"same_as": "angry/q#1"}}
+        assert score == first[name].model_copy(update=copied)
     assert {score.detail["same_as"] for score in later} == {"angry/q#1"}
     assert not any("same_as" in score.detail for scores in (graded[0], *graded[2:]) for score in scores)
 

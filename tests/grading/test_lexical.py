@@ -1,6 +1,5 @@
 """The judges that stand in without a model: they count, and say what they counted."""
 
-import asyncio
 import re
 import time
 from typing import Any
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
 from simulator.grading.lexical import FORMULA, LIMITS, STAND_INS, LexicalJudge, grade_of, rubric_of
+from tests.run_helpers import answered
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -39,22 +39,12 @@ GRADES = tuple(name for name in STAND_INS if name not in SCALES)
 
 
 def a_case(**changes: Any) -> Case:
-    known: dict[str, Any] = {
-        "id": "fees",
-        "question": QUESTION,
-        "language": "ja",
-        "references": ((REFERENCE,),),
-        "answerable": True,
-    }
-    return Case(**(known | changes))
+    known = {"id": "fees", "question": QUESTION, "language": "ja", "references": ((REFERENCE,),)}
+    return Case.model_validate(known | {"answerable": True} | changes)
 
 
-COMPLAINT = a_case(
-    question="半日待ったのに工事の人が来なかった。最低です",
-    references=(),
-    answerable=None,
-    handover="required",
-)
+WAITED = "半日待ったのに工事の人が来なかった。最低です"
+COMPLAINT = a_case(question=WAITED, references=(), answerable=None, handover="required")
 UNANSWERABLE = a_case(
     question="カエデ光の1ギガは月いくらですか",
     references=(("恐れ入りますが、他社の料金については、ご案内できる資料がございません。",),),
@@ -76,23 +66,27 @@ def an_exhibit(
     )
 
 
-async def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:
+def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:
     return LexicalJudge(judge).grade(an_exhibit(answer, case, *earlier, **given))
 
 
-async def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> float:
-    found = (await grade(judge, answer, case, *earlier, **given)).raw
+def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> float:
+    found = (grade(judge, answer, case, *earlier, **given)).raw
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("name", STAND_INS)
 @pytest.mark.parametrize("answer", [GOOD, REFUSAL, HANDOVER, UNRELATED, "?", "Sorry, I do not know."])
-async def test_every_judge_grades_every_answer_on_its_scale(name: str, answer: str) -> None:
-    """A value from 0 to 1, a reason that says it is counted, the rubric's name; 1 to 5 with two decimals."""
-    score = await grade(name, answer)
+def test_every_judge_grades_every_answer_on_its_scale(name: str, answer: str) -> None:
+    """A value from 0 to 1, a reason that says it is counted, the rubric's name; 1 to 5 with two decimals.
+
+    Nothing is drawn by chance: the same again gets the same score.
+    """
+    score = grade(name, answer)
     low, high = SCALES.get(name, (1, 5))
 
+    assert score == grade(name, answer)
     assert score.scale == (low, high)
     assert score.raw is not None
     assert low <= score.raw <= high
@@ -104,33 +98,33 @@ async def test_every_judge_grades_every_answer_on_its_scale(name: str, answer: s
 
 
 @pytest.mark.parametrize("name", STAND_INS)
-async def test_reasons_are_in_the_language_of_the_case(name: str) -> None:
+def test_reasons_are_in_the_language_of_the_case(name: str) -> None:
     """An English case gets English reasons, figures included."""
     case = a_case(language="en", question=ENGLISH["question"], references=((ENGLISH["reference"],),))
     for answer in (ENGLISH["good"], "The fee is 3,700 yen.", "I do not know."):
-        score = await grade(name, answer, case, passages=(ENGLISH["passage"],))
+        score = grade(name, answer, case, passages=(ENGLISH["passage"],))
 
         assert score.reason.startswith("Counted, not read: ")
         assert not re.search("[ぁ-んァ-ヶ一-龥]", score.reason)
 
 
-async def test_a_good_answer_gets_good_grades_from_all() -> None:
+def test_a_good_answer_gets_good_grades_from_all() -> None:
     """In both languages."""
     english = a_case(language="en", question=ENGLISH["question"], references=((ENGLISH["reference"],),))
     for name in GRADES:
-        assert await raw(name, GOOD) >= 4
-        assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
+        assert raw(name, GOOD) >= 4
+        assert raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
     for name in ("context_precision", "context_recall", "llm_correctness"):
-        assert await raw(name, GOOD) == 1
-        assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
+        assert raw(name, GOOD) == 1
+        assert raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
 
 
-async def test_groundedness_falls_with_what_no_passage_has() -> None:
+def test_groundedness_falls_with_what_no_passage_has() -> None:
     """A copied answer 5, another figure at most 3, an invention at most 2; what is missing is named."""
-    figure = await grade("groundedness", "ホーム1ギガの解約金は9,900円です。")
-    invention = await grade("groundedness", "全額を現金書留でお客様のご自宅までお届けします。")
+    figure = grade("groundedness", "ホーム1ギガの解約金は9,900円です。")
+    invention = grade("groundedness", "全額を現金書留でお客様のご自宅までお届けします。")
 
-    assert await raw("groundedness", GOOD) == 5
+    assert raw("groundedness", GOOD) == 5
     assert (figure.raw or 0) <= 3
     assert "9,900円" in figure.reason
     assert figure.detail["missing_numbers"] == ["9,900円"]
@@ -148,15 +142,15 @@ async def test_groundedness_falls_with_what_no_passage_has() -> None:
         ("どの機種をお使いですか？", 4),
     ],
 )
-async def test_what_states_nothing_invents_nothing(answer: str, expected: float) -> None:
+def test_what_states_nothing_invents_nothing(answer: str, expected: float) -> None:
     """Refusals, handovers and courtesies are grounded; a question back is a 4, for it gives nothing."""
-    assert await raw("groundedness", answer) == expected
+    assert raw("groundedness", answer) == expected
 
 
-async def test_groundedness_judges_by_this_turns_passages_only() -> None:
+def test_groundedness_judges_by_this_turns_passages_only() -> None:
     """Neither the reference nor other passages support; without any, a claim is a 1."""
-    assert await raw("groundedness", GOOD, passages=(UNRELATED,)) <= 2
-    assert await raw("groundedness", GOOD, passages=()) == 1
+    assert raw("groundedness", GOOD, passages=(UNRELATED,)) <= 2
+    assert raw("groundedness", GOOD, passages=()) == 1
 
 
 @pytest.mark.parametrize(
@@ -172,35 +166,33 @@ async def test_groundedness_judges_by_this_turns_passages_only() -> None:
         ("分かりかねます。", "資料に記載がございません。", 5, 5),
     ],
 )
-async def test_similarity_compares_what_is_meant(
-    answer: str, reference: str, low: float, high: float
-) -> None:
+def test_similarity_compares_what_is_meant(answer: str, reference: str, low: float, high: float) -> None:
     """Words, figures, and whether it declines."""
     case = a_case(question="日本で一番高い山は?", references=((reference,),))
 
-    assert low <= await raw("similarity", answer, case) <= high
-    assert await raw("llm_correctness", answer, case) == (low >= 4)
+    assert low <= raw("similarity", answer, case) <= high
+    assert raw("llm_correctness", answer, case) == (low >= 4)
 
 
 @pytest.mark.parametrize("name", ["similarity", "llm_similarity", "llm_correctness", "context_recall"])
-async def test_without_a_reference_there_is_nothing_to_compare_with(name: str) -> None:
+def test_without_a_reference_there_is_nothing_to_compare_with(name: str) -> None:
     """On a turn to which none belongs: skipped."""
-    score = await grade(name, GOOD, None, GOOD)
+    score = grade(name, GOOD, None, GOOD)
 
     assert (score.state, score.raw, score.value) == ("skipped", None, None)
     assert "2" in score.reason
 
 
 @pytest.mark.parametrize("name", ["context_precision", "context_recall"])
-async def test_without_passages_the_retriever_is_not_graded(name: str) -> None:
+def test_without_passages_the_retriever_is_not_graded(name: str) -> None:
     """Skipped; and so is recall of a reference that declines, which states nothing."""
-    assert (await grade(name, GOOD, passages=())).state == "skipped"
-    assert (await grade("context_recall", REFUSAL, UNANSWERABLE)).state == "skipped"
+    assert (grade(name, GOOD, passages=())).state == "skipped"
+    assert (grade("context_recall", REFUSAL, UNANSWERABLE)).state == "skipped"
 
 
-async def test_the_turn_judge_breaks_its_verdict_down() -> None:
+def test_the_turn_judge_breaks_its_verdict_down() -> None:
     """Steps, a conclusion, Overall and Correctness; reason and conclusion are the same, raw is Overall."""
-    score = await grade("turn", GOOD)
+    score = grade("turn", GOOD)
 
     assert set(score.detail) == {"correctness", "overall", "steps", "against", "conclusion", "score"}
     assert len(score.detail["steps"]) >= 3  # type: ignore[arg-type]
@@ -212,47 +204,49 @@ async def test_the_turn_judge_breaks_its_verdict_down() -> None:
     ("references", "passages", "expected"),
     [(((REFERENCE,),), (PASSAGE,), "正解例"), ((), (PASSAGE,), "資料")],
 )
-async def test_the_turn_judge_says_what_it_held_the_answer_against(
+def test_the_turn_judge_says_what_it_held_the_answer_against(
     references: tuple[tuple[str, ...], ...], passages: tuple[str, ...], expected: str
 ) -> None:
     """The reference, else the passages."""
-    score = await grade("turn", GOOD, a_case(references=references), passages=passages)
+    score = grade("turn", GOOD, a_case(references=references), passages=passages)
 
     assert score.detail["against"] == expected
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-async def test_small_talk_without_evidence_is_not_graded(language: str) -> None:
+def test_small_talk_without_evidence_is_not_graded(language: str) -> None:
     """Neither passages nor a reference: skipped, with the reason in the language of the case."""
     case = a_case(references=(), answerable=None, language=language, question="Hello")
-    score = await grade("turn", "Hi there!", case, passages=())
+    score = grade("turn", "Hi there!", case, passages=())
 
     assert (score.state, score.value) == ("skipped", None)
     assert ("passages" if language == "en" else "検索結果") in score.reason
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "known"),
     [
-        REFUSAL,
-        REFUSAL_WITH_CONTACT,
-        "担当者におつなぎいたします。",
-        "24か月以内の解約ですので、ホーム1ギガの解約金は9,900円です。",
-        UNRELATED,
+        (REFUSAL, {}),
+        (REFUSAL_WITH_CONTACT, {}),
+        ("担当者におつなぎいたします。", {}),
+        ("24か月以内の解約ですので、ホーム1ギガの解約金は9,900円です。", {}),
+        (UNRELATED, {}),
+        # A handover that is due is missed also when the question itself is answered.
+        (GOOD, {"handover": "required"}),
     ],
 )
-async def test_a_wrong_answer_cannot_go_out(answer: str) -> None:
+def test_a_wrong_answer_cannot_go_out(answer: str, known: dict[str, str]) -> None:
     """Declining what can be answered, an amount that is nowhere, or another matter: Overall at most 3."""
-    assert await raw("turn", answer) <= 3
+    assert raw("turn", answer, a_case(**known)) <= 3
 
 
-async def test_what_the_passages_support_is_no_answer_unless_the_reference_says_it() -> None:
+def test_what_the_passages_support_is_no_answer_unless_the_reference_says_it() -> None:
     """Quoting the wrong passage is at most a 3; also on later turns, until the answer was given."""
-    off = await raw("turn", UNRELATED, passages=(UNRELATED,))
+    off = raw("turn", UNRELATED, passages=(UNRELATED,))
 
     assert off <= 3
-    assert await raw("turn", UNRELATED, None, "少々お待ちください。", passages=(UNRELATED,)) == off
-    assert await raw("turn", UNRELATED, None, GOOD, passages=(UNRELATED,)) > 4
+    assert raw("turn", UNRELATED, None, "少々お待ちください。", passages=(UNRELATED,)) == off
+    assert raw("turn", UNRELATED, None, GOOD, passages=(UNRELATED,)) > 4
 
 
 INK = "Use up a bottle of ink within 2 years of opening it."
@@ -267,9 +261,7 @@ INK = "Use up a bottle of ink within 2 years of opening it."
         (f"{INK} The warranty is 2 years.", True),
     ],
 )
-async def test_the_figure_of_an_article_on_something_else_answers_nothing(
-    answer: str, is_right: bool
-) -> None:
+def test_the_figure_of_an_article_on_something_else_answers_nothing(answer: str, is_right: bool) -> None:
     """The same number there is chance; alone, or beside a word of the matter, it is the answer."""
     case = a_case(
         question="How long is the warranty?",
@@ -277,10 +269,10 @@ async def test_the_figure_of_an_article_on_something_else_answers_nothing(
         references=(("The warranty lasts 2 years from the purchase.",),),
     )
 
-    assert (await raw("turn", answer, case, passages=(INK,)) >= 4) is is_right
+    assert (raw("turn", answer, case, passages=(INK,)) >= 4) is is_right
 
 
-async def test_repeating_the_words_of_the_question_is_not_news() -> None:
+def test_repeating_the_words_of_the_question_is_not_news() -> None:
     """An answer beside the point is as bad when the customer, pressing on, names the matter no more."""
     case = a_case(
         question="I dropped my pen. Is it covered by the warranty?",
@@ -298,12 +290,12 @@ async def test_repeating_the_words_of_the_question_is_not_news() -> None:
     assert max(found) < 3
 
 
-async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
+def test_an_invention_beside_a_right_answer_is_noticed() -> None:
     """The figure that is nowhere is named, and Correctness falls."""
-    score = await grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")
+    score = grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")
 
     assert float(str(score.detail["correctness"])) <= 3
-    assert "9,900円" in (await grade("groundedness", GOOD + "別に9,900円です。")).reason
+    assert "9,900円" in (grade("groundedness", GOOD + "別に9,900円です。")).reason
 
 
 @pytest.mark.parametrize(
@@ -316,19 +308,16 @@ async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
         ("カエデ光は月額4,000円です。", 2, 2),
     ],
 )
-async def test_declining_the_unanswerable_is_right_and_answering_it_invents(
+def test_declining_the_unanswerable_is_right_and_answering_it_invents(
     answer: str, overall: int, correctness: int
 ) -> None:
-    """Honesty is a 4, with a contact a 5; to ask back invents nothing; any answer is a 2."""
-    score = await grade("turn", answer, UNANSWERABLE)
-    assert (score.raw, score.detail["correctness"]) == (overall, correctness)
+    """Honesty is a 4, with a contact a 5; to ask back invents nothing; any answer is a 2.
 
-
-async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
-    """Where the data set does not."""
-    unlabelled = UNANSWERABLE.model_copy(update={"answerable": None})
-
-    assert await raw("turn", REFUSAL_WITH_CONTACT, unlabelled) == 5
+    A reference that declines says what is unanswerable where the data set does not.
+    """
+    for case in (UNANSWERABLE, UNANSWERABLE.model_copy(update={"answerable": None})):
+        score = grade("turn", answer, case)
+        assert (score.raw, score.detail["correctness"]) == (overall, correctness)
 
 
 @pytest.mark.parametrize(
@@ -341,25 +330,14 @@ async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
         (UNRELATED, 1, 1.41),
     ],
 )
-async def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, correctness: int) -> None:
+def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, correctness: int) -> None:
     """Not a text about something else."""
-    score = await grade("turn", answer, COMPLAINT)
+    score = grade("turn", answer, COMPLAINT)
     assert (score.raw, score.detail["correctness"]) == (overall, correctness)
 
 
-async def test_a_handover_that_is_due_is_missed() -> None:
-    """Also when the question itself is answered."""
-    assert await raw("turn", GOOD, a_case(handover="required")) <= 3
-
-
-async def test_the_same_exhibit_gets_the_same_score() -> None:
-    """Nothing is drawn by chance."""
-    for name in STAND_INS:
-        assert await grade(name, GOOD) == await grade(name, GOOD)
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
-async def test_courtesy_is_no_claim(language: str) -> None:
+def test_courtesy_is_no_claim(language: str) -> None:
     """Thanks, regrets and closing phrases of other wording than the patterns' hardly change a grade."""
     japanese = language == "ja"
     case = a_case() if japanese else a_case(language="en", question=ENGLISH["question"])
@@ -371,8 +349,8 @@ async def test_courtesy_is_no_claim(language: str) -> None:
     )
     answer, passage = (GOOD, PASSAGE) if japanese else (ENGLISH["good"], ENGLISH["passage"])
     for judge in ("groundedness", "turn"):
-        plain = await grade(judge, answer, case, passages=(passage,))
-        padded = await grade(judge, before + answer + after, case, passages=(passage,))
+        plain = grade(judge, answer, case, passages=(passage,))
+        padded = grade(judge, before + answer + after, case, passages=(passage,))
         assert abs((plain.raw or 0) - (padded.raw or 0)) <= 0.2
 
 
@@ -403,14 +381,10 @@ def test_each_judge_has_its_own_rubric() -> None:
 
 def test_a_grade_costs_little() -> None:
     """Far below ten milliseconds a judge on known passages, whatever the machine is busy with."""
-
-    async def all_judges() -> None:
-        for at in range(20):
-            for name in STAND_INS:
-                await grade(name, f"{GOOD}手続き番号は{at}です。")
-
     started = time.process_time()
-    asyncio.run(all_judges())
+    for at in range(20):
+        for name in STAND_INS:
+            grade(name, f"{GOOD}手続き番号は{at}です。")
 
     assert (time.process_time() - started) / (20 * len(STAND_INS)) < 0.01
 
@@ -426,7 +400,7 @@ def seconds_for(text: str) -> float:
     """Of all judges together, by the processor's clock."""
     started = time.process_time()
     for name in STAND_INS:
-        asyncio.run(grade(name, text, a_case(references=((text,),)), passages=(text,)))
+        grade(name, text, a_case(references=((text,),)), passages=(text,))
     return time.process_time() - started
 
 
@@ -448,22 +422,22 @@ def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> N
     """Whatever comes in, every judge returns a grade on its scale, or none where it has nothing to grade."""
     case = a_case(language=language, references=((reference,),))
     for name in STAND_INS:
-        score = asyncio.run(grade(name, answer, case, passages=(reference,)))
+        score = grade(name, answer, case, passages=(reference,))
         low, high = SCALES.get(name, (1, 5))
         assert score.raw is None or low <= score.raw <= high
 
 
-async def test_the_reason_counts_the_passages_that_are_of_use() -> None:
+def test_the_reason_counts_the_passages_that_are_of_use() -> None:
     """Of two, one of them about something else."""
-    score = await grade("context_precision", GOOD, passages=(PASSAGE, "駐車場は12台分あります。"))
+    score = grade("context_precision", GOOD, passages=(PASSAGE, "駐車場は12台分あります。"))
 
     assert [each in score.reason for each in ("2", "1", "3", "駐車場")] == [True, True, False, True]
 
 
-async def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
+def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
     """It shares a few words with the reference, and no detail is wrong: no red turn, no praise either."""
     case = a_case(question="延長できますか", references=(("予約がなければ延長できます。",),))
-    score = await grade(
+    score = grade(
         "turn", "ご予約の有無によります。マイページをご覧ください。", case, passages=("マイページ",)
     )
 
@@ -477,8 +451,9 @@ async def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
 )
 def test_an_answer_to_a_word_that_asks_for_nothing_is_not_graded(line: str, index: int, graded: int) -> None:
     """Counting cannot tell what would be right; a word of the matter, or a question, asks for something."""
-    case = Case(id="1", question="How much is the fibre fee?", language="en", references=(("990 yen.",),))
-    turn = Turn(index=index, user=line, answer=Answer(text="I am sorry, I do not know."))
-    score = LexicalJudge("turn").grade(GradingContext(conversation="c", case=case, persona="calm", turn=turn))
+    fee: Any = {"question": "How much is the fibre fee?", "references": (("990 yen.",),), "language": "en"}
+    shown = answered("I am sorry, I do not know.", line, **fee)
+    turn = shown.turn.model_copy(update={"index": index})
+    score = LexicalJudge("turn").grade(shown.model_copy(update={"turn": turn}))
 
     assert (score.state == "scored") is bool(graded)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Case, Failure, GradingContext, RedRules, Score, Turn
+from simulator.core.types import Failure, GradingContext, RedRules, Score
 from simulator.grading.outputs import OutputPanel
 from simulator.grading.panel import Grading
 from simulator.stats.red import red_marks
-from tests.run_helpers import a_stage
+from tests.run_helpers import a_stage, answered
 from tests.servers.openai import OpenAIServer, Reply
 
 FILE = {
@@ -31,9 +31,8 @@ def a_row(answer: object, *references: object, error: Failure | None = None) -> 
     """One row: texts as they are, everything else as JSON."""
     texts = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in references]
     text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-    case = Case(id="r", question="天気のURLは？", language="ja", references=(tuple(texts),) if texts else ())
-    turn = Turn(index=1, user="天気のURLは？", answer=Answer(text=text, error=error))
-    return GradingContext(conversation="scripted/r#1", case=case, persona="scripted", turn=turn)
+    known: Any = {"id": "r", "references": (tuple(texts),) if texts else (), "told": {"error": error}}
+    return answered(text, "天気のURLは？", persona="scripted", **known)
 
 
 async def graded(context: GradingContext, file: object = FILE, **settings: Any) -> dict[str, Score]:
@@ -47,10 +46,8 @@ def passed(scores: dict[str, Score]) -> dict[str, object]:
 
 async def test_each_output_has_judges_of_its_own() -> None:
     """What the file does not name is graded by `default`; what nobody asked for costs nothing and is told."""
-    answer = (
-        'はい。\n```json\n{"method": "get", "path": "/v1/weather", "limit": "１，０００", "note": 1}\n```'
-    )
-    scores = await graded(a_row(answer, REFERENCE))
+    said = '{"method": "get", "path": "/v1/weather", "limit": "１，０００", "note": 1}'
+    scores = await graded(a_row(f"はい。\n```json\n{said}\n```", REFERENCE))
 
     assert passed(scores) == {"method.em": True, "path.rougeL": True, "path.meteor": True, "limit.em": True}
     assert scores["path.rougeL"].detail["output"] == "path"
@@ -78,10 +75,7 @@ async def test_a_score_at_its_threshold_passes() -> None:
 @pytest.mark.parametrize(
     ("answer", "missing"),
     [
-        (
-            "わかりません。",
-            {"method.em": "json", "path.rougeL": "json", "path.meteor": "json", "limit.em": "json"},
-        ),
+        ("わかりません。", dict.fromkeys(("method.em", "path.rougeL", "path.meteor", "limit.em"), "json")),
         ({"method": "GET", "limit": 1e3}, {"path.rougeL": "key", "path.meteor": "key"}),
     ],
 )
@@ -103,10 +97,8 @@ async def test_what_the_answer_lacks_is_wrong_and_counted(answer: object, missin
 async def test_grades_from_1_to_5_have_thresholds_on_their_own_scale() -> None:
     """What could not be extracted has the low end of the scale, and the value 0."""
     file = {"a": [{"name": "similarity", "threshold": 4}]}
-    exact = (await graded(a_row({"a": "返品は14日以内です。"}, {"a": "返品は14日以内です。"}), file))[
-        "a.similarity"
-    ]
-    lacking = (await graded(a_row({}, {"a": "返品は14日以内です。"}), file))["a.similarity"]
+    right = {"a": "返品は14日以内です。"}
+    exact, lacking = [(await graded(a_row(said, right), file))["a.similarity"] for said in (right, {})]
 
     assert exact.raw is not None
     assert (exact.raw >= 4, exact.detail["passed"], exact.scale) == (True, True, (1, 5))
@@ -139,9 +131,8 @@ async def test_an_empty_reference_wants_an_empty_answer(answer: str, value: int)
 
 async def test_any_of_several_references_is_right() -> None:
     """Output by output: acceptable answers may differ in all of them."""
-    scores = await graded(
-        a_row({"method": "PUT", "path": "/b"}, {"method": "GET", "path": "/b"}, {"method": "PUT"})
-    )
+    one, other = {"method": "GET", "path": "/b"}, {"method": "PUT"}
+    scores = await graded(a_row({"method": "PUT", "path": "/b"}, one, other))
 
     assert passed(scores) == {"method.em": True, "path.rougeL": True, "path.meteor": True}
 

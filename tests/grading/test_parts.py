@@ -68,17 +68,15 @@ def raws(scores: dict[str, Score]) -> dict[str, float | None]:
     return {name: score.raw for name, score in scores.items() if score.state == "scored"}
 
 
+OTHER_PARTS = saying(fluency=None)
 BROKEN = {
     "off the scale": saying(fluency={"reason": "読みやすい", "grade": 7}),
-    "left out": saying(fluency=None),
+    "left out": OTHER_PARTS,
     "no object": saying(fluency="good"),
     "no JSON": saying(fluency="@").replace('"@"', "とても良い"),
     "broken string": saying(fluency="@").replace('"@"', '{"reason": "彼は"はい"と言った", "grade": 5}'),
-    "no JSON in the middle": saying(fluency=None).replace(
-        '"relevance": {"r', '"fluency": 良い, "relevance": {"r'
-    ),
-    "odd quotation mark": '{"fluency": {"reason": "彼は"はいと言った", "grade": 5}, '
-    + saying(fluency=None)[1:],
+    "no JSON in the middle": OTHER_PARTS.replace('"relevance": {"r', '"fluency": 良い, "relevance": {"r'),
+    "odd quotation mark": '{"fluency": {"reason": "彼は"はいと言った", "grade": 5}, ' + OTHER_PARTS[1:],
     "cut off": saying()[:-4],
     "cut off early": saying()[: saying().index('"fluency"') + 14],
 }
@@ -182,8 +180,7 @@ async def test_a_reply_without_any_good_part_is_asked_for_as_a_whole() -> None:
 async def test_both_calls_are_counted() -> None:
     """In calls and in tokens."""
     usage = {"prompt_tokens": 100, "completion_tokens": 10}
-    replies = [Reply(BROKEN["off the scale"], usage=usage), Reply(GOOD_PART, usage=usage)]
-    _, desk = await graded(*replies)
+    _, desk = await graded(*(Reply(text, usage=usage) for text in (BROKEN["off the scale"], GOOD_PART)))
     spent = desk.ledger.roles["judge"]
 
     assert (spent.calls, spent.tokens_in, spent.tokens_out) == (2, 200, 20)
@@ -195,33 +192,33 @@ async def test_a_refused_key_ends_the_run_also_on_the_second_call() -> None:
         await graded(BROKEN["off the scale"], error(401))
 
 
-async def test_a_repaired_reply_is_replayed_from_the_cache() -> None:
-    """The same turn anew asks nothing."""
-    async with OpenAIServer(script([BROKEN["off the scale"], GOOD_PART])) as server:
+async def graded_twice(*replies: str) -> tuple[list[dict[str, Score]], Desk, int]:
+    """The scores of two desks that share a cache, the second desk, and how many replies that took."""
+    async with OpenAIServer(script(replies)) as server:
         cache = ResponseCache("on")
         first, second = Desk(server, cache), Desk(server, cache)
-        once, twice = await first.scores(), await second.scores()
+        found = [await first.scores(), await second.scores()]
         await first.connections.close()
         await second.connections.close()
+    return found, second, server.counts["chat"]
 
-    assert once == twice
-    assert server.counts["chat"] == 2
+
+async def test_a_repaired_reply_is_replayed_from_the_cache() -> None:
+    """The same turn anew asks nothing."""
+    (once, twice), second, asked = await graded_twice(BROKEN["off the scale"], GOOD_PART)
+
+    assert (once, asked) == (twice, 2)
     assert (second.ledger.roles["judge"].calls, second.ledger.roles["judge"].cached) == (0, 2)
 
 
 async def test_a_part_that_failed_is_asked_for_anew_where_the_rest_is_cached() -> None:
     """The reply that was of use stays in the cache, the one that was not does not."""
     bad = json.dumps({"reason": "x", "grade": 7})
-    async with OpenAIServer(script([BROKEN["off the scale"], bad, GOOD_PART])) as server:
-        cache = ResponseCache("on")
-        first, second = Desk(server, cache), Desk(server, cache)
-        once, twice = await first.scores(), await second.scores()
-        await first.connections.close()
-        await second.connections.close()
+    (once, twice), _, asked = await graded_twice(BROKEN["off the scale"], bad, GOOD_PART)
 
     assert once["fluency"].state == "failed"
     assert raws(twice) == OTHERS | {"fluency": 5}
-    assert server.counts["chat"] == 3
+    assert asked == 3
 
 
 PARTS = create_form(
@@ -258,14 +255,9 @@ def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one() -> None:
 
 def test_a_key_within_another_part_is_no_part() -> None:
     """A part may be called like a field of another: only an object in its place is that part."""
-    form = create_form(
-        "grades",
-        {
-            "grade": create_form("grade", {"reason": str, "grade": int}),
-            "two": create_form("two", {"reason": str, "grade": int}),
-        },
-    )
-    parts = parse_parts('{"grade": {"reason": "a", "grade": 1}, "two": {"reason": "b", "grade": 2}, x', form)
+    parts = {name: create_form(name, {"reason": str, "grade": int}) for name in ("grade", "two")}
+    form = create_form("grades", parts)
+    found = parse_parts('{"grade": {"reason": "a", "grade": 1}, "two": {"reason": "b", "grade": 2}, x', form)
 
-    assert parts["grade"].model_dump() == {"reason": "a", "grade": 1}  # type: ignore[union-attr]
-    assert parts["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]
+    assert found["grade"].model_dump() == {"reason": "a", "grade": 1}  # type: ignore[union-attr]
+    assert found["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]

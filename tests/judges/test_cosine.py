@@ -12,7 +12,7 @@ from tests.run_helpers import a_turn, answered
 
 def an_exhibit(*references: str, turn: int = 1) -> GradingContext:
     earlier = [a_turn(at) for at in range(1, turn)]
-    return answered("富士山です。", earlier=earlier, references=(references,))
+    return answered("富士山です。", earlier=earlier, references=(references,) if references else ())
 
 
 class Angles:

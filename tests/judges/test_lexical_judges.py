@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,8 @@ def an_exhibit(
     *references: str, answer: str = "富士山です。", turn: int = 1, language: Language = "ja"
 ) -> GradingContext:
     earlier = [a_turn(at) for at in range(1, turn)]
-    return answered(answer, earlier=earlier, language=language, references=(references,))
+    known: Any = {"references": (references,) if references else ()}
+    return answered(answer, earlier=earlier, language=language, **known)
 
 
 def judge(name: str) -> Callable[..., Score]:
