@@ -45,11 +45,8 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
     assert (found.answered_unanswerable, found.refused_unanswerable) == (1, 1)
     assert (found.clarified_unanswerable, found.not_answered, found.unmarked) == (1, 1, 1)
     shown = found.as_json()
-    assert (found.marked, shown["answered_correctly"]["rate"], shown["refused_correctly"]["rate"]) == (
-        8,
-        0.6667,
-        0.5,
-    )
+    rates = [shown[name]["rate"] for name in ("answered_correctly", "refused_correctly")]
+    assert (found.marked, rates) == (8, [0.6667, 0.5])
 
 
 def test_a_refusal_that_is_given_up_is_not_held() -> None:
@@ -112,9 +109,7 @@ def test_every_begun_conversation_is_counted_once(
     told: list[tuple[list[str], bool | None, Handover]],
 ) -> None:
     """Marked and unmarked ones add up to the conversations that have begun."""
-    conversations = [
-        talk(*said, answerable=answerable, handover=handover) for said, answerable, handover in told
-    ]
+    conversations = [talk(*said, answerable=answerable, handover=wanted) for said, answerable, wanted in told]
     begun = sum(bool(said) for said, _, _ in told)
     found, handed = answerability(run(*conversations)), handovers(run(*conversations))
 

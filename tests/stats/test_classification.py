@@ -1,6 +1,5 @@
 """Classification: printed figures reproduced from counts, averages, what reports tell of them."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -9,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.types import Case, Conversation, Results, Score
 from simulator.report.row_sections import classes_section
 from simulator.stats.classification import (
@@ -19,6 +17,7 @@ from simulator.stats.classification import (
     classify,
     positive_of,
 )
+from tests.commands import Command
 from tests.paths import ROOT
 from tests.run_helpers import a_run_of_rows
 from tests.texts import said
@@ -202,16 +201,15 @@ def answer(text):
 '''
 
 
-def test_a_labelled_file_from_end_to_end(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_labelled_file_from_end_to_end(command: Command) -> None:
     """A prompt's words are read back as the data set's labels; JSON, page and Markdown have the figures."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     data = ROOT / "demo" / "datasets" / "classification.ja.jsonl"
     options = ["--prompt", "classify", "--adapter", "bot.py:answer", "--offline", "--to", "markdown"]
 
-    assert main(["evaluate", str(data), *options, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    done = command("evaluate", str(data), *options, "--json")
+    shown = done.json
+    assert done.code == 0
     judge = shown["judges"]["label"]
     assert {"accuracy", "f1", "per_class"} <= set(judge)
     assert judge["positive"] == "complaint"
@@ -224,11 +222,10 @@ def test_a_labelled_file_from_end_to_end(
     assert re.search(r"いつも .+ と答えると", markdown), markdown
 
 
-def test_one_label_is_nothing_to_tell_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_label_is_nothing_to_tell_apart(command: Command) -> None:
     """Said before anything is asked, with the file and what to do."""
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "良い天気", "label": 1}\n{"text": "悪い天気", "label": 1}\n', encoding="utf-8")
-
-    assert main(["evaluate", str(rows), "--adapter", "demo", "--offline"]) == 2
-    said = capsys.readouterr().err
-    assert "rows.jsonl: every row has the label '1': there is nothing to tell apart." in said
+    rows = '{"text": "良い天気", "label": 1}\n{"text": "悪い天気", "label": 1}\n'
+    Path("rows.jsonl").write_text(rows, encoding="utf-8")
+    done = command("evaluate", "rows.jsonl", "--adapter", "demo", "--offline")
+    assert done.code == 2
+    assert "rows.jsonl: every row has the label '1': there is nothing to tell apart." in done.err

@@ -1,6 +1,6 @@
 """Did it get better? The verdict over paired runs, and what must hold whatever the runs are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from simulator.stats.comparison import (
 from tests.diff_runs import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 
+Values = Mapping[str, float] | Sequence[float]
 GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
 GRADES = st.dictionaries(
     st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["calm", "angry"]), st.integers(1, 2)),
@@ -30,7 +31,7 @@ GRADES = st.dictionaries(
 )
 
 
-def compared(before: list[float], after: list[float], **more: object) -> RunComparison:
+def compared(before: Values, after: Values, **more: object) -> RunComparison:
     return compare_runs(a_side(grades_of(before)), a_side(grades_of(after), "after", **more), seed=1)
 
 
@@ -161,9 +162,7 @@ def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None
     """Green before and red now, however much better the rest became."""
     before = dict.fromkeys("abcdefghijkl", 0.2) | {"z": 0.8}
     after = dict.fromkeys("abcdefghijkl", 1.0) | {"z": 0.6}
-    found = compare_runs(
-        a_side(grades_of(before)), a_side(grades_of(after), "after", tags={"z": (tag,)}), seed=1
-    )
+    found = compared(before, after, tags={"z": (tag,)})
 
     assert (found.verdict, found.regression) == ("better", True)
     assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
@@ -174,7 +173,7 @@ def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
     """Nor does one that the other run lacks, but that is said."""
     tags = {"z": ("必須",), "y": ("必須",)}
     before, after = {"a": 0.8, "z": 0.4}, {"a": 0.8, "z": 0.2, "y": 0.2}
-    found = compare_runs(a_side(grades_of(before)), a_side(grades_of(after), "after", tags=tags), seed=1)
+    found = compared(before, after, tags=tags)
 
     assert (found.broken, found.regression) == ((), False)
     assert (found.guarded, found.unchecked) == (2, ("y",))

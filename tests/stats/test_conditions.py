@@ -1,11 +1,9 @@
 """Conditions of the gate: read, refused with a reason, and decided one by one."""
 
-import json
 from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.errors import UnknownName
 from simulator.core.settings import (
     Condition,
@@ -34,6 +32,7 @@ from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import CheckedCondition
 from simulator.stats.intervals import cluster_values, p_below
 from simulator.stats.likeness import Likeness
+from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
 from tests.sample_runs import JUDGES, rehearsed, summed
 from tests.stats.test_gate import summary as calm
@@ -242,14 +241,7 @@ def test_likeness_is_decided_by_its_figure_and_bounds(
     composite: float | None, stderr: float | None, level: float | None, decision: str, lack: str
 ) -> None:
     """Without a figure nothing is decided, with a confidence only what both bounds agree about."""
-    known: dict[str, Any] = {
-        "language": "ja",
-        "reference": "r",
-        "interval": None,
-        "n": 0,
-        "lines": 59,
-        "shares": {},
-    }
+    known: Any = {"language": "ja", "reference": "r", "interval": None, "n": 0, "lines": 59, "shares": {}}
     found = Likeness.model_validate(known | {"composite": composite, "stderr": stderr})
     (condition,) = parse_conditions("likeness >= 85")
     checked = check_likeness(condition, found, level)
@@ -289,15 +281,13 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
 def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, decision: str) -> None:
     """Beside that of the whole answer; an answer without that figure says nothing of either."""
     results = a_result({(f"q{n}", "calm", 1): [1.0] for n in range(8)})
-    times = [(0.5, 3.0)] * 7 + [(None, 3.0)]
-    timed = tuple(
-        c.model_copy(update={"turns": tuple(
-            t.model_copy(update={"answer": t.answer.model_copy(
-                update={"first_token_seconds": first, "seconds": whole}
-            )}) for t in c.turns
-        )}) for c, (first, whole) in zip(results.conversations, times, strict=True)
-    )  # fmt: skip
-    results = results.model_copy(update={"conversations": timed})
+    timed = []
+    for talk, first in zip(results.conversations, [0.5] * 7 + [None], strict=True):
+        [turn] = talk.turns
+        answer = turn.answer.model_copy(update={"first_token_seconds": first, "seconds": 3.0})
+        turns = (turn.model_copy(update={"answer": answer}),)
+        timed.append(talk.model_copy(update={"turns": turns}))
+    results = results.model_copy(update={"conversations": tuple(timed)})
     summary = summed(results, ("turn",))
     (condition,) = parse_conditions(text)
     found = measure_condition(condition, results, summary)
@@ -370,38 +360,42 @@ def test_who_was_never_heard_is_missed() -> None:
     assert gate.reasons == ("Customers who took part without a graded conversation: calm.",)
 
 
-def test_a_report_says_what_a_certainty_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("given", "said"), [
+    ("95%", "--confidence is about a target: add --target 90"),
+    ("50", "--confidence 50: must lie between 0.5 and 1: 0.95 (or 95, 95%)"),
+])  # fmt: skip
+def test_a_report_says_what_a_certainty_is_about(command: Command, given: str, said: str) -> None:
     """Without a target nothing would be certain: one line, exit code 2."""
     stored(a_result(grades_of([0.8] * 6), "1-run"))
+    done = command("report", "1-run", "--confidence", given)
 
-    assert main(["report", "1-run", "--confidence", "95%"]) == 2
-    assert "--confidence is about a target: add --target 90" in capsys.readouterr().err
-    assert main(["report", "1-run", "--confidence", "50"]) == 2
-    assert "--confidence 50: must lie between 0.5 and 1: 0.95 (or 95, 95%)" in capsys.readouterr().err
+    assert done.code == 2
+    assert said in done.error
 
 
 @pytest.mark.parametrize("sure", [{"confidence": 0.95}, {"sequential": True}])
-def test_a_report_takes_a_certainty_away(sure: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_takes_a_certainty_away(sure: dict[str, Any], command: Command) -> None:
     """A run's own stays, as does that which `--sequential` brings, until it is switched off."""
     stored(a_result(grades_of([0.6, 1.0] * 4), "1-run", target=0.9, **sure))
 
-    assert main(["report", "1-run", "--target", "70", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["decision"] == "undecided"
-    assert main(["report", "1-run", "--target", "70", "--confidence", "off", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert (shown["decision"], shown["passed"], shown.get("confidence")) == ("passed", True, None)
+    kept = command("report", "1-run", "--target", "70", "--json")
+    off = command("report", "1-run", "--target", "70", "--confidence", "off", "--json")
+    assert (kept.code, kept.json["decision"]) == (1, "undecided")
+    assert (off.code, off.json["decision"], off.json["passed"]) == (0, "passed", True)
+    assert off.json.get("confidence") is None
 
 
-def test_a_target_that_points_the_wrong_way_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_that_points_the_wrong_way_is_one_line(command: Command) -> None:
     """Exit code 2, before anything is played; a stored run with one is named by `history`, not fatal."""
-    assert main(["--offline", "--limit", "1", "--target", "red >= 0.1"]) == 2
-    assert "write red <= 0.1" in capsys.readouterr().err
+    done = command("--offline", "--limit", "1", "--target", "red >= 0.1")
+    assert done.code == 2
+    assert "write red <= 0.1" in done.error
     stored(a_result(grades_of([0.8] * 6), "1-run"))
     odd = a_result(grades_of([0.8] * 6), "2-odd")
     settings = odd.run.settings | {"target": "red >= 0.1"}
     stored(odd.model_copy(update={"run": odd.run.model_copy(update={"settings": settings})}))
-    assert main(["history", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["unread"] == ["2-odd"]
+    history = command("history", "--json")
+    assert (history.code, history.json["unread"]) == (0, ["2-odd"])
 
 
 def test_the_range_of_a_cost_is_one_of_money() -> None:

@@ -124,12 +124,11 @@ async def test_what_is_no_conflict_leaves_the_grade(conflicts: Any) -> None:
     assert (scores["turn"].state, scores["turn"].raw) == ("scored", 2)
 
 
-@pytest.mark.parametrize("lacks", ["reference", "passages"])
-async def test_a_conflict_needs_both_sides_to_have_been_shown(lacks: str) -> None:
+@pytest.mark.parametrize(
+    "context", [an_exhibit(a_case(references=())), an_exhibit(turn=a_turn(1, passages=()))]
+)
+async def test_a_conflict_needs_both_sides_to_have_been_shown(context: GradingContext) -> None:
     """A judge that was shown no reference, or no passage, cannot have found them to disagree."""
-    context = an_exhibit(a_case(references=()))
-    if lacks == "passages":
-        context = an_exhibit(turn=a_turn(1, passages=()))
     conflict = {"reference": "4,180円", "passages": "5,280円"}
     scores, _ = await grades(context, reply([conflict], 2))
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.cli.rehearsal import run_settings
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
@@ -17,6 +16,7 @@ from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Results, Score, State
 from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
+from tests.commands import Command
 from tests.paths import ROOT
 from tests.run_helpers import a_run_of_rows
 from tests.servers.openai import OpenAIServer, serve
@@ -65,9 +65,8 @@ def test_the_vector() -> None:
 
 def test_what_could_not_be_graded_is_none() -> None:
     """It adds nothing to the total, and a line says why; the mean of some rows says so, too."""
-    result = contest_result(
-        a_run({"relevance": [3, 4, 3], "groundedness": [None] * 3, "fluency": [5, None, 4]})
-    )
+    some: Any = {"relevance": [3, 4, 3], "groundedness": [None] * 3, "fluency": [5, None, 4]}
+    result = contest_result(a_run(some))
 
     assert result.average_score == {"gpt_relevance": 3.3333, "gpt_groundedness": None, "gpt_fluency": 4.5}
     assert printed_result(result).endswith("total_score: 7.833")
@@ -81,9 +80,8 @@ def test_what_could_not_be_graded_is_none() -> None:
 def test_who_grades() -> None:
     """All five and each by itself, unless somebody says otherwise; their names may be the contest's."""
     usual = run_settings(load_settings({"scoring": "contest"}), "single_turn")
-    named = contest_settings(
-        Settings(scoring="contest", judges=("gpt_fluency", "relevance", "gpt_similarity"), judging="combined")
-    )
+    some = ("gpt_fluency", "relevance", "gpt_similarity")
+    named = contest_settings(Settings(scoring="contest", judges=some, judging="combined"))
 
     assert (usual.judges, usual.judging) == (tuple(GRADES), "separate")
     assert (named.judges, named.judging) == (("fluency", "relevance", "similarity"), "combined")
@@ -131,9 +129,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield server
 
 
-def test_forty_rows_end_to_end(
-    tmp_path: Path, endpoint: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_forty_rows_end_to_end(tmp_path: Path, endpoint: OpenAIServer, command: Command) -> None:
     """Exactly the result on stdout; calls, tokens and dollars by metric; the same again as JSON."""
     with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -145,13 +141,13 @@ def test_forty_rows_end_to_end(
     options = ["--scoring", "contest", "--adapter", "recorded", "--cache", "off"]
     models = ["--judge-model", "gpt-4.1", "--embed-model", "text-embedding-3-small"]
 
-    assert main(["evaluate", "rows.csv", *options, *models, "--to", "markdown"]) == 0
-    told = capsys.readouterr()
-    assert told.out == RESULT
-    assert "gpt_groundedness" in told.err
+    done = command("evaluate", "rows.csv", *options, *models, "--to", "markdown")
+    assert (done.code, done.out) == (0, RESULT)
+    assert "gpt_groundedness" in done.err
 
-    assert main(["report", "latest", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["contest"]
+    shown = command("report", "latest", "--json")
+    found = shown.json["contest"]
+    assert shown.code == 0
     assert f"average_score: {found['average_score']}\ntotal_score: {found['total_score']:.3f}\n" in RESULT
     assert set(found["cost"]) == set(CONTEST_NAMES)
     by_model = [each for name, each in found["cost"].items() if name.startswith("gpt")]

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from simulator.core.types import Results
 from simulator.stats.corrected import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
-from simulator.stats.figures import CorrectedScore, Summary
+from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import Gate, as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from tests.blind_grades import JUDGE, graded, verdict
@@ -187,29 +186,19 @@ def test_one_case_is_not_enough() -> None:
 
 def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
     """A verdict given on sight of the score is never used."""
-    verdicts = [
-        verdict("a", 1, 4, sampled=0.5),
-        verdict("a", 1, 3, reviewer="B"),
-        verdict("a", 2, None),
-        verdict("a", 3, 5, source="review"),
-    ]
+    of_two = [verdict("a", 1, 4, sampled=0.5), verdict("a", 1, 3, reviewer="B")]
+    neither = [verdict("a", 2, None), verdict("a", 3, 5, source="review")]
 
-    assert blind_grades(verdicts) == {("a", 1): BlindGrade(0.7, 0.5, 2)}
-
-
-def summary(results: Results) -> Summary:
-    """The summary of a run."""
-    return summed(results)
+    assert blind_grades([*of_two, *neither]) == {("a", 1): BlindGrade(0.7, 0.5, 2)}
 
 
 def test_the_summary_has_it() -> None:
     """People give every turn of every other conversation one grade less than the judge, give or take one."""
-    plain = summary(graded(lambda *_: None))
-    figures = summary(
-        graded(
-            lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
-        )
-    )
+
+    def grade(conversation: int, turn: int) -> int | None:
+        return JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
+
+    plain, figures = summed(graded(lambda *_: None)), summed(graded(grade))
 
     assert (plain.corrected, plain.labels, plain.shortage) == (None, 0, None)
     assert figures.labels == 60
@@ -223,7 +212,7 @@ def test_the_summary_has_it() -> None:
 def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
     corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={})
-    figures = summary(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
+    figures = summed(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
     return decide(figures, target, 1.0, 1.0)
 
 
@@ -248,7 +237,7 @@ def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
 
 def test_json_has_the_corrected_score() -> None:
     """Score, interval, how many labels and the bias by stratum; null without labels."""
-    figures = summary(graded(lambda conversation, turn: 1 + (conversation + turn) % 3))
+    figures = summed(graded(lambda conversation, turn: 1 + (conversation + turn) % 3))
     shown = as_json(figures, decide(figures, None, 1.0))["corrected"]
 
     assert list(shown) == ["score", "interval", "n", "bias"]

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.report.context import notes, verdict
-from simulator.stats.gate import gate_of
+from simulator.stats.gate import Gate, gate_of
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
+from tests.commands import Command
 from tests.diff_runs import Grades, a_result, grades_of, stored
 from tests.servers.openai import serve
 from tests.texts import said
@@ -44,23 +44,23 @@ def log(*, contexts: bool = True) -> str:
     return "logs.jsonl"
 
 
-def graded(grades: Sequence[float] | Grades, **settings: Any) -> dict[str, Any]:
-    """Verdict, decision and reasons about a run whose questions were graded like this."""
+def gated(grades: Sequence[float] | Grades, **settings: Any) -> Gate:
+    """The gate of a run whose questions were graded like this."""
     known = grades if isinstance(grades, Mapping) else grades_of(grades)
     results = a_result(known, judges=("turn",), **settings)
     held = stored_settings(results.run.settings)
-    gate = gate_of(results, figures_of(results, held), held)
-    return {"passed": gate.passed, "decision": gate.decision, "reasons": gate.reasons, "gate": gate}
+    return gate_of(results, figures_of(results, held), held)
 
 
 @pytest.mark.parametrize("judges", [(), ("--judges", "groundedness")])
 def test_answers_that_contradict_their_passages_miss_the_target(
-    judges: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    judges: tuple[str, ...], command: Command
 ) -> None:
     """`turn` is held against the passages, and so is groundedness where that decides."""
-    assert main(["evaluate", log(), "--target", "80", "--offline", "--json", *judges]) == 1
-    shown = json.loads(capsys.readouterr().out)
+    done = command("evaluate", log(), "--target", "80", "--offline", "--json", *judges)
+    shown = done.json
 
+    assert done.code == 1
     assert next(iter(shown["judges"])) == ("groundedness" if judges else "turn")
     assert shown["score"] < 0.6
     assert "6 of 6 turns are red" in shown["reasons"][0]
@@ -68,11 +68,11 @@ def test_answers_that_contradict_their_passages_miss_the_target(
 
 def test_a_share_at_the_limit_passes() -> None:
     """One grave answer of five questions is the usual limit; two of nine are more."""
-    assert graded([0.2, 1, 1, 1, 1], target=0.5)["passed"] is True
-    over = graded([0.2] * 2 + [1] * 7, target=0.5)
+    assert gated([0.2, 1, 1, 1, 1], target=0.5).passed is True
+    over = gated([0.2] * 2 + [1] * 7, target=0.5)
 
-    assert (over["passed"], over["decision"]) == (False, "missed")
-    assert over["reasons"][0] == (
+    assert (over.passed, over.decision) == (False, "missed")
+    assert over.reasons[0] == (
         "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
     )
     # A question counts once, however many turns and customers: one bad one in six is 17 %.
@@ -81,7 +81,7 @@ def test_a_share_at_the_limit_passes() -> None:
         for case in range(6)
         for persona in ("angry", "calm", "beginner")
     }
-    assert graded(grades, target=0.5)["passed"] is True
+    assert gated(grades, target=0.5).passed is True
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ def test_a_share_at_the_limit_passes() -> None:
 )
 def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool) -> None:
     """A number or an expression; with a certainty none may be grave, unless it is said how many."""
-    three_in_twenty = graded([0.2] * 3 + [1.0] * 17, **settings)
+    three_in_twenty = gated([0.2] * 3 + [1.0] * 17, **settings)
 
-    assert three_in_twenty["passed"] is passed
-    assert ("major" in " ".join(three_in_twenty["reasons"]).casefold()) is not passed
+    assert three_in_twenty.passed is passed
+    assert ("major" in " ".join(map(str, three_in_twenty.reasons)).casefold()) is not passed
 
 
 def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
     """What was seen decides, also where the score has to be certain; it is told with its numbers."""
-    gate = graded([0.2] + [1] * 19, target=0.5, confidence=0.9)["gate"]
+    gate = gated([0.2] + [1] * 19, target=0.5, confidence=0.9)
     limit = gate.conditions[-1]
 
     assert (limit.condition.text, limit.decision, limit.by_default) == ("major == 0", "missed", True)
@@ -137,59 +137,60 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
 
 
 def test_recorded_answers_without_evidence_are_not_graded_for_a_target(
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     """Nothing is begun: the deciding judge would see an answer and nothing to hold it against."""
-    arguments = ["evaluate", log(contexts=False), "--adapter", "recorded", "--offline"]
-    assert main([*arguments, "--target", "80"]) == 2
-    assert "has nothing to hold the answers of logs.jsonl against" in capsys.readouterr().err
+    arguments = ("evaluate", log(contexts=False), "--adapter", "recorded", "--offline", "--target", "80")
+    done = command(*arguments)
+
+    assert done.code == 2
+    assert "has nothing to hold the answers of logs.jsonl against" in done.err
     assert run_ids(Path("runs")) == []
-    assert main([*arguments, "--judges", "fluency", "--target", "80"]) != 2
+    assert command(*arguments, "--judges", "fluency").code != 2
 
 
-def test_a_bot_that_shows_nothing_reaches_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bot_that_shows_nothing_reaches_no_target(command: Command) -> None:
     """Where only its answers tell that there is no evidence, the run says so in the end."""
     Path("bot.py").write_text("def answer(question):\n    return 'Yes, it is.'\n", encoding="utf-8")
     Path("q.csv").write_text("question\nIs it open?\nIs it far?\n", encoding="utf-8")
-    arguments = ["--adapter", "bot.py:answer", "--cases", "q.csv", "--turns", "1", "--persona", "calm"]
-    assert main([*arguments, "--offline", "--json", "--target", "10"]) == 2
-    shown = json.loads(capsys.readouterr().out)
+    arguments = ("--adapter", "bot.py:answer", "--cases", "q.csv", "--turns", "1", "--persona", "calm")
+    done = command(*arguments, "--offline", "--json", "--target", "10")
 
-    assert shown["passed"] is False
-    assert "had nothing to hold the answers against" in " ".join(shown["reasons"])
-    assert main([*arguments, "--offline", "--json"]) == 0
+    assert (done.code, done.json["passed"]) == (2, False)
+    assert "had nothing to hold the answers against" in " ".join(done.json["reasons"])
+    assert command(*arguments, "--offline", "--json").code == 0
 
 
-@pytest.mark.parametrize("command", [(), ("evaluate", "logs.jsonl")])
+@pytest.mark.parametrize("words", [(), ("evaluate", "logs.jsonl")])
 def test_a_target_without_anybody_to_judge_is_an_error(
-    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line that names both ways out, before a run begins; stand-ins are to be asked for."""
     log()
-    arguments = [*command, "--target", "10", "--limit", "1"]
-    assert main(arguments) == 2
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
-    assert "OPENAI_API_KEY" in line
-    assert "--offline" in line
+    arguments = (*words, "--target", "10", "--limit", "1")
+    done = command(*arguments)
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.error
+    assert "--offline" in done.error
     assert run_ids(Path("runs")) == []
     monkeypatch.setenv("REHEARSAL_OFFLINE", "true")
-    assert main(arguments) in (0, 1)
+    assert command(*arguments).code in (0, 1)
     monkeypatch.delenv("REHEARSAL_OFFLINE")
     Path("rehearsal.toml").write_text("offline = true\n", encoding="utf-8")
-    assert main(arguments) in (0, 1)
+    assert command(*arguments).code in (0, 1)
 
 
-def test_a_target_that_no_model_decides_needs_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_that_no_model_decides_needs_none(command: Command) -> None:
     """Recorded answers held against labels: there is nobody whom a stand-in could play."""
     Path("q.csv").write_text("question,answer,reference\nA?,yes,yes\n", encoding="utf-8")
-    arguments = ["evaluate", "q.csv", "--adapter", "recorded", "--judges", "exact_match", "--target", "50"]
+    recorded = ("evaluate", "q.csv", "--adapter", "recorded")
+    done = command(*recorded, "--judges", "exact_match", "--target", "50", "--json")
 
-    assert main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["passed"] is True
+    assert (done.code, done.json["passed"]) == (0, True)
 
 
 @pytest.mark.parametrize("role", ["user", "judge", "embed", "demo"])
-def test_a_model_that_is_named_has_to_be_there(role: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_named_has_to_be_there(role: str, command: Command) -> None:
     """By a flag, the environment or settings: no stand-in takes its part unsaid."""
     settings = Settings.model_validate({f"{role}_model": "gpt-x"})
     with pytest.raises(InputError, match=f"--{role}-model gpt-x: neither a key nor an endpoint"):
@@ -200,36 +201,34 @@ def test_a_model_that_is_named_has_to_be_there(role: str, capsys: pytest.Capture
     assert endpoints(Settings.model_validate({f"{role}_model": "lexical"}), {})["judge"] is None
     assert endpoints(settings, {"OPENAI_BASE_URL": "http://localhost:1/v1"})["judge"] is not None
     Path("rehearsal.toml").write_text(f'{role}_model = "gpt-x"\n', encoding="utf-8")
-    assert main(["--limit", "1"]) == 2
-    assert f"--{role}-model gpt-x" in capsys.readouterr().err
+    done = command("--limit", "1")
+    assert done.code == 2
+    assert f"--{role}-model gpt-x" in done.err
 
 
-def test_an_endpoint_without_a_key_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_without_a_key_is_enough(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model server of one's own: the target is decided by it."""
     with serve() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        code = main(
-            ["--limit", "1", "--persona", "calm", "--turns", "1", "--target", "10", "--judge-model", "m"]
-        )
-
-    assert code in (0, 1)
+        one = ("--limit", "1", "--persona", "calm", "--turns", "1")
+        assert command(*one, "--target", "10", "--judge-model", "m").code in (0, 1)
 
 
-def test_more_judges_decide_no_target_by_stand_ins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_judges_decide_no_target_by_stand_ins(command: Command) -> None:
     """A run that is graded again for a target needs a model, or stand-ins that were asked for."""
     stored(a_result(grades_of([1.0] * 3), "1-run", target=0.5))
-    arguments = ["grade", "1-run", "--judges", "fluency", "--target", "50"]
+    arguments = ("grade", "1-run", "--judges", "fluency", "--target", "50")
+    done = command(*arguments)
 
-    assert main(arguments) == 2
-    assert "stand-ins would decide" in capsys.readouterr().err
-    assert main([*arguments, "--offline"]) in (0, 1)
+    assert done.code == 2
+    assert "stand-ins would decide" in done.err
+    assert command(*arguments, "--offline").code in (0, 1)
 
 
-def test_a_report_takes_another_limit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_takes_another_limit(command: Command) -> None:
     """For what it shows, as it takes another target."""
     stored(a_result(grades_of([0.2] * 2 + [1] * 7), "1-run", target=0.5))
 
-    assert main(["report", "1-run", "--json"]) == 1
-    capsys.readouterr()
-    assert main(["report", "1-run", "--max-major", "0.5", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["passed"] is True
+    assert command("report", "1-run", "--json").code == 1
+    done = command("report", "1-run", "--max-major", "0.5", "--json")
+    assert (done.code, done.json["passed"]) == (0, True)

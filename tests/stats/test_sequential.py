@@ -1,14 +1,11 @@
 """Stopping early: looks that spend their error, in an order by lot, and a run that says what it saved."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.stats.sequential import alpha_at, batches, looks, nominal_levels
-from simulator.storage.run_file import find_run, read_run
+from tests.commands import Command, Done
 from tests.run_helpers import a_case, a_talk
 
 # Marks what is good without a model; the bot counts how often it was asked.
@@ -75,55 +72,54 @@ def test_the_order_is_by_lot_and_questions_stay_whole() -> None:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+def rehearse(command: Command) -> Command:
     """A run over eighty questions with a bot that is good at those that hold a word."""
 
-    def run(good: str, *more: str) -> tuple[int, Any, str]:
-        (tmp_path / "bot.py").write_text(BOT % good, encoding="utf-8")
-        (tmp_path / "mine.py").write_text(JUDGE, encoding="utf-8")
+    def run(*arguments: str) -> Done:
+        good, *more = arguments
+        Path("bot.py").write_text(BOT % good, encoding="utf-8")
+        Path("mine.py").write_text(JUDGE, encoding="utf-8")
         rows = "".join(f"q{n},質問その{n}を教えてください\n" for n in range(80))
-        (tmp_path / "cases.csv").write_text(f"id,question\n{rows}", encoding="utf-8")
-        own = ["--offline", "--adapter", "bot.py:answer", "--judges", "mine.py:house", "--cases", "cases.csv"]
-        code = main([*own, "--turns", "1", "--persona", "calm", "--json", *more])
-        out, err = capsys.readouterr()
-        return code, json.loads(out) if out else None, err
+        Path("cases.csv").write_text(f"id,question\n{rows}", encoding="utf-8")
+        own = ("--offline", "--adapter", "bot.py:answer", "--judges", "mine.py:house", "--cases", "cases.csv")
+        return command(*own, "--turns", "1", "--persona", "calm", "--json", *more)
 
     return run
 
 
-def test_a_good_bot_is_done_early(command: Any, tmp_path: Path) -> None:
+def test_a_good_bot_is_done_early(rehearse: Command) -> None:
     """It passes, the rest is never asked, and the report says so; it is finished, not broken off."""
-    code, shown, err = command("質問", "--target", "0.8", "--sequential")
+    done = rehearse("質問", "--target", "0.8", "--sequential")
+    shown, results = done.json, done.run
     held = shown["conversations"]["finished"]
 
-    assert (code, shown["passed"], shown["decision"]) == (0, True, "passed")
+    assert (done.code, shown["passed"], shown["decision"]) == (0, True, "passed")
     assert (shown["conversations"]["planned"], shown["conversations"]["spared"]) == (80, 80 - held)
     assert 10 <= held <= 50
-    assert len((tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()) == held
-    assert f"80 会話のうち {held} 会話で終えました" in err.replace("\n", "").replace("  ", "")
-    results = read_run(find_run("latest", tmp_path / "runs"))
+    assert len(Path("asked.txt").read_text(encoding="utf-8").splitlines()) == held
+    assert f"80 会話のうち {held} 会話で終えました" in done.err.replace("\n", "").replace("  ", "")
     assert results.run.status == "finished"
     assert results.notes["stopped_early"] == {"decision": "passed"}
 
 
-def test_a_run_that_stopped_early_is_not_taken_up_again(command: Any, tmp_path: Path) -> None:
+def test_a_run_that_stopped_early_is_not_taken_up_again(rehearse: Command) -> None:
     """`--resume` shows it once more: to go on after the answer would be to look until it pleases."""
-    _, first, _ = command("質問", "--target", "0.8", "--sequential")
-    asked = (tmp_path / "asked.txt").read_text(encoding="utf-8")
-    code, again, _ = command("質問", "--resume", "latest")
+    first = rehearse("質問", "--target", "0.8", "--sequential")
+    asked = Path("asked.txt").read_text(encoding="utf-8")
+    again = rehearse("質問", "--resume", "latest")
 
-    assert code == 0
-    assert again == first
-    assert (tmp_path / "asked.txt").read_text(encoding="utf-8") == asked
+    assert (again.code, again.json) == (0, first.json)
+    assert Path("asked.txt").read_text(encoding="utf-8") == asked
 
 
-def test_a_bot_at_the_target_is_held_to_the_end(command: Any) -> None:
+def test_a_bot_at_the_target_is_held_to_the_end(rehearse: Command) -> None:
     """Nothing is certain, nothing is spared, and what was spent on looks is not there in the end."""
-    good = "質問その1"
-    code, shown, err = command(good, "--target", "severity_major <= 80 and house >= 0.55", "--sequential")
+    target = "severity_major <= 80 and house >= 0.55"
+    done = rehearse("質問その1", "--target", target, "--sequential")
+    shown = done.json
 
-    assert (code, shown["decision"]) == (1, "undecided")
+    assert (done.code, shown["decision"]) == (1, "undecided")
     assert shown["conversations"]["spared"] == 0
     (_, of_score, _) = shown["conditions"]
     assert of_score["more"]["questions"] > 80
-    assert "判定保留（あと約" in err
+    assert "判定保留（あと約" in done.err

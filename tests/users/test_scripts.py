@@ -43,11 +43,8 @@ def exchange(index: int, user: str, answer: str = "はい、月額990円です�
     return Turn(index=index, user=user, clean="" if index < 2 else user.upper(), answer=Answer(text=answer))
 
 
-EARLIER = (
-    exchange(1, "やあ、月いくら？"),
-    exchange(2, "a高い"),
-    exchange(3, "bいつから？", "分かりかねます。"),
-)
+FIRST, SECOND = exchange(1, "やあ、月いくら？"), exchange(2, "a高い")
+EARLIER = (FIRST, SECOND, exchange(3, "bいつから？", "分かりかねます。"))
 
 
 async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
@@ -56,24 +53,22 @@ async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
 
     assert await user(a_case(), ()) == Utterance(text="やあ、月いくら？")
     assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い", clean="A高い")
-    assert await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。"))) == Utterance(
-        next="over", reason="end of script"
-    )
+    end = await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。")))
+    assert end == Utterance(next="over", reason="end of script")
 
 
 async def test_the_first_line_that_no_longer_fits_is_marked_and_somebody_goes_on() -> None:
     """Or the replay ends there, or says its lines all the same, as it is set."""
     new = (exchange(1, "やあ、月いくら？", "申し訳ございませんが、分かりかねます。"), exchange(2, "えっ"))
 
-    assert await ReplayUser(EARLIER, improvises)(a_case(), new[:1]) == Utterance(
-        text="fees-1: 1", diverged=True
-    )
-    assert await ReplayUser(EARLIER, improvises)(a_case(), new) == Utterance(text="fees-1: 2")
+    first, second = [await ReplayUser(EARLIER, improvises)(a_case(), new[:n]) for n in (1, 2)]
+    kept, next_one = [await ReplayUser(EARLIER)(a_case(), new[:n]) for n in (1, 2)]
+
+    assert first == Utterance(text="fees-1: 1", diverged=True)
+    assert second == Utterance(text="fees-1: 2")
     assert (await ReplayUser(EARLIER, ends=True)(a_case(), new[:1])).next == "over"
-    assert await ReplayUser(EARLIER)(a_case(), new[:1]) == Utterance(
-        text="a高い", clean="A高い", diverged=True
-    )
-    assert await ReplayUser(EARLIER)(a_case(), new) == Utterance(text="bいつから？", clean="Bいつから？")
+    assert kept == Utterance(text="a高い", clean="A高い", diverged=True)
+    assert next_one == Utterance(text="bいつから？", clean="Bいつから？")
 
 
 @pytest.mark.parametrize(
@@ -113,9 +108,8 @@ def test_the_turns_of_a_run(tmp_path: Path) -> None:
     turns = turns_of_run(file.path)
 
     assert list(turns) == [first.id]
-    assert [(t.user, t.clean, t.diverged) for t in turns[first.id]] == [
-        (s.text, s.clean, s.diverged) for s in said
-    ]
+    told = [Utterance(text=t.user, clean=t.clean, diverged=t.diverged) for t in turns[first.id]]
+    assert told == [*said]
     with pytest.raises(RunFileError, match="this run file does not exist"):
         turns_of_run(tmp_path / "run.sqlite")
 
@@ -194,7 +188,6 @@ def test_scripts_without_a_conversation_are_told() -> None:
     """A misspelt id shows; the script for every case is always of use."""
     conversation, lines = a_talk(), ("a",)
 
-    assert unused_scripts(
-        {EVERY_CASE: lines, "fees-1": lines, conversation.id: lines, "fee-1": lines}, [conversation]
-    ) == ("fee-1",)
+    scripts = dict.fromkeys((EVERY_CASE, "fees-1", conversation.id, "fee-1"), lines)
+    assert unused_scripts(scripts, [conversation]) == ("fee-1",)
     assert unused_scripts({"fees-1": lines}, []) == ("fees-1",)

@@ -1,19 +1,16 @@
 """What is done with turns that a customer spoilt: counted, left out, or held once more."""
 
 import contextlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.types import (
     SUPERSEDED,
     Case,
     Conversation,
-    Ended,
     Language,
     RedRules,
     Results,
@@ -30,8 +27,10 @@ from simulator.stats.figures import Handling, Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
-from simulator.storage.run_file import RunFile, read_run
+from simulator.storage.run_file import read_run
+from tests.commands import Command
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
+from tests.diff_runs import stored
 from tests.report.views import context_of, render
 from tests.run_helpers import Quiet, a_stage, echo
 from tests.run_helpers import a_run as a_file
@@ -45,10 +44,8 @@ def spoilt_run() -> Results:
     """Two conversations: a red turn that is the customer's fault, and one in which the bot is silent, too."""
     first = a_talk((ASKED, OTHER), (MADE_UP, OTHER))
     second = a_talk((ASKED, OTHER), (MADE_UP, None), persona="calm")
-    grades = [(first, 1, 5), (first, 2, 1), (second, 1, 4)]
-    return a_run(
-        first, second, scores=[a_verdict(conversation, turn, raw) for conversation, turn, raw in grades]
-    )
+    grades = [a_verdict(*given) for given in ((first, 1, 5), (first, 2, 1), (second, 1, 4))]
+    return a_run(first, second, scores=grades)
 
 
 def summary(results: Results, handling: Handling = "keep") -> Summary:
@@ -103,9 +100,8 @@ def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User
 
     def plays(conversation: Conversation) -> User:
         async def says(case: Case, turns: tuple[Turn, ...]) -> Utterance:
-            return (
-                Utterance(text=line(conversation)) if len(turns) == 1 else Utterance(text="", next="gave_up")
-            )
+            second = Utterance(text=line(conversation))
+            return second if len(turns) == 1 else Utterance(text="", next="gave_up")
 
         return says
 
@@ -132,51 +128,26 @@ async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(
         lambda conversation: MADE_UP if conversation.id == "angry/one#1" else "どこに書いてありますか。",
     )
 
-    assert [conversation.id for conversation in results.conversations] == [
-        "angry/one#1",
-        "angry/two#1",
-        "angry/one#1~2",
-    ]
-    assert results.notes[SUPERSEDED] == {"angry/one#1": "angry/one#1~2"}
+    spoilt, clean, again = "angry/one#1", "angry/two#1", "angry/one#1~2"
+    assert [conversation.id for conversation in results.conversations] == [spoilt, clean, again]
+    assert results.notes[SUPERSEDED] == {spoilt: again}
     assert len(results.scores) == 6
     left = without_superseded(results)
-    assert [conversation.id for conversation in left.conversations] == ["angry/two#1", "angry/one#1~2"]
-    assert (left.planned, {score.conversation for score in left.scores}) == (
-        2,
-        {"angry/two#1", "angry/one#1~2"},
-    )
+    assert [conversation.id for conversation in left.conversations] == [clean, again]
+    assert (left.planned, {score.conversation for score in left.scores}) == (2, {clean, again})
     found = summary(results, "replay")
     assert (found.planned, found.finished, found.turns) == (2, 2, 4)
-    assert found.simulator.customers.superseded == ("angry/one#1",)
+    assert found.simulator.customers.superseded == (spoilt,)
     assert second_attempts(results) == ()
-
-
-def written(folder: Path, results: Results) -> Path:
-    """The run as a file."""
-    plan = [
-        conversation.model_copy(update={"turns": (), "ended": None}) for conversation in results.conversations
-    ]
-    with contextlib.closing(
-        RunFile.create(folder / results.run.id, results.run, plan, results.personas)
-    ) as file:
-        for conversation in results.conversations:
-            for turn in conversation.turns:
-                file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user))
-                file.save_answer(conversation.id, turn.index, turn.answer)
-            file.save_ending(conversation.id, Ended.GAVE_UP, "", "")
-        file.save_scores(results.scores)
-        return file.path
 
 
 @pytest.mark.parametrize(("handling", "score"), [("keep", 0.7), ("exclude", 0.9)])
 def test_report_counts_spoilt_turns_as_asked(
-    handling: Handling, score: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    handling: Handling, score: float, tmp_path: Path, command: Command
 ) -> None:
     """The same stored run, painted either way."""
-    path = written(tmp_path, spoilt_run())
-
-    main(["report", str(path), "--customer-faults", handling, "--json"])
-    told = json.loads(capsys.readouterr().out)
+    path = stored(spoilt_run(), tmp_path)
+    told = command("report", str(path), "--customer-faults", handling, "--json").json
 
     assert told["score"] == score
     assert told["simulator"]["handling"] == handling
