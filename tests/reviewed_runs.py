@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.core.types import HumanVerdict, Language, RedRules, Results
+from simulator.core.types import HumanVerdict, Language, Results
 from simulator.stats.figures import Summary
-from simulator.stats.summary import summarise
 from simulator.storage.run_file import find_run, read_run
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import rehearsed, summed
 
 # Turns of the rehearsed run: red ones, then others.
 FEE, AGAIN, CAMPAIGN = ("angry/cancel-03-ja#0", 1), ("angry/cancel-03-ja#0", 2), ("angry/cancel-03-ja#0", 3)
@@ -37,11 +36,11 @@ def vote(at: tuple[str, int], judge_is: str | None = None, cause: str = "", **mo
     return HumanVerdict(conversation=at[0], turn=at[1], source="review", **known)
 
 
-def reviewed_run(*verdicts: HumanVerdict, language: Language = "ja", gold: tuple[str, ...] = ()) -> Results:
-    """The rehearsed run with these verdicts; all questions have the gold passages `gold`."""
+def reviewed_run(*verdicts: HumanVerdict, language: Language = "ja", **case: object) -> Results:
+    """The rehearsed run with these verdicts; all questions have these fields, such as `passages`."""
     run = rehearsed(language)
     conversations = tuple(
-        conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": gold})})
+        conversation.model_copy(update={"case": conversation.case.model_copy(update=case)})
         for conversation in run.conversations
     )
     return run.model_copy(update={"verdicts": verdicts, "conversations": conversations})
@@ -49,4 +48,4 @@ def reviewed_run(*verdicts: HumanVerdict, language: Language = "ja", gold: tuple
 
 def summary_of(results: Results) -> Summary:
     """Its figures by the usual rules."""
-    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    return summed(results)

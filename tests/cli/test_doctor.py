@@ -1,7 +1,6 @@
 """Whether keys, models, bot and folders work, found out before money is spent."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.models.cache import cache_folder
-from tests.servers.openai import FAULTS, OpenAIServer, Reply, serve
+from tests.servers.openai import FAULTS, OpenAIServer, Reply
 
 KEY = "sk-very-secret-0123456789"
 BOT = """
@@ -55,12 +54,11 @@ def examine(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint, configured for every role."""
-    with serve(key=KEY) as started:
-        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield started
+def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
+    """The fake endpoint, configured for every role, with a key."""
+    server.key = KEY
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return server
 
 
 def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:

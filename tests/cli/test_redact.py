@@ -1,7 +1,6 @@
 """--redact: what is masked, what stays, and that no unmasked text is stored, sent or kept."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
 from simulator.runner.masking import masks_of
 from simulator.storage.run_file import find_run, read_run
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer
 
 PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")
 CASES = """id,question,language,reference,answer,contexts,goal
@@ -32,14 +31,12 @@ def answer(question):
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer, tmp_path: Path) -> OpenAIServer:
     """Questions with personal data, a careless bot, and a model for every role."""
     (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
     (tmp_path / "contacts.txt").write_text("0120-000-123 窓口\n", encoding="utf-8")
-    with serve(play) as started:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
-        yield started
+    return server
 
 
 def rehearsed(tmp_path: Path, *options: str) -> Results:

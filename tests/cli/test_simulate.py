@@ -2,13 +2,12 @@
 
 import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, play
 
 JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine", "conversation"]
 SECRET = "sk-very-secret-0123456789"
@@ -26,12 +25,11 @@ def bot(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint, configured for every role."""
-    with serve(key=SECRET) as started:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", SECRET)
-        yield started
+def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
+    """The fake endpoint, configured for every role, with a key."""
+    server.key = SECRET
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    return server
 
 
 def test_offline_it_works_at_once(command: Any) -> None:

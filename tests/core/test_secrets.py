@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,10 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def endpoint(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes the key."""
-    with serve(play, key=KEY) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        yield server
+    server.key = KEY
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
 
 
 def leaks(folder: Path, *outputs: str) -> list[str]:
@@ -82,7 +81,7 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 
 
 def test_a_rehearsal_and_all_that_is_made_of_it_hold_no_secret(
-    planted: Path, endpoint: OpenAIServer, capfd: pytest.CaptureFixture[str]
+    planted: Path, endpoint: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Simulate with every report, then report, fixes, diff, compare, cross-examine, doctor and cases make."""
     bot = (
@@ -179,7 +178,7 @@ def test_credentials_of_sheets_are_not_told(
 
 
 def test_a_run_goes_on_with_its_secrets_given_again(
-    planted: Path, endpoint: OpenAIServer, capfd: pytest.CaptureFixture[str]
+    planted: Path, endpoint: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What is not stored has to be given: without it one line says so, with it the run is finished."""
     run(
@@ -198,7 +197,7 @@ def test_a_run_goes_on_with_its_secrets_given_again(
     assert leaks(planted, out, err) == []
 
 
-def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: OpenAIServer) -> None:
+def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: None) -> None:
     """Folders 0700, files 0600: runs, reports, comparisons, and the response cache."""
     os.umask(0o022)
     for bot in ("recorded", "bot.py:connect"):

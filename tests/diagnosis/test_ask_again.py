@@ -5,13 +5,13 @@ from pathlib import Path
 
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
-from simulator.core.types import Answer, Passage, Query, Results
+from simulator.core.types import Answer, Bot, Passage, Query, Results
 from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches
+from simulator.diagnosis.evidence import RetrievalCheck
 from simulator.diagnosis.root_cause import articles_of, as_note, root_causes, stored_checks
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
-from tests.reviewed_runs import summary_of
-from tests.sample_runs import rehearsed
+from tests.reviewed_runs import reviewed_run, summary_of
 from tests.texts import said
 
 ROUTER = Passage(id="kb/router", text="# ルーターの設定\n\nルーターは、電源を入れると約3分で使えます。")
@@ -20,32 +20,22 @@ OTHER = Passage(id="kb/other", text="# 請求\n\n請求書は毎月10日に発�
 
 def missed(brought: Passage = OTHER) -> Results:
     """The rehearsed run, in which every question was about るーたー and brought another article."""
-    results = rehearsed("ja")
-    case = {
-        "question": "るーたーはどうですか", "passages": ("kb/router",),
-        "answerable": True, "handover": "optional",
-        "references": (("ルーターは、電源を入れると約3分で使えます。",),),
-    }  # fmt: skip
+    results = reviewed_run(
+        question="るーたーはどうですか", passages=("kb/router",), answerable=True, handover="optional",
+        references=(("ルーターは、電源を入れると約3分で使えます。",),),
+    )  # fmt: skip
     conversations = []
     for conversation in results.conversations:
-        turns = tuple(
-            turn.model_copy(
-                update={
-                    "user": case["question"],
-                    "answer": turn.answer.model_copy(update={"passages": (brought,)}),
-                }
-            )
-            for turn in conversation.turns
+        answers = (turn.answer.model_copy(update={"passages": (brought,)}) for turn in conversation.turns)
+        turns = (
+            turn.model_copy(update={"user": conversation.case.question, "answer": answer})
+            for turn, answer in zip(conversation.turns, answers, strict=True)
         )
-        conversations.append(
-            conversation.model_copy(
-                update={"case": conversation.case.model_copy(update=case), "turns": turns}
-            )
-        )
+        conversations.append(conversation.model_copy(update={"turns": tuple(turns)}))
     return results.model_copy(update={"conversations": tuple(conversations)})
 
 
-def bot(query: Query) -> Answer:
+def finds(query: Query) -> Answer:
     """Finds the router's article by its katakana only."""
     return Answer(text="はい。", passages=(ROUTER,) if "ルーター" in query.text else (OTHER,))
 
@@ -55,11 +45,16 @@ def blind(query: Query) -> Answer:
     return Answer(text=query.text, shows_passages=False)
 
 
+def asked(results: Results, bot: Bot = finds) -> dict[tuple[str, int], RetrievalCheck]:
+    """What came when the bot was asked again about the searches that missed."""
+    return asyncio.run(check_again(bot, missed_searches(results, summary_of(results), (ROUTER, OTHER)), 5))
+
+
 def test_a_spelling_is_told_from_a_broken_search() -> None:
     """Found in the article's own words: a spelling, with its pair. Not even then: the search, by ids."""
     results = missed()
     summary, articles = summary_of(results), (ROUTER, OTHER)
-    again = asyncio.run(check_again(bot, missed_searches(results, summary, articles), 5))
+    again = asked(results)
     never = {at: found.model_copy(update={"hit": False, "pair": None}) for at, found in again.items()}
     named = [
         b for b in root_causes(results, summary, articles=articles, found=again) if b.cause == "spelling"
@@ -79,14 +74,12 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
 
 def test_an_article_cut_in_the_wrong_place_is_only_likely() -> None:
     """That the piece lacks the answer rests on words, whatever came when the bot was asked again."""
-    articles = (ROUTER, OTHER)
-    again = asyncio.run(check_again(bot, missed_searches(missed(), summary_of(missed()), articles), 5))
     never = {
         at: found.model_copy(update={"hit": False, "ids": ("kb/other",), "pair": None})
-        for at, found in again.items()
+        for at, found in asked(missed()).items()
     }
     results = missed(ROUTER.model_copy(update={"text": "# ルーターの設定\n\nはじめに。"}))
-    causes = root_causes(results, summary_of(results), articles=articles, found=never)
+    causes = root_causes(results, summary_of(results), articles=(ROUTER, OTHER), found=never)
     cut = [each for each in causes if "cut in the wrong places" in said(each.evidence, "en")]
 
     assert cut
@@ -95,16 +88,13 @@ def test_an_article_cut_in_the_wrong_place_is_only_likely() -> None:
 
 def test_a_bot_that_shows_nothing_leaves_it_open() -> None:
     """Nobody knows what it found, so a guess stays a guess."""
-    results = missed()
-    found = asyncio.run(check_again(blind, missed_searches(results, summary_of(results), (ROUTER, OTHER)), 5))
-
-    assert {each.hit for each in found.values()} == {None}
+    assert {each.hit for each in asked(missed(), blind).values()} == {None}
 
 
 def test_what_was_found_can_be_noted() -> None:
     """Noted and read back, it is the same."""
     results = missed()
-    found = asyncio.run(check_again(bot, missed_searches(results, summary_of(results), (ROUTER, OTHER)), 5))
+    found = asked(results)
     noted = results.model_copy(update={"notes": {"asked_again": as_note(found)}})
 
     assert stored_checks(noted) == found

@@ -10,7 +10,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.storage.run_file import open_run
 from tests.servers.faults import Reply
-from tests.servers.openai import play, serve
+from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest
 
 RUN = ["--persona", "calm", "--turns", "1", "--limit", "6", "--judges", "turn", "--judge-model", "judge-m"]
@@ -50,19 +50,18 @@ def blames(cause: str) -> Callable[[int], str]:
     return lambda n: json.dumps({"reason": f"because of {n}", "cause": cause})
 
 
-def fixes(judge: Judge, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def fixes(judge: Judge, server: OpenAIServer, *arguments: str) -> int:
     """`fixes latest --ask-judge` on a run that this judge has graded."""
-    with serve(judge) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        if not Path("runs").is_dir():
-            main([*RUN, "--cache", "off"])
-        return main(["fixes", "latest", "--ask-judge", *arguments])
+    server.reply = judge
+    if not Path("runs").is_dir():
+        main([*RUN, "--cache", "off"])
+    return main(["fixes", "latest", "--ask-judge", *arguments])
 
 
-def test_the_model_is_asked_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_model_is_asked_once(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     """One call for each red turn without a proved cause; its reason is shown and kept, its cost counted."""
     judge = Judge(blames("tone"))
-    assert fixes(judge, monkeypatch, "--json") == 0
+    assert fixes(judge, server, "--json") == 0
 
     asked = len(judge.questions)
     shown = capsys.readouterr().out
@@ -73,41 +72,43 @@ def test_the_model_is_asked_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert len(noted) == asked
     assert "because of 0" in shown
     assert results.spending["judge"].calls == 6 + asked
-    assert fixes(judge, monkeypatch, "--json") == 0
+    assert fixes(judge, server, "--json") == 0
     assert len(judge.questions) == asked
     assert main(["report", "latest", "--json"]) in (0, 1)
 
 
-def test_material_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_material_is_quoted(server: OpenAIServer) -> None:
     """What customers, bots and articles say stands under coded tags, after what never changes."""
     judge = Judge(blames("unclear"))
-    fixes(judge, monkeypatch)
+    fixes(judge, server)
 
     assert all("<answer-" in text and "<findings-" in text for text in judge.questions)
     assert not any("should_refuse" in text for text in judge.questions)
 
 
 def test_a_failed_call_leaves_the_rules_cause(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is told, and asked for again the next time."""
     broken = Judge(lambda _: "no form at all")
-    assert fixes(broken, monkeypatch) == 0
+    assert fixes(broken, server) == 0
 
     noted: Any = open_run().notes["judged_causes"]
     said = capsys.readouterr()
     assert {row["cause"] for row in noted} == {None}
     assert "原因を答えませんでした" in said.err + said.out or "no cause" in said.err + said.out
     mended = Judge(blames("tone"))
-    assert fixes(mended, monkeypatch) == 0
+    assert fixes(mended, server) == 0
     assert len(mended.questions) == len(noted)
 
 
-def test_verdicts_before_a_refused_key_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_before_a_refused_key_are_kept(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are paid for; the next time only the rest is asked about."""
     monkeypatch.setenv("REHEARSAL_CALLS", "1")
     refused = Judge(lambda n: blames("tone")(n) if n == 0 else Reply(status=401))
-    assert fixes(refused, monkeypatch) == 3
+    assert fixes(refused, server) == 3
 
     noted: Any = open_run().notes["judged_causes"]
     assert [row["cause"] for row in noted] == ["tone"]

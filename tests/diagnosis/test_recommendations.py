@@ -1,7 +1,6 @@
 """Red turns as things to mend: grouping, ranking, and what mending would bring."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -43,14 +42,16 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 FEE = Passage(id="ja/17-fee", text="# 光の解約金\n\n24か月以内の解約は4,800円です。", source="ja/17-fee.md")
 
 
-def run_of(grades: Sequence[Sequence[int]], **case: Any) -> tuple[Results, Summary]:
-    """A run whose conversations have turns with these grades (1..5), and its figures."""
+LOST = Answer(text="わかりません。", passages=(FEE,))
+
+
+def run_of(grades: Sequence[Sequence[int]], *, answer: Answer = LOST, **case: Any) -> tuple[Results, Summary]:
+    """A run whose conversations have turns with these grades (1..5) and this answer, and its figures."""
     base = rehearsed("ja")
     conversations, scores = [], []
     for number, turns in enumerate(grades):
         key = f"angry/case-{number}#1"
         known = Case(id=f"case-{number}", question=f"解約金はいくらですか{number}", language="ja", **case)
-        answer = Answer(text="わかりません。", passages=(FEE,))
         held = tuple(Turn(index=i, user=known.question, answer=answer) for i, _ in enumerate(turns, 1))
         conversations.append(Conversation(id=key, case=known, persona="angry", turns=held, ended="gave_up"))
         scores += [
@@ -73,26 +74,22 @@ def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[Roo
     ]
 
 
-def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]], **case: Any) -> Improvements:
+def found(
+    grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]], most: int | None = None, **case: Any
+) -> Improvements:
     """What there is to mend when the red turns, gravest first, have these causes."""
     results, summary = run_of(grades, **case)
-    pairs = zip(summary.reddest, causes, strict=True)
     told = [
         RootCause(conversation=red.conversation, turn=red.turn, evidence="なぜなら。", **cause)
-        for red, cause in pairs
+        for red, cause in zip(summary.reddest, causes, strict=True)
     ]
-    return improvements(results, summary, told)
+    return improvements(results, summary, told, most=most)
 
 
 def test_turns_of_one_cause_and_article_are_one_fix() -> None:
     """Pieces of an article are the article; its title is in the sentence."""
-    results, summary = run_of([[2], [2], [5]], passages=("ja/17-fee",))
-    pieces = ("ja/17-fee", "ja/17-fee#2")
-    told = [
-        replace(blame, articles=(piece,))
-        for blame, piece in zip(blamed(summary, "retrieval"), pieces, strict=True)
-    ]
-    (fix,) = improvements(results, summary, told).fixes
+    causes = [{"cause": "retrieval", "articles": (piece,)} for piece in ("ja/17-fee", "ja/17-fee#2")]
+    (fix,) = found([[2], [2], [5]], causes, passages=("ja/17-fee",)).fixes
 
     assert (fix.rank, fix.key) == (1, "retrieval/article:ja/17-fee")
     assert len(fix.turns) == len(fix.cases) == 2
@@ -159,12 +156,8 @@ def test_what_brings_most_comes_first_then_what_is_gravest() -> None:
 
 def test_fixes_beyond_the_most_are_counted_with_their_gain() -> None:
     """A large run shows the best ones; how many there are, and the score with all, stay the same."""
-    results, summary = run_of([[1], [2], [3], *[[5]] * 5])
-    told = [
-        replace(each, articles=(name,))
-        for each, name in zip(blamed(summary, "knowledge"), "abc", strict=True)
-    ]
-    every, best = improvements(results, summary, told), improvements(results, summary, told, most=1)
+    causes = [{"cause": "knowledge", "articles": (name,)} for name in "abc"]
+    every, best = (found([[1], [2], [3], *[[5]] * 5], causes, most) for most in (None, 1))
 
     assert (best.fixes, best.left_out) == (every.fixes[:1], 2)
     assert best.mended == pytest.approx(every.mended)
@@ -237,15 +230,8 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
 
 def test_an_answer_that_never_came_names_the_failure() -> None:
     """A timeout is mended in the bot, not in an article."""
-    results, _ = run_of([[1]])
-    (conversation,) = results.conversations
     silent = Answer(text="", error=Failure(kind="timeout", message="60 s"))
-    conversation = conversation.model_copy(
-        update={"turns": (conversation.turns[0].model_copy(update={"answer": silent}),)}
-    )
-    results = results.model_copy(update={"conversations": (conversation,)})
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
-    (fix,) = improvements_of(results, summary).fixes
+    (fix,) = improvements_of(*run_of([[1]], answer=silent)).fixes
 
     assert fix.key == "no_answer/bot:timeout"
     assert said(fix.what, "ja").startswith("ボットが時間内に答えるようにする")
@@ -290,9 +276,7 @@ def test_whoever_does_what_the_sentence_says_is_named(cause: Cause, kind: PlaceK
 
 def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> None:
     """Then the article is what to mend, not the search."""
-    results, summary = run_of([[2, 2]])
-    told = [replace(blame, articles=("a",)) for blame in blamed(summary, "retrieval")]
-    (only,) = improvements(results, summary, told).fixes
+    (only,) = found([[2, 2]], [{"cause": "retrieval", "articles": ("a",)}] * 2).fixes
 
     assert only.article == "a"
     assert len(only.turns) == 2
@@ -313,12 +297,7 @@ def test_rows_without_a_known_cause_are_one_group() -> None:
 
 def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
     """Nothing can be told of what to mend; that no row is red would be wrong."""
-    conversations = []
-    results, summary = as_rows(*run_of([[1]]))
-    for conversation in results.conversations:
-        turns = tuple(Turn(index=t.index, user=t.user, answer=Answer(text="?")) for t in conversation.turns)
-        conversations.append(conversation.model_copy(update={"turns": turns}))
-    made = improvements_of(results.model_copy(update={"conversations": tuple(conversations)}), summary)
+    made = improvements_of(*as_rows(*run_of([[1]], answer=Answer(text="?"))))
 
     assert said(none_text(made), "en", "rows").startswith("Nothing was retrieved")
 

@@ -12,7 +12,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import GradingContext, Language, Passage, Score
 from simulator.diagnosis.evidence import Cause, RedTurnEvidence
 from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
-from tests.reviewed_runs import summary_of
+from tests.reviewed_runs import reviewed_run, summary_of
 from tests.sample_runs import hostile, rehearsed
 from tests.texts import said
 
@@ -74,17 +74,11 @@ def test_nothing_that_rests_on_words_is_certain(asks: bool) -> None:
 
 def test_what_words_cannot_tell_is_unclear() -> None:
     """An answer that may have to be worked out blames neither the knowledge nor the search."""
-    results = rehearsed("ja")
-    case = {
-        "question": "解約金はいくらですか", "passages": (), "answerable": True, "handover": "optional",
-        "references": (("24か月以内の解約には、解約金4,800円がかかります。",),),
-    }  # fmt: skip
-    conversations = tuple(
-        conversation.model_copy(update={"case": conversation.case.model_copy(update=case)})
-        for conversation in results.conversations
-    )
+    results = reviewed_run(
+        question="解約金はいくらですか", passages=(), answerable=True, handover="optional",
+        references=(("24か月以内の解約には、解約金4,800円がかかります。",),),
+    )  # fmt: skip
     split = Passage(id="ja/32", text="# 解約金の分割\n\n解約金は、月2,400円ずつ2回に分けてお支払いです。")
-    results = results.model_copy(update={"conversations": conversations})
     found = root_causes(results, summary_of(results), articles=(split,))
     unclear = [blame for blame in found if blame.cause == "unclear"]
 
@@ -116,14 +110,7 @@ def test_what_a_model_found_unsupported_is_invented() -> None:
 
 def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
     """Missing from the knowledge and not found cannot be told apart without --knowledge."""
-    results = rehearsed("ja")
-    conversations = tuple(
-        conversation.model_copy(
-            update={"case": conversation.case.model_copy(update={"passages": ("ja/99-nowhere",)})}
-        )
-        for conversation in results.conversations
-    )
-    results = results.model_copy(update={"conversations": conversations})
+    results = reviewed_run(passages=("ja/99-nowhere",))
     found = [b for b in root_causes(results, summary_of(results)) if b.cause in {"knowledge", "retrieval"}]
 
     assert not any(blame.sure for blame in found)

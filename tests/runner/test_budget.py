@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from simulator.cli.app import main
 from simulator.core.types import Ended, Usage
 from simulator.models.pricing import Prices
 from simulator.storage.run_file import open_run
-from tests.servers.openai import OpenAIServer, Reply, play, serve
+from tests.servers.openai import OpenAIServer, Reply, play
 
 MODELS = {"user": "gpt-4.1-mini", "judge": "gpt-4.1", "embed": "text-embedding-3-small"}
 BOT = "def answer(question):\n    return question + 'です。', ['よくある質問']\n"
@@ -20,15 +19,13 @@ HERE = ("--adapter", "bot.py:answer", "--cache", "off", "--turns", "2", "--perso
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
     """The fake endpoint, with models that have a price."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    with serve(latency=0.02) as started:
-        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "key")
-        for role, model in MODELS.items():
-            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_MODEL", model)
-        yield started
+    server.latency = 0.02
+    for role, model in MODELS.items():
+        monkeypatch.setenv(f"REHEARSAL_{role.upper()}_MODEL", model)
+    return server
 
 
 def rehearse(*arguments: str) -> int:
@@ -36,47 +33,34 @@ def rehearse(*arguments: str) -> int:
     return main([*HERE, *arguments])
 
 
-def billed(server: OpenAIServer) -> float:
-    """What the endpoint would send the bill for: every request that it answered."""
-    prices, total = Prices(), 0.0
-    for role, usage in served(server):
-        total += prices.cost_usd(Usage(model=MODELS[role], tokens_in=usage[0], tokens_out=usage[1])) or 0.0
-    return total
-
-
-def served(server: OpenAIServer) -> list[tuple[str, tuple[int, int]]]:
-    """Role and tokens of every answered request, as the server told them."""
-    return server.told  # type: ignore[attr-defined, no-any-return]
-
-
-def counting(server: OpenAIServer) -> None:
-    """Has the server remember what it charges for chat calls, whether or not anyone keeps the answer."""
-    told: list[tuple[str, tuple[int, int]]] = []
+def counted(server: OpenAIServer) -> list[Usage]:
+    """What the server charges for chat calls from now on, whether or not anyone keeps the answer."""
+    told: list[Usage] = []
 
     def reply(request: dict[str, Any]) -> Reply:
         tokens_in = sum(len(message["content"].encode()) for message in request["messages"]) // 4
         text = play(request)
-        role = next(role for role, model in MODELS.items() if model == request["model"])
-        told.append((role, (tokens_in, len(text.encode()) // 3)))
-        usage = {"prompt_tokens": tokens_in, "completion_tokens": len(text.encode()) // 3}
-        return Reply(text, usage=usage)
+        tokens_out = len(text.encode()) // 3
+        told.append(Usage(model=request["model"], tokens_in=tokens_in, tokens_out=tokens_out))
+        return Reply(text, usage={"prompt_tokens": tokens_in, "completion_tokens": tokens_out})
 
-    server.reply, server.told = reply, told  # type: ignore[attr-defined]
+    server.reply = reply
+    return told
 
 
 def test_the_budget_is_not_exceeded_by_calls_in_flight(
     capsys: pytest.CaptureFixture[str], server: OpenAIServer
 ) -> None:
     """With 40 conversations at once the endpoint has billed no more, and the result so far is a valid one."""
-    counting(server)
-    budget = 0.2
+    told, budget = counted(server), 0.2
     code = rehearse("--limit", "20", "--concurrency", "40", "--judging", "separate", "--budget", str(budget))
     out, err = capsys.readouterr()
     shown, cut = json.loads(out), open_run()
+    billed = sum(Prices().cost_usd(each) or 0.0 for each in told)
 
     assert code == 3
     assert server.max_in_flight >= 5
-    assert 0.7 * budget < billed(server) <= shown["cost_usd"] + 1e-4
+    assert 0.7 * budget < billed <= shown["cost_usd"] + 1e-4
     assert shown["cost_usd"] <= budget
     assert "the budget of 0.2 USD is spent" in err
     assert cut.run.status == "stopped"

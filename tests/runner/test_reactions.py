@@ -9,7 +9,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.runner.reactions import BOTS
-from tests.servers.openai import play, serve
+from tests.servers.openai import OpenAIServer, play
 
 CHECK = ("doctor", "--customers", "--language")
 
@@ -55,14 +55,12 @@ def played(request: dict[str, Any], *, reacts: bool, grade: int) -> str:
 
 @pytest.mark.parametrize(("reacts", "grade", "code"), [(True, 1, 0), (True, 5, 1), (False, 1, 1)])
 def test_who_does_not_react_is_named(
-    reacts: bool, grade: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    reacts: bool, grade: int, code: int, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 1 for a customer who feels well whatever is said, and for a judge who praises inventions."""
-    with serve(lambda request: played(request, reacts=reacts, grade=grade)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "key")
-        ended = main([*CHECK, "en", "--persona", "calm,demands_person", "--cache", "off", "--json"])
-        found = json.loads(capsys.readouterr().out)
+    server.reply = lambda request: played(request, reacts=reacts, grade=grade)
+    ended = main([*CHECK, "en", "--persona", "calm,demands_person", "--cache", "off", "--json"])
+    found = json.loads(capsys.readouterr().out)
     named = {(each["persona"], each["problem"]) for each in found["problems"]}
     inventions = {each["grade"] for each in found["reactions"] if each["bot"] == "inventing"}
 

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from simulator.storage.run_file import RUN_FILE, find_run, read_run
 from tests.crash.trial import CASES, is_sound, played
 from tests.paths import ROOT
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, play
 
 BOT = """
 import threading
@@ -58,14 +58,13 @@ class Counting:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer, tmp_path: Path) -> OpenAIServer:
     """The fake endpoint for every role, slow enough to have calls in flight; questions and bot are there."""
     (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
-    with serve(Counting(), latency=0.02, embeddings_latency=0.02) as started:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
-        yield started
+    server.reply = Counting()
+    server.latency = server.embeddings_latency = 0.02
+    return server
 
 
 def start(*arguments: str, limit: int | None = None) -> subprocess.Popen[str]:

@@ -21,7 +21,7 @@ from tests.reviewed_runs import (
 
 def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> ReviewFindings:
     """The findings of the rehearsed run with these verdicts."""
-    results = reviewed_run(*verdicts, gold=gold)
+    results = reviewed_run(*verdicts, passages=gold)
     known = review_findings(results, summary_of(results))
     assert known
     return known

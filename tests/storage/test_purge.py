@@ -4,7 +4,6 @@ import io
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from simulator.cli.app import main
 from simulator.storage import results
 from simulator.storage.run_file import RunFile, add_note, find_run, read_run
 from tests.excel import Person
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
 
@@ -134,24 +133,18 @@ def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.Cap
 
 
 @pytest.fixture
-def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def paid(tmp_path: Path, server: OpenAIServer) -> None:
     """A run that models graded, and one of another question; the cache has the replies of both."""
-    with serve(play) as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        for number, question in enumerate(("届いた服を返せますか", "送料はいくらですか"), 1):
-            rows = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
-            (tmp_path / "cases.csv").write_text(rows, encoding="utf-8")
-            main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--judges", "turn"])
-        yield server
+    for number, question in enumerate(("届いた服を返せますか", "送料はいくらですか"), 1):
+        rows = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
+        (tmp_path / "cases.csv").write_text(rows, encoding="utf-8")
+        main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--judges", "turn"])
 
 
+@pytest.mark.usefixtures("paid")
 @pytest.mark.parametrize("most", [results.MAX_LOADED, 0])
 def test_the_cached_replies_of_a_run_can_go_with_it(
-    paid: OpenAIServer,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    most: int,
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """--replies removes replies with text of the run, also from the file's bytes; else it counts them."""
     monkeypatch.setattr(results, "MAX_LOADED", most)

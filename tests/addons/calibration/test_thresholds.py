@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.commands import Command
-from tests.servers.openai import serve
+from tests.servers.openai import OpenAIServer
 
 # Right answers share words with the reference, wrong ones hardly any.
 RIGHT = ("返品は14日以内です", "14日以内に返品できます", "返品は14日以内にお願いします")
@@ -103,19 +103,14 @@ def test_a_reviewed_run_is_exported_first(suggest: Command) -> None:
     assert "latest: name a file of labelled answers; of a reviewed run: review RUN --export FILE" in err
 
 
-def test_a_models_judgements_are_forecast_and_paid_once(
-    suggest: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_models_judgements_are_forecast_and_paid_once(suggest: Command, server: OpenAIServer) -> None:
     """--dry-run starts nothing; the second time everything comes from the cache."""
     name = some_labelled(times=1)
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-        code, out, _ = suggest(name, "--judges", "gpt_similarity", "--dry-run")
-        assert (code, server.counts["chat"], "6" in out.split()) == (0, 0, True)
-        suggest(name, "--judges", "gpt_similarity")
-        asked = server.counts["chat"]
-        code, _, err = suggest(name, "--judges", "gpt_similarity", "--method", "balanced")
+    code, out, _ = suggest(name, "--judges", "gpt_similarity", "--dry-run")
+    assert (code, server.counts["chat"], "6" in out.split()) == (0, 0, True)
+    suggest(name, "--judges", "gpt_similarity")
+    asked = server.counts["chat"]
+    code, _, err = suggest(name, "--judges", "gpt_similarity", "--method", "balanced")
 
     assert (code, asked, server.counts["chat"]) == (0, 6, 6)
     assert "At most 6 model calls" in err

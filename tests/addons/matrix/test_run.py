@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from simulator.addons.matrix.record import NAME, record_ids
 from simulator.cli.app import main
 from simulator.storage.run_file import read_run, run_ids
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest
 from tests.sheets_sink import KEY, sheets_server
 
@@ -69,19 +69,18 @@ class Bots:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
     """The endpoint of all models, and a folder with data, prompts and the matrix."""
     Path("faq.csv").write_text(FAQ, encoding="utf-8")
     Path("chat.jsonl").write_text(CHAT, encoding="utf-8")
     for name in ("plain", "strict", "terse"):
         Path(f"{name}.toml").write_text(PROMPT.format(mark=name), encoding="utf-8")
-    with serve(Bots(), key="key") as started:
-        Path("matrix.toml").write_text(MATRIX.format(url=started.url), encoding="utf-8")
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
-        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
-        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge")
-        monkeypatch.setenv("REHEARSAL_BOT_KEY", "key")
-        yield started
+    server.reply, server.key = Bots(), "key"
+    Path("matrix.toml").write_text(MATRIX.format(url=server.url), encoding="utf-8")
+    monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
+    monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge")
+    monkeypatch.setenv("REHEARSAL_BOT_KEY", "key")
+    return server
 
 
 def at_request(server: OpenAIServer, count: int, deed: Callable[[], None]) -> None:
@@ -116,7 +115,7 @@ def asked(server: OpenAIServer) -> Counter[str]:
 
 
 def test_interrupted_and_resumed_it_comes_to_the_same(
-    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2 x 3 x 2, Ctrl-C within a cell, --resume: the same figures, no call made twice but those in flight."""
     code, whole, err = ran(capsys, "matrix.toml", "--runs", "whole")

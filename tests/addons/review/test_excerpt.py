@@ -63,7 +63,7 @@ def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
     """In words first, then marks, points, people, wrong turns, and only then agreement."""
     verdicts = SAID if language == "ja" else tuple(map(in_english, SAID))
     gold = RETURNS.replace("ja/", f"{language}/")
-    what = report_of(reviewed_run(*verdicts, language=language, gold=(gold,)), language, READ)
+    what = report_of(reviewed_run(*verdicts, language=language, passages=(gold,)), language, READ)
 
     compare(f"review_{language}.txt", painted(what))
     compare(f"review_{language}.md", markdown(review_report(what)))

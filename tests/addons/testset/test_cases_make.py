@@ -19,7 +19,7 @@ from simulator.runner.plan import read_plan
 from tests.commands import Command
 from tests.question_models import Author
 from tests.servers.faults import Reply, error
-from tests.servers.openai import serve
+from tests.servers.openai import OpenAIServer
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
@@ -34,13 +34,10 @@ def make(command: Command) -> Command:
 
 
 @pytest.fixture
-def author(monkeypatch: pytest.MonkeyPatch) -> Iterator[Author]:
+def author(server: OpenAIServer) -> Author:
     """A model at an endpoint that every role uses."""
-    author = Author()
-    with serve(author) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield author
+    server.reply = author = Author()
+    return author
 
 
 @pytest.fixture
@@ -91,9 +88,7 @@ def test_a_model_makes_every_kind(make: Any, author: Author, folder: str, langua
     assert len(plan) == 24
 
 
-def test_what_fails_the_check_is_rejected_and_made_anew(
-    make: Any, author: Author, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_the_check_is_rejected_and_made_anew(make: Any, author: Author) -> None:
     """Each reason is named, the rejected ones stand beside the file, and others are made in their place."""
     author.wrong = {
         "料金プラン": {"answerable": "no"},
