@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,6 +24,12 @@ def diff(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(diff(capsys, *arguments, "--json", code=code))
     return found
+
+
+def two_runs(before: Sequence[float], after: Sequence[float], **later: Any) -> None:
+    """Two finished runs with these grades; `later` is of the second alone."""
+    stored(a_result(grades_of(before), "1-before"))
+    stored(a_result(grades_of(after), "2-after", **later))
 
 
 def flat(text: str) -> str:
@@ -62,8 +69,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:
     """`diff latest` says how the run before it is named; nothing is painted."""
-    stored(a_result(grades_of([0.8] * 8), "1-before"))
-    stored(a_result(grades_of([0.8] * 8), "2-after", days=1))
+    two_runs([0.8] * 8, [0.8] * 8, days=1)
 
     assert main(["diff", "latest"]) == 2
     assert "same run, 2-after" in (error := capsys.readouterr().err)
@@ -75,8 +81,7 @@ def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_rules_for_red_are_the_later_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """A stricter rule turns nothing red by itself, and is said."""
-    stored(a_result(grades_of([0.8] * 8), "1-before"))
-    stored(a_result(grades_of([0.8] * 8), "2-after", red={"overall": 0.9}))
+    two_runs([0.8] * 8, [0.8] * 8, red={"overall": 0.9})
     found = shown(capsys, "1", "2")
 
     assert found["reds"]["still_red"] == 8
@@ -96,8 +101,7 @@ def test_wrong_input_is_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2, and how to mend it."""
-    stored(a_result(grades_of([0.8] * 8), "1-before"))
-    stored(a_result(grades_of([0.8] * 8), "2-after"))
+    two_runs([0.8] * 8, [0.8] * 8)
     stored(a_result(grades_of({"other": 0.8}), "3-other"))
 
     assert main(["diff", *arguments]) == 2
@@ -108,8 +112,7 @@ def test_wrong_input_is_one_line(
 
 def test_a_page_that_cannot_be_written_is_no_obstacle(capsys: pytest.CaptureFixture[str]) -> None:
     """The verdict counts; that there is no page is said."""
-    stored(a_result(grades_of([1.0] * 12), "1-before"))
-    stored(a_result(grades_of(TWELVE), "2-after"))
+    two_runs([1.0] * 12, TWELVE)
     Path("runs/2-after/side-by-side.html").mkdir()
 
     assert main(["diff", "1", "2"]) == 1
@@ -138,8 +141,7 @@ def unread() -> TextIO:
 
 def test_a_reader_may_stop_before_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     """`diff | head`: the exit code is the verdict all the same, and one calm line says where it is."""
-    stored(a_result(grades_of([1.0] * 12), "1-before"))
-    stored(a_result(grades_of(TWELVE), "2-after"))
+    two_runs([1.0] * 12, TWELVE)
     with unread() as gone, redirect_stdout(gone):
         assert main(["diff", "1", "2"]) == 1
     said = capsys.readouterr().err
@@ -150,8 +152,7 @@ def test_a_reader_may_stop_before_the_end(capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[str]) -> None:
     """`history | head` and `fixes | head` have done what they were asked for."""
-    stored(a_result(grades_of([1.0] * 12), "1-before"))
-    stored(a_result(grades_of(TWELVE), "2-after"))
+    two_runs([1.0] * 12, TWELVE)
     for arguments, said in ((["history"], ""), (["fixes", "2", "--markdown", "fixes.md"], "fixes.md")):
         with unread() as gone, redirect_stdout(gone):
             assert main(arguments) == 0

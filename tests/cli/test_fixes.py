@@ -1,5 +1,6 @@
 """`fixes RUN` from the command line."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from simulator.core.settings import stored_settings
 from simulator.data.cases import read_cases
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import read_run
+from tests.commands import Command
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +24,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def fixes(runs: Path, *options: str) -> int:
+@pytest.fixture
+def fixes(runs: Path, command: Command) -> Command:
     """The command on the newest run."""
-    return main(["fixes", "latest", "--runs", str(runs), *options])
+    return partial(command, "fixes", "latest", "--runs", str(runs))
 
 
-def test_the_failed_questions_can_be_asked_again(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_failed_questions_can_be_asked_again(runs: Path, tmp_path: Path, fixes: Command) -> None:
     """The file is read as questions, and the printed command runs with it."""
     path = tmp_path / "failed.csv"
-    capsys.readouterr()
-    assert fixes(runs, "--focus", str(path), "--top", "1") == 0
-    said = capsys.readouterr().err
+    code, _, said = fixes("--focus", str(path), "--top", "1")
     (command,) = [line.split("run.py ")[1] for line in said.splitlines() if "--cases" in line]
 
+    assert code == 0
     assert {case.id for case in read_cases(path)} < {
         conversation.case.id for conversation in read_run(newest(runs)).conversations
     }
@@ -45,17 +45,14 @@ def test_the_failed_questions_can_be_asked_again(
     assert "--replay " in said
 
 
-def test_the_bot_is_asked_once(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bot_is_asked_once(runs: Path, fixes: Command) -> None:
     """How often is said before; the second time there is nothing left to ask."""
-    capsys.readouterr()
-    assert fixes(runs, "--ask-again") == 0
-    first = capsys.readouterr().err
-    assert fixes(runs, "--ask-again") == 0
-    second = capsys.readouterr().err
+    first, second = fixes("--ask-again"), fixes("--ask-again")
 
-    assert "ボットに最大" in first
+    assert (first.code, second.code) == (0, 0)
+    assert "ボットに最大" in first.err
     assert "asked_again" in read_run(newest(runs)).notes
-    assert "たずねることはありません" in second
+    assert "たずねることはありません" in second.err
 
 
 @pytest.mark.parametrize(
@@ -66,16 +63,12 @@ def test_the_bot_is_asked_once(runs: Path, capsys: pytest.CaptureFixture[str]) -
         (("--top", "0"), "--top"),
     ],
 )
-def test_wrong_input_is_one_line(
-    runs: Path, options: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_input_is_one_line(fixes: Command, options: tuple[str, ...], says: str) -> None:
     """Exit code 2, and what to do."""
-    capsys.readouterr()
+    done = fixes(*options)
 
-    assert fixes(runs, *options) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert says in said
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
 
 
 def test_a_report_needs_no_knowledge(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,16 +6,14 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.core.settings import Settings
-from simulator.core.types import Bot, Conversation, Ended, Query, Results
-from simulator.runner.context import RunContext
+from simulator.core.types import Bot, Conversation, Ended, Query, Results, Spending
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform, rehearse
 from simulator.storage.run_file import RunFile, read_run
@@ -34,14 +32,23 @@ def questions(count: int) -> tuple[Conversation, ...]:
     )
 
 
-@asynccontextmanager
-async def staged(server: OpenAIServer | None = None, **settings: Any) -> AsyncIterator[RunContext]:
-    """A stage that is closed in the end."""
+async def held(
+    file: RunFile,
+    server: OpenAIServer | None,
+    spent: Mapping[str, Spending],
+    bot: Bot = echo,
+    progress: Quiet | None = None,
+    **settings: Any,
+) -> tuple[Results, str | None]:
+    """What is in the file at the end, and why it stopped early; file and stage are closed."""
     context = a_stage(server, **({"judges": JUDGES} | settings))
-    try:
-        yield context
-    finally:
-        await context.close(None)
+    context.ledger.roles = dict(spent)
+    with contextlib.closing(file):
+        try:
+            stopped = await rehearse(file, context, bot, progress or Quiet())
+        finally:
+            await context.close(None)
+        return file.results(), None if stopped is None else str(stopped)
 
 
 async def run(
@@ -53,22 +60,16 @@ async def run(
     **settings: Any,
 ) -> tuple[Results, str | None]:
     """A new run from beginning to end, and why it stopped early."""
-    with contextlib.closing(a_run(folder, plan or questions(3))) as file:
-        async with staged(server, **settings) as context:
-            stopped = await rehearse(file, context, bot, progress or Quiet())
-        return file.results(), None if stopped is None else str(stopped)
+    return await held(a_run(folder, plan or questions(3)), server, {}, bot, progress, **settings)
 
 
 async def resumed(
     results: Results, folder: Path, server: OpenAIServer | None, **settings: Any
 ) -> tuple[Results, str | None]:
     """The same run taken up again."""
-    with contextlib.closing(RunFile.reopen(folder / results.run.id / "run.sqlite")) as file:
-        file.mark_running()
-        async with staged(server, **settings) as context:
-            context.ledger.roles = dict(results.spending)
-            stopped = await rehearse(file, context, echo, Quiet())
-        return file.results(), None if stopped is None else str(stopped)
+    file = RunFile.reopen(folder / results.run.id / "run.sqlite")
+    file.mark_running()
+    return await held(file, server, results.spending, **settings)
 
 
 def played(results: Results) -> dict[str, Any]:
@@ -192,10 +193,8 @@ async def test_a_refused_key_stops_the_run_at_once(tmp_path: Path, role: str) ->
 async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
     """What is paid for is stored; open conversations say `budget`; a larger budget goes on from there."""
     priced: dict[str, Any] = {
-        "user_model": "gpt-4.1-mini",
-        "judge_model": "gpt-4.1",
-        "embed_model": "text-embedding-3-small",
-    }
+        "user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small",
+    }  # fmt: skip
     async with OpenAIServer() as server:
         whole, _ = await run(tmp_path / "whole", questions(6), server, **priced)
         server.counts.clear()
@@ -280,16 +279,13 @@ async def test_only_failed_grades_are_tried_again(tmp_path: Path) -> None:
         asked = list(request.get("response_format", {})["json_schema"]["schema"]["properties"])
         return "no" if request["model"] == "judge-model" and asked[0] == "reason" else play(request)
 
+    both: dict[str, Any] = {"judging": "separate", "judges": ("turn", "fluency"), "turns": 1}
     async with OpenAIServer(reply) as server:
-        first, _ = await run(
-            tmp_path, questions(1), server, judging="separate", judges=("turn", "fluency"), turns=1
-        )
+        first, _ = await run(tmp_path, questions(1), server, **both)
         states = {s.judge: s.state for s in first.scores}
         server.reply = play
         server.requests.clear()
-        second, _ = await resumed(
-            first, tmp_path, server, judging="separate", judges=("turn", "fluency"), turns=1
-        )
+        second, _ = await resumed(first, tmp_path, server, **both)
 
     assert states == {"turn": "scored", "fluency": "failed"}
     assert len(server.requests) == 1

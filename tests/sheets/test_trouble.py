@@ -99,10 +99,6 @@ def test_somebody_else_answers(monkeypatch: pytest.MonkeyPatch, said: bytes) -> 
             pull(target(KEY), ["review"], client=Counting())
 
 
-def disabled(server: SheetsServer) -> None:
-    server.disabled = {"sheets"}
-
-
 def policy(server: SheetsServer) -> None:
     server.domain_policy = True
 
@@ -123,7 +119,10 @@ def guarded(server: SheetsServer) -> None:
     [
         (lambda server: server.share(KEY, ROBOT, ""), ("no access", "共有", ROBOT, "編集者")),
         (lambda server: server.share(KEY, ROBOT, "reader"), ("reading only", "編集者", ROBOT)),
-        (disabled, ("switched off", "https://console.developers.google.com/apis/api/sheets.googleapis.com")),
+        (
+            lambda server: server.disabled.add("sheets"),
+            ("switched off", "https://console.developers.google.com/apis/api/sheets.googleapis.com"),
+        ),
         (policy, ("外部共有禁止", "administrator", ROBOT)),
         (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
         (lambda server: server.accounts.revoke(ROBOT), ("refused the credentials", "invalid_grant")),

@@ -1,48 +1,22 @@
 """Calibrations as they are kept."""
 
-from datetime import date
 from pathlib import Path
-from typing import Any
 
 from simulator.stats import judge_trust
 from simulator.stats.judge_trust import (
-    Calibration,
-    StoredBias,
     bias_for,
     calibration_for,
     save_bias,
     save_calibration,
 )
+from tests.report.test_judge_trust import a_bias, a_calibration
 
-
-def a_calibration(**changes: Any) -> Calibration:
-    """Groundedness on a shop's answers."""
-    known: dict[str, Any] = {
-        "judge": "groundedness",
-        "label": "faithfulness",
-        "dataset": "shop",
-        "n": 222,
-        "rubric": "abc",
-        "model": "gpt-4.1",
-        "language": "en",
-        "good": "faithfulness >= 3.5",
-        "date": date(2026, 11, 21),
-        "file": "labels.jsonl",
-        "sha256": "0",
-        "figures": {"auroc": 0.89, "intervals": {"auroc": [0.84, 0.93]}},
-    }
-    return Calibration(**known | changes)
-
-
-def a_bias(**changes: Any) -> StoredBias:
-    """A result of probes without rows."""
-    known: dict[str, Any] = {"judge": "turn", "rubric": "abc", "model": "gpt-4.1", "source": "bundled"}
-    return StoredBias(**known | {"seed": 1, "date": date(2026, 11, 21), "rows": ()} | changes)
+SHOP = {"dataset": "shop", "rubric": "abc", "model": "gpt-4.1"}
 
 
 def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     """Another prompt or model, mixed ones, or grades by rule alone have no calibration."""
-    kept = a_calibration()
+    kept = a_calibration(**SHOP)
     path = save_calibration(kept, tmp_path)
 
     assert path == tmp_path / "groundedness-faithfulness-shop-abc-gpt-4.1.json"
@@ -57,7 +31,7 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
 def test_one_of_another_prompt_or_model_replaces_none(tmp_path: Path) -> None:
     """Neither a calibration nor a result of probes: each still vouches for its own grades."""
     for rubric, model in (("combined", "gpt-4.1"), ("separate", "gpt-4.1"), ("combined", "glm/5")):
-        save_calibration(a_calibration(rubric=rubric, model=model), tmp_path)
+        save_calibration(a_calibration(dataset="shop", rubric=rubric, model=model), tmp_path)
         save_bias(a_bias(rubric=rubric, model=model), tmp_path)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -31,11 +31,14 @@ FAQ = [
     {"id": "hours", "ask": "営業時間を教えてください", "right": "平日9時から18時です。"},
 ]
 FEES = [{"id": "days", "ask": "返品の送料は誰が払いますか", "right": "お客様のご負担です。"}]
-TASK = """
+# What every task begins with.
+HEAD = """
 task: NAME
 dataset_path: json
 dataset_kwargs: {data_files: {test: FOLDER/NAME.jsonl}}
 test_split: test
+"""
+TASK = """
 output_type: generate_until
 doc_to_text: "{{ask}}"
 doc_to_target: "{{right}}"
@@ -64,10 +67,6 @@ DIALOGUES = [
     {"ask": "Where is my order?", "right": "tomorrow", "persona": "calm"},
 ]
 DIALOGUE = """
-task: talk
-dataset_path: json
-dataset_kwargs: {data_files: {test: FOLDER/talk.jsonl}}
-test_split: test
 output_type: generate_until
 doc_to_text: "{{ask}}"
 doc_to_target: "{{right}}"
@@ -81,10 +80,6 @@ metric_list:
   - {metric: exact_match, aggregation: mean, higher_is_better: true}
 """
 CHOICES = """
-task: capital
-dataset_path: json
-dataset_kwargs: {data_files: {test: FOLDER/capital.jsonl}}
-test_split: test
 output_type: multiple_choice
 doc_to_text: "{{ask}}"
 doc_to_choice: choices
@@ -97,10 +92,6 @@ CAPITALS = [
     {"ask": "Rome Rome Rome the", "choices": ["thy", "Rome"], "gold": 0},
 ]
 ROLLING = """
-task: prose
-dataset_path: json
-dataset_kwargs: {data_files: {test: FOLDER/prose.jsonl}}
-test_split: test
 output_type: loglikelihood_rolling
 doc_to_text: ""
 doc_to_target: "{{text}}"
@@ -164,8 +155,8 @@ def write(folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     tasks = {"talk": DIALOGUE, "capital": CHOICES, "prose": ROLLING, "faq": TASK, "fees": TASK, "shop": SHOP}
     for name, text in tasks.items():
-        given = text.replace("FOLDER", str(folder)).replace("NAME", name)
-        (folder / f"{name}.yaml").write_text(given, encoding="utf-8")
+        whole = text if name == "shop" else HEAD.replace("NAME", name) + text
+        (folder / f"{name}.yaml").write_text(whole.replace("FOLDER", str(folder)), encoding="utf-8")
 
 
 def bot(server: OpenAIServer) -> list[str]:
@@ -334,7 +325,8 @@ def test_what_cannot_be_evaluated_is_one_line(
 ) -> None:
     """A bot without likelihoods, a task whose data is not there: exit code 2, and no run."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    Path("lost.yaml").write_text(ROLLING.replace("FOLDER/prose", str(here / "lost")), encoding="utf-8")
+    head = HEAD.replace("NAME", "lost").replace("FOLDER", str(here))
+    Path("lost.yaml").write_text(head + ROLLING, encoding="utf-8")
     before = run_ids(Path("runs"))
     code = main(["harness", "--tasks", task, "--adapter", "bot.py:answer", "--offline"])
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
