@@ -1,11 +1,10 @@
 """What commands leave when they are run in the process of a test."""
 
 import json
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from simulator.core.types import Results
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 
 
 class Done(NamedTuple):
@@ -23,7 +22,7 @@ class Done(NamedTuple):
     @property
     def run(self) -> Results:
         """The newest run."""
-        return read_run(find_run("latest", Path("runs")))
+        return open_run()
 
     @property
     def error(self) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from tests.servers.faults import Reply
@@ -20,8 +19,8 @@ ASKED = {
 class Author:
     """Answers requests to write, to check, and to distil; `wrong` maps a word in the prompt to a reply."""
 
-    def __init__(self, wrong: Mapping[str, str | Reply | dict[str, Any]] | None = None) -> None:
-        self.wrong = dict(wrong or {})
+    def __init__(self) -> None:
+        self.wrong: dict[str, str | Reply | dict[str, Any]] = {}
         self.written: dict[str, str] = {}
         self.asked: list[str] = []
 

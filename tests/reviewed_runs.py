@@ -1,11 +1,9 @@
 """Runs that a team has reviewed, for tests."""
 
-from pathlib import Path
 from typing import Any
 
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.stats.figures import Summary
-from simulator.storage.run_file import find_run, read_run
 from tests.sample_runs import rehearsed, summed
 
 # Turns of the rehearsed run: red ones, then others.
@@ -23,11 +21,6 @@ HELD = (
     "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
     "--judges", "turn", "--language", "ja",
 )  # fmt: skip
-
-
-def now() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
 
 
 def vote(at: tuple[str, int], judge_is: str | None = None, cause: str = "", **more: Any) -> HumanVerdict:

@@ -91,11 +91,10 @@ class Meddled(Counting):
 
 
 @contextmanager
-def sheets_server(monkeypatch: pytest.MonkeyPatch, *, shared: bool = True) -> Iterator[SheetsServer]:
+def sheets_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
     """A Sheets server with an empty spreadsheet, and the environment of a service account."""
     with on_thread(SheetsServer({KEY: {"シート1": []}}, auth=True)) as server:
-        if shared:
-            server.share(KEY)
+        server.share(KEY)
         monkeypatch.setenv("REHEARSAL_SHEETS_URL", server.url)
         monkeypatch.setenv("REHEARSAL_GOOGLE_CREDENTIALS", json.dumps(server.service_account()))
         monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
@@ -140,10 +139,10 @@ def _row(key: str, columns: tuple[Column, ...], texts: dict[str, str]) -> Row:
     return Row(key=key, cells=cells | given)
 
 
-def one_cell(text: str, *, note: str = "", mark: Mark = "", number: float | None = None) -> Worksheet:
+def one_cell(text: str, *, note: str = "", mark: Mark = "") -> Worksheet:
     """A worksheet of a single cell beside its key."""
     columns = (Column(key="key", title="キー"), Column(key="value", title="値"))
-    cell = SheetCell(text=text, note=note, mark=mark, number=number)
+    cell = SheetCell(text=text, note=note, mark=mark)
     return Worksheet(
         name="technical", title="技術情報", columns=columns, rows=(Row(key="k", cells={"value": cell}),)
     )

@@ -1,6 +1,5 @@
 """`history`: the runs of a folder, quickly read, with a trend that one odd run cannot turn."""
 
-import io
 import json
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Failure, Language
 from simulator.report.comparison import history_report
-from simulator.report.painters.console import paint
 from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import add_note, read_run, replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
-from tests.texts import said
+from tests.texts import said, terminal
 
 
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
@@ -39,9 +36,7 @@ def series(scores: Sequence[float], **more: Any) -> list[PastRun]:
 
 def shown(found: History) -> str:
     """The history as a terminal shows it, in Japanese."""
-    out = io.StringIO()
-    paint(history_report(found, "ja"), Console(width=120, file=out))
-    return out.getvalue()
+    return terminal(history_report(found, "ja"), 120)
 
 
 def rows(found: History, language: Language) -> list[list[str]]:

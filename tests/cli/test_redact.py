@@ -11,7 +11,7 @@ from simulator.core.settings import load_settings
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
 from simulator.runner.masking import masks_of
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import find_run, open_run
 from tests.servers.openai import OpenAIServer
 
 PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")
@@ -44,7 +44,7 @@ def rehearsed(tmp_path: Path, *options: str) -> Results:
     main(
         ["--cases", "cases.csv", "--persona", "calm", "--turns", "2", "--contacts", "contacts.txt", *options]
     )
-    return read_run(find_run("latest", tmp_path / "runs"))
+    return open_run()
 
 
 def unmasked(folder: Path, *names: str) -> list[str]:
@@ -114,7 +114,7 @@ def test_a_run_that_was_masked_unasked_stays_masked(server: OpenAIServer, tmp_pa
     rehearsed(tmp_path, *recorded)
     main(["--resume", "latest", "--budget", "9"])
 
-    results = read_run(find_run("latest", tmp_path / "runs"))
+    results = open_run()
     assert results.run.status == "finished"
     assert unmasked(tmp_path, "runs", "cache") == []
     assert masks_of(results)
@@ -128,7 +128,7 @@ def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:
     main(["--replay", "before", *bot, "--redact"])
 
     assert unmasked(tmp_path, "runs") == []
-    conversation = read_run(find_run("latest", tmp_path / "runs")).conversations[0]
+    conversation = open_run().conversations[0]
     assert (conversation.id, conversation.turns[0].user[:6]) == ("calm/masked-001#1", "[氏名]です")
 
 

@@ -16,7 +16,7 @@ from simulator.core.secrets import (
     without_secrets,
     without_url_secrets,
 )
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import find_run, open_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -286,10 +286,7 @@ def test_what_a_bot_says_is_not_mistaken_for_a_secret(
     )
 
     run(capfd, "--cases", "cases.csv", "--adapter", "bot.py:answer", "--turns", "1", "--offline")
-    answers = [
-        conversation.turns[0].answer
-        for conversation in read_run(find_run("latest", tmp_path / "runs")).conversations
-    ]
+    answers = [conversation.turns[0].answer for conversation in open_run().conversations]
     assert {answer.text for answer in answers} == {"", "Click 'Forgot password'. Your order is A-1032-55."}
     errors = [answer.error.message for answer in answers if answer.error]
     assert list(map(str, errors)) == ["RuntimeError: no password: *** (bot.py, line 3)."]

@@ -15,7 +15,6 @@ from simulator.core.types import (
     Failure,
     Language,
     Passage,
-    RedRules,
     Results,
     Score,
     Turn,
@@ -33,9 +32,8 @@ from simulator.diagnosis.recommendations import (
 from simulator.report.fixes import none_text
 from simulator.stats import summary as figures
 from simulator.stats.figures import Summary
-from simulator.stats.summary import summarise
 from tests.properties import examples
-from tests.sample_runs import rehearsed
+from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -63,7 +61,7 @@ def run_of(grades: Sequence[Sequence[int]], *, answer: Answer = LOST, **case: An
     results = base.model_copy(
         update={"planned": len(conversations), "conversations": tuple(conversations), "scores": tuple(scores)}
     )
-    return results, summarise(results, rules=RedRules(), judges=("turn",), seed=1)
+    return results, summed(results, ("turn",))
 
 
 def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[RootCause]:
@@ -220,9 +218,7 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
         s.model_copy(update={"value": max(s.value or 0, better.get((s.conversation, s.turn), 0))})
         for s in results.scores
     ]
-    mended = summarise(
-        results.model_copy(update={"scores": tuple(scores)}), rules=RedRules(), judges=("turn",), seed=1
-    )
+    mended = summed(results.model_copy(update={"scores": tuple(scores)}), ("turn",))
 
     assert sum(fix.gain for fix in made.fixes) <= 1 - (made.score or 0) + 1e-9
     assert made.mended == (pytest.approx(mended.score) if made.foretells or not made.fixes else None)

@@ -1,10 +1,7 @@
 """Every kind of block of a report, as every painter draws it: safe whatever it says, and within the width."""
 
-import io
-
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from simulator.core.document import (
     Block,
@@ -21,9 +18,9 @@ from simulator.core.document import (
     Series,
     Table,
 )
-from simulator.report.painters.console import paint
 from simulator.report.painters.html import page
 from simulator.report.painters.markdown import markdown
+from tests.texts import terminal
 
 HOSTILE = '\x1b[2J[bold red]x[/]|<script>alert("1")</script>@all ![a](http://e.example)\n# 見出し\u202e'
 LONG = "解約金は9,500円です。An answer that is longer than most terminals are wide, and then some. "
@@ -49,16 +46,9 @@ def report_of(text: str) -> Report:
     return Report(text, "ja", blocks, (Section("open", text, blocks), folded), text, text)
 
 
-def terminal(report: Report, width: int) -> str:
-    """What a terminal shows."""
-    out = io.StringIO()
-    paint(report, Console(file=out, width=width, color_system="truecolor", force_terminal=True))
-    return out.getvalue()
-
-
 def test_no_text_moves_or_colours_a_terminal() -> None:
     """Control codes are gone, and markup is text; the painter's own colours stay."""
-    shown = terminal(report_of(HOSTILE), 400)
+    shown = terminal(report_of(HOSTILE), 400, color_system="truecolor", force_terminal=True)
 
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
@@ -91,7 +81,4 @@ def test_no_text_is_markup_on_a_page() -> None:
 @pytest.mark.parametrize("text", ["短い", LONG, LONG * 3], ids=["short", "long", "longer"])
 def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
     """Paragraphs wrap, and a table folds its cells or comes in parts."""
-    out = io.StringIO()
-    paint(report_of(text), Console(file=out, width=width, color_system=None))
-
-    assert max(map(cell_len, out.getvalue().splitlines())) <= width
+    assert max(map(cell_len, terminal(report_of(text), width).splitlines())) <= width

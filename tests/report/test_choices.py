@@ -9,15 +9,15 @@ import pytest
 from simulator.shelves.judges.choice import choice
 
 from simulator.cli.app import main
-from simulator.core.types import Case, Conversation, GradingContext, Language, RedRules, Results, Score
+from simulator.core.types import Case, Conversation, GradingContext, Language, Results, Score
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompts import PromptRenderer, read_prompt
 from simulator.stats.choices import choices
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.report.views import context_of, markdown, render
 from tests.run_helpers import a_run_of_rows
+from tests.sample_runs import summed
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [
@@ -54,7 +54,7 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
 
 
 def a_report(results: Results, language: Language) -> ReportContext:
-    summary = summarise(results, rules=RedRules(), judges=("choice",), seed=0)
+    summary = summed(results, ("choice",))
     return context_of(results, summary, decide(summary, None, 0.05), language)
 
 

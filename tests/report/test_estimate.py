@@ -1,15 +1,12 @@
 """The forecast in words: one line of money with its range, a table, what it rests on."""
 
-import io
 from typing import Any
 
-from rich.console import Console
-
 from simulator.report.estimate import forecast_report
-from simulator.report.painters.console import paint
 from simulator.runner.estimate import forecast
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
+from tests.texts import terminal
 
 SERVER = OpenAIServer()  # never started: nothing is called
 PRICED: dict[str, Any] = {
@@ -20,10 +17,9 @@ PRICED: dict[str, Any] = {
 
 def test_money_comes_first() -> None:
     """From what to what, in dollars and yen; then calls and tokens by role, and what the range means."""
-    plan, out = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)], io.StringIO()
+    plan = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)]
     report = forecast_report(forecast(a_stage(SERVER, **PRICED), plan))
-    paint(report, Console(file=out, width=300, color_system=None))
-    _title, _gap, *lines = out.getvalue().splitlines()
+    _title, _gap, *lines = terminal(report, 300).splitlines()
     first, gap, head, customer, judge, total, _gap, meaning, advice, *rest = lines
 
     assert first.startswith("Cost: 0.0")

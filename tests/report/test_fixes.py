@@ -1,16 +1,13 @@
 """What to fix, as people see it: terminal, page, worksheet; what the team writes beside a fix stays there."""
 
-import io
 from collections.abc import Iterator
 
 import pytest
-from rich.console import Console
 
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report
-from simulator.report.painters.console import paint
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
@@ -20,6 +17,7 @@ from tests.report.views import render
 from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, Counting, column, letter, pushed, row_of, sheets_server
+from tests.texts import terminal
 
 TAB = "改善"
 
@@ -40,12 +38,12 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
         )
         for number, red in enumerate(summary.reddest)
     ]  # fmt: skip
-    found, out = improvements(results, summary, causes), io.StringIO()
+    found = improvements(results, summary, causes)
     known = report_context("ja", results, improvements=found)
-    paint(fixes_report(found, "run-1", summary, "ja", 10), Console(file=out, width=80))
+    shown = terminal(fixes_report(found, "run-1", summary, "ja", 10), 80)
     last = fixes_sheet(known).rows[-1].cells
 
-    assert "お客様役の問題（ボットの直すところには数えません）" in out.getvalue()
+    assert "お客様役の問題（ボットの直すところには数えません）" in shown
     page = render(results, summary, known.gate, "ja", improvements=found)
     assert "ターンは、ボットではなくお客様役の問題です" in page
     assert (last["found_cause"].text, "rank" in last, "gain" in last) == ("お客様役", False, False)

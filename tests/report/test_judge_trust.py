@@ -1,6 +1,5 @@
 """How far each judge can be trusted stands beside its means, in words first."""
 
-import io
 import json
 from datetime import date
 from pathlib import Path
@@ -8,21 +7,19 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
-from rich.console import Console
 
 from simulator.cli.app import main
 from simulator.core.document import Report
 from simulator.core.types import Language, Results
 from simulator.report.context import JudgeTrusts
 from simulator.report.judges import judge_trusts, trust_section
-from simulator.report.painters.console import paint
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.judge_trust import Calibration, Drift, StoredBias
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
 from tests.sample_runs import rehearsed, summed
-from tests.texts import said
+from tests.texts import said, terminal
 
 
 def a_calibration(judge: str = "groundedness", **changes: Any) -> Calibration:
@@ -102,10 +99,8 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Under the table of means: words, then the figure, then what to beware of."""
     section = trust_section(known_of(everything(language), language))
     assert section
-    out = io.StringIO()
-    paint(Report(section.title, language, section.blocks), Console(width=100, file=out))
 
-    compare(f"standing_{language}.txt", out.getvalue())
+    compare(f"standing_{language}.txt", terminal(Report(section.title, language, section.blocks)))
 
 
 def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:

@@ -56,14 +56,14 @@ class PlatformServer(LoopbackServer):
 class DifyServer(PlatformServer):
     """POST /v1/chat-messages, blocking and streaming; `agent` refuses to block, as agents do.
 
-    `moderated` replaces what was streamed so far; `fails` breaks the stream off with an error event.
+    `fails` breaks the stream off with an error event.
     """
 
     path = "/v1/chat-messages"
 
-    def __init__(self, *, agent: bool = False, moderated: bool = False, fails: bool = False) -> None:
+    def __init__(self, *, agent: bool = False, fails: bool = False) -> None:
         super().__init__()
-        self.agent, self.moderated, self.fails = agent, moderated, fails
+        self.agent, self.fails = agent, fails
 
     async def answered(self, request: web.BaseRequest, body: dict[str, Any]) -> web.StreamResponse:
         """The whole answer, or its pieces."""
@@ -94,8 +94,6 @@ class DifyServer(PlatformServer):
         kind = "agent_message" if self.agent else "message"
         for character in answer:
             await response.write(event({**told, "event": kind, "answer": character}))
-        if self.moderated:
-            await response.write(event({**told, "event": "message_replace", "answer": "お答えできません。"}))
         if self.fails:
             await response.write(event({**told, "event": "error", "status": 503, "message": "no model"}))
             return response

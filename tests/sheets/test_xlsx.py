@@ -13,19 +13,19 @@ import openpyxl
 import pytest
 from openpyxl.xml.functions import fromstring, localname
 
-from simulator.core.types import Language, RedRules
+from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.merge import units
 from simulator.sheets.model import Column, LazyRows, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
-from simulator.stats.summary import grading_judges, summarise
+from simulator.stats.summary import grading_judges
 from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.report.views import context_of
-from tests.sample_runs import hostile
+from tests.sample_runs import hostile, summed
 
 # What spreadsheets have taken for formulas, links, commands or markup of their own.
 ATTACKS = (
@@ -123,7 +123,7 @@ def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_
 def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
-    summary = summarise(results, rules=RedRules(), judges=grading_judges(results, ("turn",)), seed=1)
+    summary = summed(results, grading_judges(results, ("turn",)))
     run = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
 
     path = excel.write(worksheets(run), tmp_path / "a.xlsx")

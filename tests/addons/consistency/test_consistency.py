@@ -1,6 +1,5 @@
 """Consistency: the same question gets the same facts, and what merely sounds different is no disagreement."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from simulator.addons.consistency.figures import consistency, subject
 from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 from simulator.text.entities import specifics_of
 from tests.sample_runs import rehearsed
 
@@ -141,7 +140,7 @@ def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture
     options = "--offline --persona angry --persona calm --limit 5 --turns 2 --judges turn"
     assert main(options.split()) == 0
     capsys.readouterr()
-    results = read_run(find_run("latest", Path("runs")))
+    results = open_run()
 
     assert consistency(results).clashes == ()
 

@@ -15,7 +15,7 @@ from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Results
 from simulator.stats.summary import figures_of
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import open_run
 from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
@@ -64,7 +64,7 @@ def rehearse(*options: str) -> int:
 
 def latest() -> tuple[Results, Load]:
     """The newest run, and what its load came to."""
-    results = read_run(find_run("latest", Path("runs")))
+    results = open_run()
     found = load_of(results, figures_of(results, stored_settings(results.run.settings)))
     assert found is not None
     return results, found

@@ -1,29 +1,19 @@
 """A matrix as it is shown: terminal, Markdown, page, workbook and sheet say the same and run nothing."""
 
-import io
 from pathlib import Path
 from typing import get_args
 
 import openpyxl
 import pytest
-from rich.console import Console
 
 from simulator.addons.matrix.figures import MatrixFigures
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.core.types import Language
-from simulator.report.painters import console
 from simulator.sheets.excel import paint
 from tests.matrices import ID, WHY, compared
+from tests.texts import terminal
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-
-def terminal(told: MatrixFigures, width: int = 110) -> str:
-    """What a terminal shows."""
-    out = io.StringIO()
-    page = f"runs/{ID}/report.html"
-    console.paint(matrix_report(told, page), Console(file=out, width=width, color_system=None))
-    return out.getvalue()
 
 
 def workbook(told: MatrixFigures) -> openpyxl.Workbook:
@@ -50,7 +40,7 @@ def test_the_workbook(language: Language) -> None:
 
 def test_the_line_above_a_table_says_what_is_certain() -> None:
     """Best beyond chance, highest by F1 with how many may be as good, or nothing finished yet."""
-    shown = terminal(compared("en"))
+    shown = terminal(matrix_report(compared("en"), f"runs/{ID}/report.html"), 110)
 
     assert "strict × qwen3 is best" in shown
     assert "qwen3 has the highest F1 (70.0), but no difference is shown to 1 of the others." in shown

@@ -4,17 +4,16 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import RedRules, Results
+from simulator.core.types import Results
 from simulator.stats.agreement import auroc, quadratic_kappa
 from simulator.stats.review import BlindAgreement, agreement_json, blind_agreement
-from simulator.stats.summary import summarise
 from tests.blind_grades import graded, verdict
-from tests.sample_runs import JUDGES
+from tests.sample_runs import summed
 
 
 def review(results: Results) -> BlindAgreement | None:
     """The review of a run with the usual rules."""
-    return blind_agreement(results, summarise(results, rules=RedRules(), judges=JUDGES, seed=42))
+    return blind_agreement(results, summed(results))
 
 
 def with_verdicts(results: Results, *more: Any) -> Results:

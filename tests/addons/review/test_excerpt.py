@@ -1,14 +1,11 @@
 """How the team's review is shown: on a terminal and, for a meeting, as Markdown."""
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
 from simulator.stats.gate import decide
 from simulator.stats.review import blind_agreement, review_findings
@@ -25,6 +22,7 @@ from tests.reviewed_runs import (
     summary_of,
     vote,
 )
+from tests.texts import terminal
 
 SAID = (
     vote(FEE, "right", "knowledge", status="open", assignee="佐藤", correct_answer="4,800円です。"),
@@ -46,13 +44,6 @@ def report_of(results: Results, language: Language = "ja", read: ReadCounts | No
     return ReviewOutcome(summary, gate, blind_agreement(results, summary), read, language, page, found)
 
 
-def painted(what: ReviewOutcome, width: int = 100) -> str:
-    """What the terminal shows."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    paint(review_report(what), console)
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
-
-
 def in_english(verdict: HumanVerdict) -> HumanVerdict:
     """The same of the English run."""
     return verdict.model_copy(update={"conversation": verdict.conversation.replace("-ja", "-en")})
@@ -65,7 +56,7 @@ def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
     gold = RETURNS.replace("ja/", f"{language}/")
     what = report_of(reviewed_run(*verdicts, language=language, passages=(gold,)), language, READ)
 
-    compare(f"review_{language}.txt", painted(what))
+    compare(f"review_{language}.txt", terminal(review_report(what)))
     compare(f"review_{language}.md", markdown(review_report(what)))
 
 
@@ -75,7 +66,7 @@ READ = ReadCounts("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12
 def test_a_review_that_has_only_begun() -> None:
     """One comment: there is no share yet, and nothing is made of it."""
     what = report_of(reviewed_run(vote(FEE, comment="あとで")))
-    text = painted(what)
+    text = terminal(review_report(what))
 
     assert "まだ一件も付いていません" in text
     assert "的中率" not in text

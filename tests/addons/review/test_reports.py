@@ -6,14 +6,13 @@ import pytest
 from rich.console import Console
 
 from simulator.core.titles import title
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, Results
 from simulator.report.context import corrected_line, notes
 from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded
 from tests.report.views import paint, render
-from tests.sample_runs import JUDGES
+from tests.sample_runs import summed
 from tests.texts import said
 
 HELD = graded(
@@ -21,16 +20,10 @@ HELD = graded(
 )
 
 
-def summary(results: Results = HELD) -> Summary:
-    """The summary of a run."""
-    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-
-
-def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Summary:
-    """A summary with these figures."""
-    bias = {"red": -0.04, "not_red": 0.09}
-    known = CorrectedScore(score=score, interval=(low, high), n=60, bias=bias)
-    return summary().model_copy(update={"score": 0.87, "corrected": known})
+def corrected() -> Summary:
+    """A summary with a score that people's grades have lowered."""
+    known = CorrectedScore(score=0.82, interval=(0.78, 0.86), n=60, bias={"red": -0.04, "not_red": 0.09})
+    return summed(HELD).model_copy(update={"score": 0.87, "corrected": known})
 
 
 @pytest.mark.parametrize(
@@ -92,7 +85,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
 )
 def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) -> None:
     """In all, of one kind, or that the run is too short for it."""
-    figures = summary(results)
+    figures = summed(results)
     gate = decide(figures, None, 1.0)
 
     assert figures.corrected is None

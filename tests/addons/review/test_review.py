@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from simulator.runner.labelled_answers import labelled_context, read_labels
-from tests.reviewed_runs import now
+from simulator.storage.run_file import open_run
 
 
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
     """A grade for every turn: the judge's own and `shift`, within the scale; then `more` rows."""
     grades = [
         (s.conversation, s.turn, "佐藤", min(5, max(1, ceil(5 * s.value) + shift)), "")
-        for s in now().scores
+        for s in open_run().scores
         if s.value is not None
     ]
     return [*grades, *more]
@@ -31,7 +31,7 @@ def written(rows: list[tuple[object, ...]], name: str = "grades.csv", encoding: 
 def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
     """From a table as Excel saves it; in words first, then the figures, then the score."""
     done = run("review", "latest", "--from", written(graded(-1), encoding="cp932"))
-    n = len(now().verdicts)
+    n = len(open_run().verdicts)
     said = done.out
 
     assert (done.code, done.err) == (0, "")
@@ -45,7 +45,7 @@ def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
 
 def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     """By line, with a count; the others are stored. `--strict` stores nothing and stops with 2."""
-    talk = now().conversations[0].id
+    talk = open_run().conversations[0].id
     bad: list[tuple[object, ...]] = [
         ("nobody#0", 1, "佐藤", 3, ""), (talk, 9, "佐藤", 3, ""), (talk, 1, "鈴木", 6, ""),
         (talk, 1, "佐藤", 2, ""), (talk, 1, "田中", "", ""),
@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     first = next(line for line, row in enumerate(graded(), 2) if row[:2] == (talk, 1))
     file = written(graded(0, *bad))
     strict = run("review", "latest", "--from", file, "--strict")
-    assert (strict.code, strict.out, now().verdicts) == (2, "", ())
+    assert (strict.code, strict.out, open_run().verdicts) == (2, "", ())
     assert "skipped" not in strict.err
     assert strict.err.splitlines()[-1].startswith("error: grades.csv: 4 rows are invalid, so nothing was")
 
@@ -69,7 +69,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     ]
     assert "使えなかった行が 4 行" in done.out
     assert "まだ記入のない行が 1 行" in done.out
-    assert len(now().verdicts) == good
+    assert len(open_run().verdicts) == good
 
 
 def test_a_file_of_another_run_is_refused(run: Any) -> None:
@@ -79,7 +79,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("error: grades.csv: 1 row is invalid, so nothing was stored."
                              " Is it a file of another run?\n")  # fmt: skip
-    assert now().verdicts == ()
+    assert open_run().verdicts == ()
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
     run("review", "latest", "--from", written(graded(-1)))
     done = run("review", "latest", "--export", "labels.jsonl")
     labels = read_labels("labels.jsonl")
-    turns = {(talk.id, turn.index): (talk, turn) for talk in now().conversations for turn in talk.turns}
+    turns = {(talk.id, turn.index): (talk, turn) for talk in open_run().conversations for turn in talk.turns}
 
     assert done.code == 0
     assert "calibrate labels.jsonl --judge turn --label human" in done.err
-    assert len(labels.rows) == len(now().verdicts)
+    assert len(labels.rows) == len(open_run().verdicts)
     for row in labels.rows:
         conversation, _, index = row.case.id.rpartition("/")
         talk, turn = turns[conversation, int(index)]

@@ -17,9 +17,8 @@ from simulator.sheets import google_api
 from simulator.stats.figures import Summary
 from simulator.stats.review import SampledTurn, blind_sample, review_keys
 from simulator.stats.summary import grading_judges, summarise
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import find_run, open_run, read_run
 from tests.excel import Person
-from tests.reviewed_runs import now
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
@@ -175,13 +174,13 @@ def _typed(text: str) -> str:
 
 def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     """Nothing is lost, whatever people do; figures are those worked out by hand; the next run asks it."""
-    results = now()
+    results = open_run()
     push_it(results)
     written = deeds(results)
     write_in_the_sheet(server, written[: len(written) // 2])
     push_it(results)
     halfway = run("review", "latest", "--from", "sheet", "--json").json
-    assert halfway["read"]["new"] == len(now().verdicts) > 0
+    assert halfway["read"]["new"] == len(open_run().verdicts) > 0
     rearrange(server)
     write_in_the_sheet(server, written)
     push_it(results)
@@ -192,10 +191,10 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert done.code == 0
     assert "skipped" not in done.err
     assert shown["read"]["skipped"] == 0
-    check_nothing_is_lost(now(), written)
-    check_the_figures(shown, now())
+    check_nothing_is_lost(open_run(), written)
+    check_the_figures(shown, open_run())
     again = run("review", "latest", "--from", "sheet", "--json").json
-    assert (again["read"]["new"], again["read"]["known"]) == (0, len(now().verdicts))
+    assert (again["read"]["new"], again["read"]["known"]) == (0, len(open_run().verdicts))
     assert again["agreement"] == shown["agreement"]
 
     labels = run("review", "latest", "--export", "labels.jsonl")
@@ -205,7 +204,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     same = answers(results)
     mended = {same[row][0][0].partition("/")[2].partition("#")[0]: text
               for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
-    asked = {conversation.case.id: conversation.case for conversation in now().conversations}
+    asked = {conversation.case.id: conversation.case for conversation in open_run().conversations}
     assert mended
     assert set(asked) == {conversation.case.id for conversation in results.conversations}
     assert all(text in asked[case].references_at(1) for case, text in mended.items())
@@ -214,7 +213,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
 
 def test_a_review_in_a_workbook(run: Any) -> None:
     """The same from --to xlsx, sorted, inserted into, sent around and written again."""
-    results = now()
+    results = open_run()
     folder = find_run("latest", Path("runs")).parent
     assert run("report", "latest", "--to", "xlsx").code == 0
     written = [(title, row, name, text.removeprefix("=")) for title, row, name, text in deeds(results)]
@@ -226,8 +225,8 @@ def test_a_review_in_a_workbook(run: Any) -> None:
 
     shown = run("review", "latest", "--from", str(sent), "--json").json
     assert shown["read"]["skipped"] == 0
-    check_nothing_is_lost(now(), written)
-    check_the_figures(shown, now())
+    check_nothing_is_lost(open_run(), written)
+    check_the_figures(shown, open_run())
     again = run("review", "latest", "--from", str(newest))
     assert (again.code, again.err) == (0, "")
     assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
