@@ -3,20 +3,24 @@
 import asyncio
 import contextlib
 import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.cli.terminal import progress_bar, stdout_to_stderr
-from simulator.core.messages import Message, _, say
+from simulator.core.concurrency import for_each
+from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.messages import Message, _, message_of, say
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import PASSED
+from simulator.core.types import PASSED, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models import Models
-from simulator.models.pricing import Ledger
-from simulator.runner.regrade import count_turns, regrade
+from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.runner.conversation import grading_contexts
+from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 # What only today's command line decides.
@@ -57,7 +61,9 @@ def command(
 def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     results = file.results()
-    turns = count_turns(results.conversations)
+    turns = results.conversations.turns
+    if not turns:
+        raise RunFileError(_("the run has no turns to grade."))
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
@@ -78,3 +84,39 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
             return asyncio.run(grade_all())
     except KeyboardInterrupt:
         return _("interrupted")
+
+
+async def regrade(
+    file: RunFile,
+    grading: Grading,
+    on_graded: Callable[[GradingContext, Sequence[Score]], None],
+    *,
+    again: bool,
+) -> Message | str | None:
+    """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
+
+    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
+    early (budget spent, no access), None if it did not.
+    """
+
+    async def grade(turn: tuple[GradingContext, Collection[str]]) -> None:
+        context, done = turn
+        scores = await grading.panel.grade(context, done, file.save_scores)
+        if context.closing is None:
+            on_graded(context, scores)
+
+    def done(scores: Mapping[str, Score]) -> Collection[str]:
+        return [judge for judge, score in scores.items() if score.state != "failed" and not again]
+
+    turns = (
+        (context, done(by_turn.get(context.turn.index, {})))
+        for conversation, by_turn in conversations_with_scores(file.results())
+        for context in grading_contexts(conversation)
+    )
+    try:
+        await for_each(turns, grade, grading.settings.calls)
+    except BudgetSpent as error:
+        return _("{error}; a larger --budget goes on", error=error)
+    except RehearsalError as error:
+        return message_of(error)
+    return None

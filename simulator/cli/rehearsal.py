@@ -55,7 +55,6 @@ FEATURES = {
     "outputs": "simulator.grading.metric_file",
     "resume": "simulator.cli.resume",
     "scoring": "simulator.stats.contest",
-    "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
     "target": "simulator.stats.target",
     "to": "simulator.cli.destinations",
@@ -378,7 +377,7 @@ def play(
 
     perform = run.perform if settings.engine == "local" else feature("engine").perform
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
-    certain = feature("sequential") if settings.sequential else None
+    certain = feature("target") if settings.sequential else None
     stopping = StoppingRule(certain.batches, certain.certain_decision) if certain else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():

@@ -13,8 +13,14 @@ from simulator.core.types import Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
 from simulator.report.tables import spending_table
-from simulator.stats.choices import Choices, choices
-from simulator.stats.classification import LABEL_JUDGE, ClassFigures, Classification, classifications
+from simulator.stats.classification import (
+    LABEL_JUDGE,
+    Choices,
+    ClassFigures,
+    Classification,
+    choices,
+    classifications,
+)
 from simulator.stats.contest import contest_result
 from simulator.stats.figures import rounded
 from simulator.stats.outputs import OutputsFigures, Share, outputs_of

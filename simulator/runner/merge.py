@@ -24,8 +24,8 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
 from simulator.core.types import Conversation, Results, Status, Value
-from simulator.runner.attempts import AGAIN
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
+from simulator.users.faults import AGAIN
 
 # The note of a run that is one shard of a larger one.
 SHARD_NOTE = "shard"

@@ -44,7 +44,6 @@ _LISTED = 3
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {
-    "attempts": "simulator.runner.attempts",
     "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
     "persona": "simulator.users.persona",

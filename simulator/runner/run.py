@@ -10,7 +10,7 @@ that makes going on useless, such as a refused key or a full disk (`stopped`). A
 With --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts (runner/attempts.py). Turns of an earlier run are graded again by runner/regrade.py.
+counts (users/faults.py). Turns of an earlier run are graded again by cli/grade.py.
 """
 
 import asyncio
@@ -345,12 +345,12 @@ async def _until_certain(
 
 async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
     """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
-    last, attempts = runner, feature("attempts")
-    if open_again := attempts.second_attempts(file.results()):
+    last, faults = runner, feature("faults")
+    if open_again := faults.second_attempts(file.results()):
         file.add_conversations(open_again)
         last = new_runner(file, runner.context, runner.bot, runner.progress, open_again)
         await last.run()
-    if replaced := attempts.superseded(file.results()):
+    if replaced := faults.superseded(file.results()):
         file.save_note(SUPERSEDED, json.dumps(replaced, ensure_ascii=False))
     return last
 

@@ -2,6 +2,10 @@
 
 With a confidence a condition passes when the one-sided lower bound of its figure does, and is missed when the
 upper bound misses. What was counted, and what no further question can undo, is decided by what was seen.
+
+Where several models play the customers, nobody knows which is most like real ones. So the gate passes,
+or is missed, where it is for each of them: what has to hold whichever is right has to be shown of all
+(intersection-union test: Berger, 1982).
 """
 
 import math
@@ -42,8 +46,8 @@ from simulator.stats.gate import (
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
 from simulator.stats.likeness import SIZES, Likeness, measured
 from simulator.stats.red import worst_severity
-from simulator.stats.sequential import alpha_at
 from simulator.stats.summary import CUT_OFF, counted_turns
+from simulator.stats.target import alpha_at
 from simulator.storage.results import without_superseded
 
 # The share of answers that may be slower than `p95_seconds`.
@@ -524,4 +528,39 @@ def _condition_message(checked: CheckedCondition) -> Message:
         least=SIZES[-1] if checked.lack == "silent" else MIN_QUESTIONS,
         **checked.model_dump(include={"n", "cases", "failed"}),
         **(checked.more.model_dump() if checked.more else {}),
+    )
+
+
+_DECISIONS: Mapping[str | None, Message] = {
+    "passed": pgettext("a verdict", "passed"),
+    "missed": pgettext("a verdict", "missed"),
+    "undecided": pgettext("a verdict", "undecided"),
+}
+
+
+def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable[[Results], Gate]) -> Gate:
+    """The gate, undecided where the simulators do not all decide alike.
+
+    `decide` is asked for each: of the run as if it alone had played the customers, at the costs of all.
+    """
+    decisions = {}
+    for model in summary.simulators:
+        others = {each.id for each in results.conversations if each.user_model != model}
+        own, scores = results.conversations.without(others), results.scores.without(others)
+        alone = {"planned": len(own), "conversations": own, "scores": scores}
+        decisions[model] = decide(results.model_copy(update=alone)).decision
+    if len(set(decisions.values())) < 2:
+        return gate
+    parts = [
+        _(
+            "{model} {score} ({decision})",
+            model=model,
+            score=points(summary.simulators[model].score, against=gate.target),
+            decision=_DECISIONS[decision],
+        )
+        for model, decision in decisions.items()
+    ]
+    found = finding("simulators", parts=tuple(parts))
+    return gate.model_copy(
+        update={"passed": False, "decision": "undecided", "findings": (*gate.findings, found)}
     )

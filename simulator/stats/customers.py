@@ -8,10 +8,12 @@ from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Resu
 from simulator.stats.figures import CustomerFigure, CustomerSummary, Handling, LineLengths, turn_failure
 from simulator.storage.results import select_conversations
 from simulator.text.evidence import coverage
-from simulator.users.faults import CustomerFault, customer_faults, fault_patterns
-from simulator.users.leaving import (
+from simulator.users.faults import (
+    CustomerFault,
     VerdictsByTurn,
     answered_by,
+    customer_faults,
+    fault_patterns,
     gives_nothing,
     is_scripted,
     left_early,

@@ -27,10 +27,8 @@ from simulator.stats.summary import figures_of
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
 Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
-# Imported where a target has conditions, or has to be reached with a confidence.
+# Imported where a target has conditions or a confidence, or several models play the customers.
 CONDITIONS = "simulator.stats.conditions"
-# Imported where several models play the customers.
-SIMULATORS = "simulator.stats.simulators"
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge.
@@ -277,7 +275,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """
     gate = _gate_of(results, summary, settings)
     if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
-        gate = import_module(SIMULATORS).agreed_gate(
+        gate = import_module(CONDITIONS).agreed_gate(
             gate, results, summary, lambda own: _gate_of(own, figures_of(own, settings), settings)
         )
     return gate

@@ -84,7 +84,7 @@ from simulator.storage.results import (
 )
 
 # What only some runs have: several models on a turn, and grades by people.
-PANEL, PEOPLE = "simulator.stats.agreement", "simulator.stats.corrected"
+PANEL, PEOPLE = "simulator.stats.agreement", "simulator.stats.review"
 CUSTOMERS = "simulator.stats.customers"
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"

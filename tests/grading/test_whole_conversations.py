@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simulator.cli.grade import regrade
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings, target_conditions
 from simulator.core.types import (
@@ -24,7 +25,6 @@ from simulator.diagnosis.root_cause import root_causes
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan
-from simulator.runner.regrade import regrade
 from simulator.runner.run import rehearse
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.summary import figures_of

@@ -13,7 +13,7 @@ from simulator.core.types import Case, Conversation, GradingContext, Language, R
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompts import PromptRenderer, read_prompt
-from simulator.stats.choices import choices
+from simulator.stats.classification import choices
 from simulator.stats.gate import decide
 from tests.report.views import context_of, markdown, render
 from tests.run_helpers import a_run_of_rows

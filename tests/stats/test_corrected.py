@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from simulator.stats.corrected import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
 from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import Gate, as_json, decide
 from simulator.stats.intervals import interval_of_mean
+from simulator.stats.review import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
 from tests.blind_grades import JUDGE, graded, verdict
 from tests.sample_runs import summed
 

@@ -12,8 +12,7 @@ from simulator.stats.customers import (
     summarise_customers,
 )
 from simulator.stats.figures import CustomerFigure
-from simulator.users.faults import fault_patterns
-from simulator.users.leaving import VerdictsByTurn
+from simulator.users.faults import VerdictsByTurn, fault_patterns
 from tests.customer_conversations import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_run, a_talk
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]

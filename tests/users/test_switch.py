@@ -20,7 +20,6 @@ from simulator.core.types import (
 )
 from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
-from simulator.runner.attempts import second_attempts
 from simulator.runner.run import rehearse
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import Handling, Summary
@@ -28,6 +27,7 @@ from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
+from simulator.users.faults import second_attempts
 from tests.commands import Command
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.diff_runs import stored

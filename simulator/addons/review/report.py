@@ -29,11 +29,11 @@ from simulator.core.types import Language
 from simulator.report.context import corrected_line
 from simulator.report.corrected import correction_texts
 from simulator.sheets.model import CHOICES
-from simulator.stats.corrected import TOP_GRADE
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.review import (
     PENDING,
+    TOP_GRADE,
     BlindAgreement,
     ComparedTurn,
     PendingReviews,
