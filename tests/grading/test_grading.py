@@ -12,18 +12,25 @@ from simulator.grading.panel import read_list
 from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
 from tests.grading.test_judging import failing
 from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, grader
-from tests.servers.openai import OpenAIServer
+from tests.servers.openai import OpenAIServer, play
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
+
+
+async def graded(context: GradingContext, reply: Any = play, **settings: Any) -> list[Score]:
+    """The scores of a panel whose model says this."""
+    async with OpenAIServer(reply) as server:
+        stage = a_stage(server, **settings)
+        scores = await stage.panel.grade(context)
+        await stage.close(None)
+    return list(scores)
 
 
 @pytest.mark.parametrize("judging", ["combined", "separate"])
 async def test_every_rubric_grades_on_its_own_scale(judging: str) -> None:
     """Claims and the like from 0 to 1, feelings from -2 to 2; the value is always 0 to 1."""
-    async with OpenAIServer() as server:
-        stage = a_stage(server, judges=NEW, judging=judging)
-        scores = {score.judge: score for score in await stage.panel.grade(an_exhibit())}
-        await stage.close(None)
+    found = await graded(an_exhibit(), judges=NEW, judging=judging)
+    scores = {score.judge: score for score in found}
 
     assert tuple(scores) == NEW
     for name, score in scores.items():
@@ -37,10 +44,8 @@ async def test_every_rubric_grades_on_its_own_scale(judging: str) -> None:
 
 async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     """The customer's feeling is read all the same, and a retriever is not blamed for a silent bot."""
-    async with OpenAIServer() as server:
-        stage = a_stage(server, judges=("turn", *NEW), judging="separate")
-        scores = {score.judge: score for score in await stage.panel.grade(an_exhibit(turn=failing()))}
-        await stage.close(None)
+    found = await graded(an_exhibit(turn=failing()), judges=("turn", *NEW), judging="separate")
+    scores = {score.judge: score for score in found}
 
     lowest = {name: score.raw for name, score in scores.items() if score.by_rule}
     assert lowest == {"turn": 1, "claims": 0, "llm_similarity": 0, "llm_correctness": 0}
@@ -72,10 +77,7 @@ async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch:
 async def handover(context: GradingContext, **fields: int) -> Score:
     """The judge handover, with a model that says this."""
     said = json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)
-    async with OpenAIServer(lambda _: said) as server:
-        stage = a_stage(server, judges=("handover",))
-        [score] = await stage.panel.grade(context)
-        await stage.close(None)
+    [score] = await graded(context, lambda _: said, judges=("handover",))
     return score
 
 
@@ -142,10 +144,7 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
 
 async def test_a_failed_form_fails_the_grade() -> None:
     """A model that cannot fill in the form is no fault of the bot's: failed, counted, and not a grade."""
-    async with OpenAIServer(lambda _: "I'd rather not.") as server:
-        stage = a_stage(server, judges=("answer_relevancy",))
-        [score] = await stage.panel.grade(an_exhibit())
-        await stage.close(None)
+    [score] = await graded(an_exhibit(), lambda _: "I'd rather not.", judges=("answer_relevancy",))
 
     assert (score.state, score.detail["kind"]) == ("failed", "malformed")
 

@@ -282,12 +282,9 @@ def test_repeating_the_words_of_the_question_is_not_news() -> None:
     beside = "If you lost your warranty card, the order history takes its place."
     shown = an_exhibit(beside, case, beside, passages=(beside,))
     pressing = shown.turn.model_copy(update={"user": "Get to the point!"})
-    found = [
-        LexicalJudge("turn").grade(exhibit).raw or 0
-        for exhibit in (shown, shown.model_copy(update={"turn": pressing}))
-    ]
 
-    assert max(found) < 3
+    for exhibit in (shown, shown.model_copy(update={"turn": pressing})):
+        assert (LexicalJudge("turn").grade(exhibit).raw or 0) < 3
 
 
 def test_an_invention_beside_a_right_answer_is_noticed() -> None:
@@ -308,9 +305,7 @@ def test_an_invention_beside_a_right_answer_is_noticed() -> None:
         ("カエデ光は月額4,000円です。", 2, 2),
     ],
 )
-def test_declining_the_unanswerable_is_right_and_answering_it_invents(
-    answer: str, overall: int, correctness: int
-) -> None:
+def test_what_is_unanswerable_is_to_be_declined(answer: str, overall: int, correctness: int) -> None:
     """Honesty is a 4, with a contact a 5; to ask back invents nothing; any answer is a 2.
 
     A reference that declines says what is unanswerable where the data set does not.
@@ -437,9 +432,8 @@ def test_the_reason_counts_the_passages_that_are_of_use() -> None:
 def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
     """It shares a few words with the reference, and no detail is wrong: no red turn, no praise either."""
     case = a_case(question="延長できますか", references=(("予約がなければ延長できます。",),))
-    score = grade(
-        "turn", "ご予約の有無によります。マイページをご覧ください。", case, passages=("マイページ",)
-    )
+    answer = "ご予約の有無によります。マイページをご覧ください。"
+    score = grade("turn", answer, case, passages=("マイページ",))
 
     assert score.raw == 3.5
     assert "字面からは分かりません" in score.reason

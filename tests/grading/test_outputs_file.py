@@ -51,9 +51,8 @@ def read(text: str, name: str = "metric_output_info.json") -> MetricFile:
 
 
 def judges_of(outputs: MetricFile) -> dict[str, list[tuple[str, str, float | None]]]:
-    return {
-        name: [(m.score_name, m.judge, m.threshold) for m in each] for name, each in outputs.named.items()
-    }
+    named = outputs.named.items()
+    return {name: [(m.score_name, m.judge, m.threshold) for m in each] for name, each in named}
 
 
 def test_all_shapes_are_understood() -> None:
@@ -71,11 +70,7 @@ def test_all_shapes_are_understood() -> None:
         ],
     }
     assert outputs.metrics("other") == outputs.default
-    assert (outputs.files("path.meteor"), outputs.files("x.em"), outputs.files("path.em")) == (
-        True,
-        True,
-        False,
-    )
+    assert [outputs.files(each) for each in ("path.meteor", "x.em", "path.em")] == [True, True, False]
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:40])
@@ -105,9 +100,8 @@ def test_thresholds_are_written_into_json() -> None:
     """Nothing else that the file says changes, and a missing file is made."""
     read(ARTICLE)
     before = json.loads(ARTICLE)
-    write_thresholds(
-        Path("metric_output_info.json"), {("default", "rougeL"): 0.43214, ("path", "meteor"): 0.5}
-    )
+    found = {("default", "rougeL"): 0.43214, ("path", "meteor"): 0.5}
+    write_thresholds(Path("metric_output_info.json"), found)
     after = json.loads(Path("metric_output_info.json").read_text(encoding="utf-8"))
     write_thresholds(Path("new.json"), {("default", "rougeL"): 0.4})
 
@@ -116,6 +110,5 @@ def test_thresholds_are_written_into_json() -> None:
     assert after["method"] == before["method"]
     assert [len(after[output]) for output in before] == [len(before[output]) for output in before]
     assert sorted(path.name for path in Path().iterdir()) == ["metric_output_info.json", "new.json"]
-    assert json.loads(Path("new.json").read_text("utf-8")) == {
-        "default": [{"name": "rougeL", "threshold": 0.4}]
-    }
+    made = json.loads(Path("new.json").read_text("utf-8"))
+    assert made == {"default": [{"name": "rougeL", "threshold": 0.4}]}

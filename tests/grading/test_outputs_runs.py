@@ -12,13 +12,10 @@ import pytest
 from simulator.cli.app import main
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.commands import Command
+from tests.grading.test_outputs_judging import FILE
+from tests.run_helpers import RECORDED
 from tests.servers.openai import serve
 
-FILE = {
-    "default": ["em"],
-    "method": ["em"],
-    "path": [{"name": "rougeL", "threshold": 0.8}, {"name": "meteor", "threshold": 1}],
-}
 ROWS: list[dict[str, Any]] = [
     {
         "id": "a", "question": "天気は？", "reference": '{"method": "GET", "path": "/weather", "limit": 10}',
@@ -32,7 +29,6 @@ ROWS: list[dict[str, Any]] = [
     {"id": "c", "question": "更新", "reference": '{"method": "PUT", "path": "/items"}', "answer": "不明"},
     {"id": "d", "question": "挨拶は？", "reference": "こんにちは。", "answer": "こんにちは"},
 ]  # fmt: skip
-RECORDED = ("--adapter", "recorded")
 
 
 def saved(rows: list[dict[str, Any]] = ROWS, file: object = FILE) -> None:
@@ -44,7 +40,7 @@ def saved(rows: list[dict[str, Any]] = ROWS, file: object = FILE) -> None:
 @pytest.fixture
 def run(command: Command) -> Any:
     """Evaluates the rows by the metric file."""
-    return partial(command, "evaluate", "rows.jsonl", *RECORDED, "--outputs", "metrics.json")
+    return partial(command, *RECORDED, "--outputs", "metrics.json")
 
 
 def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,7 @@ def twice(first: Score, second: Score) -> Score:
     return first.model_copy(update={"detail": {**first.detail, "retest": kept}})
 
 
+BETTER = twice(scored("turn", 3), scored("turn", 5))
 SKIPPED = Score(judge="turn", conversation="calm/a#1", turn=1, state="skipped", detail={"conflicts": [{}]})
 FAILED = Score(judge="turn", conversation="calm/a#1", turn=1, state="failed", reason="timeout")
 
@@ -62,13 +63,7 @@ FAILED = Score(judge="turn", conversation="calm/a#1", turn=1, state="failed", re
         ([twice(scored("turn", 2), SKIPPED)], []),
         ([twice(scored("turn", 2), FAILED)], ["overall major"]),
         # What is red for another reason the second time is still red.
-        (
-            [
-                twice(scored("turn", 3), scored("turn", 5)),
-                twice(scored("groundedness", 5), scored("groundedness", 2)),
-            ],
-            ["overall moderate"],
-        ),
+        ([BETTER, twice(scored("groundedness", 5), scored("groundedness", 2))], ["overall moderate"]),
         # A judge that was not asked again says the same as before.
         ([twice(scored("turn", 2), scored("turn", 5)), scored("facts", 1)], ["facts major"]),
         ([twice(scored("turn", 4, correctness=1), scored("turn", 4, correctness=5))], []),
@@ -277,10 +272,8 @@ def test_where_no_model_grades_a_retest_is_refused(command: Command, judges: str
     assert "--retest has nothing to grade twice" in done.err
 
 
-def test_a_second_grading_that_fails_changes_nothing_and_is_counted(
-    command: Command, desk: OpenAIServer
-) -> None:
-    """The verdict of the one that succeeded stands; where the first one fails, there is none."""
+def test_a_second_grading_that_fails_changes_nothing(command: Command, desk: OpenAIServer) -> None:
+    """It is counted, and the verdict that there is stands; where the first one fails, there is none."""
     desk.reply = Judge(2, None, None)
     done = command(*EVALUATE, "--retest", "1", "--max-failed", "1", "--to", "markdown")
     judge = done.json["judges"]["turn"]

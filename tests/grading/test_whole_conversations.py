@@ -191,9 +191,8 @@ def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
     """It failed once, not once a turn; customers who left satisfied without an answer are counted."""
     talks = (a_dialogue(), a_dialogue(Ended.GAVE_UP).model_copy(update={"id": "other"}))
     with contextlib.closing(a_run(tmp_path, talks)) as file:
-        results = file.results().model_copy(
-            update={"conversations": talks, "scores": (scored(0.49, conversation=talks[0].id),)}
-        )
+        graded = {"conversations": talks, "scores": (scored(0.49, conversation=talks[0].id),)}
+        results = file.results().model_copy(update=graded)
     shown = figures_of(results, Settings())
 
     assert (shown.judges["conversation"].n, shown.judges["conversation"].failures) == (1, {"missing": 1})

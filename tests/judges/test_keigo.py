@@ -8,6 +8,8 @@ from simulator.shelves.judges.keigo import findings, keigo
 from simulator.core.types import GradingContext
 from tests.run_helpers import answered
 
+ANGRY, REFUSAL = "半日待ったのに来ない。ふざけないでください", "現金での返金はできません。"
+
 
 def kinds(context: GradingContext, *ng_words: str) -> list[str]:
     return [finding.kind for finding in findings(context, ng_words)]
@@ -59,12 +61,6 @@ def test_the_gravest_is_named_first_and_the_rest_is_counted() -> None:
     assert english.endswith("; and 2 more.")
 
 
-def test_quotations_are_somebody_elses_words() -> None:
-    """What stands in quotation marks, code or an address is not read, unless it is the whole answer."""
-    assert kinds(answered("画面に「ご確認してください」と出ます。『見れる。』も同じです。")) == []
-    assert kinds(answered("「画面はこちらから見れます。」")) == ["ra_dropping"]
-
-
 @pytest.mark.parametrize(
     "block",
     [
@@ -84,12 +80,6 @@ def test_headings_lists_tables_and_notes_may_be_plain(block: str) -> None:
     assert kinds(answered(f"次のとおりです。\n{block}\n以上です。")) == []
 
 
-def test_a_last_line_without_a_full_stop_is_prose_only_after_prose() -> None:
-    """Below labels and headings it is one of them."""
-    assert kinds(answered("次のとおりです。\n送料は変わらない")) == ["plain_form"]
-    assert kinds(answered("次のとおりです。\nご注意\n送料は変わらない")) == []
-
-
 def test_one_plain_sentence_among_polite_ones_is_moderate() -> None:
     """The register broke once; an answer without one polite sentence is worse."""
     (finding,) = findings(answered("送料は500円です。離島は別料金である。"))
@@ -98,27 +88,41 @@ def test_one_plain_sentence_among_polite_ones_is_moderate() -> None:
     assert finding.quote == "離島は別料金である。"
 
 
-def test_a_complaint_wants_an_apology_or_a_softening_word() -> None:
-    """Its lack is a major fault and quotes nothing."""
-    user = "半日待ったのに来ない。ふざけないでください"
-    score = keigo(answered("明日お伺いします。", user))
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        # What stands in quotation marks, code or an address is not read, unless it is the whole answer.
+        (answered("画面に「ご確認してください」と出ます。『見れる。』も同じです。"), []),
+        (answered("「画面はこちらから見れます。」"), ["ra_dropping"]),
+        # A last line without a full stop is prose after prose, and a label below labels and headings.
+        (answered("次のとおりです。\n送料は変わらない"), ["plain_form"]),
+        (answered("次のとおりです。\nご注意\n送料は変わらない"), []),
+        # A complaint wants an apology or a softening word.
+        (answered("明日お伺いします。", ANGRY), ["missing_apology"]),
+        (answered("ご迷惑をおかけしました。明日お伺いします。", ANGRY), []),
+        (answered("お手数ですが、明日の在宅をお願いいたします。", ANGRY), []),
+        (answered("We come tomorrow.", "Your service is a joke!", language="en"), ["missing_apology"]),
+        # What refuses nothing that the customer spoke of is a plain statement, and not blunt.
+        (answered(REFUSAL, "現金で返して"), ["blunt_refusal"]),
+        (answered(f"恐れ入りますが、{REFUSAL}", "現金で返して"), []),
+        (answered(REFUSAL, "おすすめは？"), []),
+        (answered(REFUSAL, ""), []),
+        # An English answer is read for rudeness only, whatever the language of the case.
+        (answered("That is your own fault.", language="en"), ["rude"]),
+        (answered("Please restart it. It will work."), []),
+    ],
+)
+def test_what_is_a_fault_depends_on_what_stands_around_it(shown: GradingContext, found: list[str]) -> None:
+    """On the lines above, and on what the customer said."""
+    assert kinds(shown) == found
+
+
+def test_the_lack_of_an_apology_is_a_major_fault() -> None:
+    """It quotes nothing."""
+    score = keigo(answered("明日お伺いします。", ANGRY))
 
     assert score.raw == 2
     assert score.reason.startswith("【重大】お詫び・クッション言葉がない →")
-    assert kinds(answered("ご迷惑をおかけしました。明日お伺いします。", user)) == []
-    assert kinds(answered("お手数ですが、明日の在宅をお願いいたします。", user)) == []
-    english = answered("We come tomorrow.", "Your service is a joke!", language="en")
-    assert kinds(english) == ["missing_apology"]
-
-
-def test_a_refusal_is_blunt_only_to_the_one_who_asked() -> None:
-    """What refuses nothing that the customer spoke of is a plain statement."""
-    refusal = "現金での返金はできません。"
-
-    assert kinds(answered(refusal, "現金で返して")) == ["blunt_refusal"]
-    assert kinds(answered(f"恐れ入りますが、{refusal}", "現金で返して")) == []
-    assert kinds(answered(refusal, "おすすめは？")) == []
-    assert kinds(answered(refusal, "")) == []
 
 
 @pytest.mark.parametrize(
@@ -144,12 +148,6 @@ def test_a_latin_word_of_the_list_is_a_whole_word() -> None:
     english = answered("We know. It is in stock.", "Is it?", language="en")
 
     assert kinds(english, "no", "stock", "", " => x") == ["ng_word"]
-
-
-def test_an_english_answer_is_read_for_rudeness_only() -> None:
-    """Whatever the language of the case."""
-    assert kinds(answered("That is your own fault.", language="en")) == ["rude"]
-    assert kinds(answered("Please restart it. It will work.")) == []
 
 
 @given(st.text(), st.text(), st.lists(st.text(max_size=5), max_size=3))

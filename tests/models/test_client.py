@@ -1,6 +1,7 @@
 """Calls to an endpoint: the forms in which a reply is asked for, what is charged, kept and shared."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,8 @@ async def test_a_reply_is_asked_for_as_a_strict_schema() -> None:
 )
 async def test_a_refused_format_is_asked_for_once(refuses: set[str], tried: list[str]) -> None:
     """Strict schema, JSON mode, plain text: the next call starts where this one ended."""
-    async with (
-        OpenAIServer(lambda _: f"```json\n{GOOD}\n```", refuses=refuses) as server,
-        connected() as made,
-    ):
+    fenced = f"```json\n{GOOD}\n```"
+    async with OpenAIServer(lambda _: fenced, refuses=refuses) as server, connected() as made:
         model = model_at(server, made)
         assert await verdict(model) == FILLED
         assert formats(server) == tried
@@ -96,9 +95,8 @@ async def test_the_environments_proxy_is_asked(name: str, monkeypatch: pytest.Mo
 async def test_a_refusal_that_teaches_nothing_is_a_failure(reply: Reply) -> None:
     """What cannot be left out, or has been left out already, is not asked for again."""
     async with OpenAIServer(lambda _: reply) as server, connected() as made:
-        with pytest.raises(
-            ModelFailure, match=r"judge model fake-chat at http://127\.0\.0\.1:\d+/v1: 400: "
-        ) as met:
+        named = rf"judge model fake-chat at {re.escape(server.url)}: 400: "
+        with pytest.raises(ModelFailure, match=named) as met:
             await verdict(model_at(server, made, temperature=0.2))
 
     assert met.value.failure.kind == "error"
@@ -259,10 +257,8 @@ async def test_an_identical_request_is_answered_from_the_cache(
 async def test_the_key_reaches_no_file(tmp_path: Path) -> None:
     """Requests are filed by a hash of address and body; the key is in neither."""
     path = tmp_path / "cache" / "responses.sqlite"
-    async with (
-        OpenAIServer(lambda _: GOOD, key=KEY) as server,
-        connected(cache=ResponseCache("on", path)) as made,
-    ):
+    cache = ResponseCache("on", path)
+    async with OpenAIServer(lambda _: GOOD, key=KEY) as server, connected(cache=cache) as made:
         await verdict(model_at(server, made))
 
     assert b"reason" in path.read_bytes()

@@ -279,9 +279,7 @@ def test_conversations_are_paired_by_who_plays() -> None:
             ],
         }
     )
-    alone, both = (
-        PairedRuns(side_of(first), side_of(second)) for first, second in ((one, several), (several, several))
-    )
+    alone, both = (PairedRuns(side_of(first), side_of(several)) for first in (one, several))
 
     assert len(alone.both) == len(alone.turns) == 6
     assert {turn.later.user_model for turn in alone.turns} == {"m"}
@@ -292,24 +290,21 @@ def test_of_equal_turns_any_red_one_counts() -> None:
     """A judge that grades the same answer now so, now otherwise turned nothing red."""
     keys = [("a", "calm", 1), ("a", "angry", 1)]
     after = a_result({key: [0.2] for key in keys}, "after")
-    before = after.model_copy(
-        update={"scores": (after.scores[0].model_copy(update={"value": 0.8, "raw": 4.0}), after.scores[1])}
-    )
-    there, back = (
-        compare_runs(side_of(one), side_of(two), seed=1) for one, two in ((before, after), (after, before))
-    )
+    first, second = after.scores
+    scores = (first.model_copy(update={"value": 0.8, "raw": 4.0}), second)
+    before = after.model_copy(update={"scores": scores})
 
-    assert [each.reds.still_red for each in (there, back)] == [1, 1]
-    assert [(each.reds.turned_red, each.reds.turned_green) for each in (there, back)] == [(0, 0), (0, 0)]
+    for one, two in ((before, after), (after, before)):
+        reds = compare_runs(side_of(one), side_of(two), seed=1).reds
+        assert (reds.still_red, reds.turned_red, reds.turned_green) == (1, 0, 0)
 
 
 def test_an_unanswered_turn_turns_red() -> None:
     """The bot's failure is its own."""
     one = a_result(grades_of([0.8, 0.8]))
     conversation = one.conversations[0]
-    failed = conversation.turns[0].model_copy(
-        update={"answer": Answer(text="", error=Failure(kind="timeout", message="late"))}
-    )
+    silent = Answer(text="", error=Failure(kind="timeout", message="late"))
+    failed = conversation.turns[0].model_copy(update={"answer": silent})
     conversations = (conversation.model_copy(update={"turns": (failed,)}), one.conversations[1])
     other = one.model_copy(update={"conversations": conversations, "scores": one.scores[1:]})
 
@@ -323,9 +318,8 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     result = a_result(grades, "after", turns=5, set={"top": "4"})
     conversation = result.conversations[0]
     asked = conversation.case.model_copy(update={"question": "別の質問"})
-    other = result.model_copy(
-        update={"conversations": (conversation.model_copy(update={"case": asked}), *result.conversations[1:])}
-    )
+    talks = (conversation.model_copy(update={"case": asked}), *result.conversations[1:])
+    other = result.model_copy(update={"conversations": talks})
     found = compare_runs(one, side_of(other), seed=1)
 
     assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {

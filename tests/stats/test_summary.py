@@ -165,17 +165,6 @@ def test_json_has_exactly_the_agreed_keys() -> None:
     figures = summary()
     shown = as_json(figures, decide(figures, 0.9, 0.05, 1.0), "runs/x/run.sqlite")
 
-    assert list(shown) == [
-        "run", "store", "score", "interval", "simulators", "simulator_spread",
-        "corrected", "target", "passed", "decision", "confidence",
-        "conditions", "reasons", "judges", "total",
-        "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd",
-        "cost_at_least_usd", "usage", "seconds",
-        "offline",
-    ]  # fmt: skip
-    assert list(shown["judges"]["turn"]) == [
-        "mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped",
-    ]  # fmt: skip
     compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
 
 
