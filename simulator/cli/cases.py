@@ -11,8 +11,7 @@ from simulator.addons.testset import files
 from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
-from simulator.cli.costs import total
-from simulator.cli.forecast import show_calls, spent_json
+from simulator.cli.forecast import show_calls, spent_json, total
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import (

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
-from simulator.core.shelves import user_object
+from simulator.core.shelves import Features, user_object
 from simulator.core.types import Language
 from simulator.storage.run_file import RUN_FILE, add_note
 
@@ -25,20 +24,16 @@ if TYPE_CHECKING:
     from simulator.report.context import ReportContext
 
 # What only some reports need: imported when one is asked for.
-FORMATS = {
-    "files": "simulator.report.files",
-    "google": "simulator.sheets.google_api",
-    "markdown": "simulator.report.painters.markdown",
-    "push": "simulator.sheets.google_sheets",
-    "worksheets": "simulator.report.worksheets",
-    "xlsx": "simulator.sheets.excel",
-}
+_format = Features(
+    files="simulator.report.files",
+    google="simulator.sheets.google_api",
+    markdown="simulator.report.painters.markdown",
+    push="simulator.sheets.google_sheets",
+    worksheets="simulator.report.worksheets",
+    xlsx="simulator.sheets.excel",
+)
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
-
-
-def _format(name: str) -> Any:
-    return import_module(FORMATS[name])
 
 
 @dataclass(frozen=True)

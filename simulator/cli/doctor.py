@@ -22,7 +22,7 @@ from simulator.core.settings import RowSettings, Settings, load_settings
 from simulator.core.titles import Titles
 from simulator.core.types import Conversation, Query, Role
 from simulator.models.pricing import Ledger
-from simulator.report.reactions import reactions_report
+from simulator.report.customers import reactions_report
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import ask

@@ -1,23 +1,23 @@
 """What a run or another command will cost, as --dry-run shows it, and what a command says beforehand."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import typer
 
-from simulator.cli.costs import total
 from simulator.cli.terminal import ExitCode, Result, print_json, progress_bar, run_async, saved_in_cache, say
 from simulator.core.document import Line, Report
-from simulator.core.messages import Message, _, language_of, sentences
-from simulator.core.settings import JPY_PER_USD, Settings
+from simulator.core.messages import Message, _, language_of, ngettext, sentences
+from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.titles import title
-from simulator.core.types import LEXICAL, Spending
-from simulator.models.pricing import Ledger, check_prices, total_spending
+from simulator.core.types import LEXICAL, Conversation, Spending
+from simulator.models.pricing import Ledger, check_prices, money, total_spending
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import print_report
 from simulator.report.tables import spending_table
-from simulator.runner.estimate import Forecast, by_role
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import Forecast, by_role, forecast
 
 
 def show_forecast(estimate: Forecast, *, as_json: bool, jpy_per_usd: float = JPY_PER_USD) -> None:
@@ -104,3 +104,39 @@ def _calls_json(estimate: Mapping[Any, Spending]) -> dict[str, Any]:
 
 def _spending_json(spent: Spending) -> dict[str, Any]:
     return spent.model_dump(exclude={"cached", "tokens_cached", "known_usd", "uncounted"})
+
+
+def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
+    """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown."""
+    estimate = forecast(context, plan, settings.runs)
+    check_prices(settings, estimate.high)
+    say(_("At most {total}.", total=total(estimate.high.values())))
+    if estimate.like:
+        expected = total(estimate.expected.values())
+        say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
+    else:
+        say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
+    if (budget := settings.budget) is None:
+        return
+    rate, short = settings.jpy_per_usd, None
+    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
+    if cost > budget and estimate.like:
+        short = _("It may not be enough: {cost} USD are expected.", cost=dollars(cost))
+    elif cost > budget:
+        short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
+    line = _(
+        "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
+        budget=dollars(budget), yen=budget * rate, rate=rate,
+    )  # fmt: skip
+    say(sentences(line, short))
+
+
+def total(spendings: Iterable[Spending]) -> Message:
+    """`36 model calls, about 31,000 tokens, 0.12 USD`."""
+    whole = total_spending(list(spendings))
+    return _(
+        "{calls}, about {tokens}, {money}",
+        calls=ngettext("{n} model call", "{n} model calls", n=whole.calls),
+        tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
+        money=money(Spending(cost_usd=whole.cost_usd)),  # "at most ... at least" says nothing
+    )

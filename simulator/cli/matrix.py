@@ -19,9 +19,8 @@ from simulator.addons.matrix import plan as matrices
 from simulator.addons.matrix import record as records
 from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
-from simulator.cli.costs import total
 from simulator.cli.destinations import check_destinations, push_to_sheet
-from simulator.cli.forecast import show_forecast
+from simulator.cli.forecast import show_forecast, total
 from simulator.cli.publish import page_html, report_context, say_stopped
 from simulator.cli.rehearsal import check_engine, check_folder, run_settings, start
 from simulator.cli.resume import resume

@@ -32,6 +32,7 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unfo
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Protocol, Settings, read_shard
+from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import unread_files
@@ -44,30 +45,24 @@ from simulator.stats.red import primary_judge, red_marks
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
-FEATURES = {
-    "cases": "simulator.runner.bot_choice",
-    "check": "simulator.addons.calibration.drift",
-    "costs": "simulator.cli.costs",
-    "customers": "simulator.addons.load.pace",
-    "dry_run": "simulator.cli.forecast",
-    "engine": "simulator.addons.dask.driver",
-    "likeness": "simulator.stats.likeness",
-    "outputs": "simulator.grading.metric_file",
-    "resume": "simulator.cli.resume",
-    "scoring": "simulator.stats.contest",
-    "shard": "simulator.runner.merge",
-    "target": "simulator.stats.target",
-    "to": "simulator.cli.destinations",
-}
+feature = Features(
+    cases="simulator.runner.bot_choice",
+    check="simulator.addons.calibration.drift",
+    costs="simulator.cli.forecast",
+    customers="simulator.addons.load.pace",
+    engine="simulator.addons.dask.driver",
+    likeness="simulator.stats.likeness",
+    outputs="simulator.grading.metric_file",
+    resume="simulator.cli.resume",
+    scoring="simulator.stats.contest",
+    shard="simulator.runner.merge",
+    target="simulator.stats.target",
+    to="simulator.cli.destinations",
+)
 # Unread files that are named at most.
 LISTED = 8
 # Imported when there is something to report: the first question does not wait for it.
 PUBLISH = "simulator.cli.publish"
-
-
-def feature(setting: str) -> Any:
-    """The module behind a setting."""
-    return import_module(FEATURES[setting])
 
 
 def run_or_resume(settings: Settings, protocol: Protocol) -> int:
@@ -358,7 +353,7 @@ def play(
     preparation = feature("check").checking(context, notes) if checks else None
     if settings.dry_run:
         estimate = feature("costs").forecast(context, unfinished, settings.runs)
-        feature("dry_run").show_forecast(
+        feature("costs").show_forecast(
             estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd
         )
         return ExitCode.DONE

@@ -376,6 +376,14 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
 
 
+class Features(dict[str, str]):
+    """Modules of ours that only some runs need, by what asks for them: imported when they are called for."""
+
+    def __call__(self, name: str) -> Any:
+        """The module of this name."""
+        return importlib.import_module(self[name])
+
+
 def user_object(name: str) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory."""
     module_name, _unused, attribute = name.rpartition(":")

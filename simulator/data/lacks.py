@@ -5,7 +5,7 @@ from importlib import import_module
 
 from simulator.core.messages import Message, _, listed, ngettext, pgettext
 from simulator.core.types import Case
-from simulator.data.datasets import Need
+from simulator.data.cases import Need
 from simulator.data.files import quote
 from simulator.data.values import field_of
 

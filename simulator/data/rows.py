@@ -7,7 +7,6 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
+from simulator.core.shelves import Features
 from simulator.data.files import (
     MAX_COLUMNS,
     MAX_LINE,
@@ -40,16 +40,16 @@ from simulator.data.values import (
 )
 
 # What only some files need: imported when there is such a file.
-FEATURES = {
-    "choices": "simulator.data.choices",
-    "dialogues": "simulator.data.dialogues",
-    "lacks": "simulator.data.lacks",
-    "logs": "simulator.data.logs",
-    "profile": "simulator.data.profile",
-    "structured": "simulator.data.structured",
-    "workbooks": "simulator.data.workbooks",
-    "yaml": "simulator.data.yaml_rows",
-}
+feature = Features(
+    choices="simulator.data.choices",
+    dialogues="simulator.data.dialogues",
+    lacks="simulator.data.lacks",
+    logs="simulator.data.logs",
+    profile="simulator.data.profile",
+    structured="simulator.data.structured",
+    workbooks="simulator.data.workbooks",
+    yaml="simulator.data.yaml_rows",
+)
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
@@ -64,11 +64,6 @@ _OF_LOGS = frozenset({
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
-
-
-def feature(name: str) -> Any:
-    """The module behind a kind of file or of rows."""
-    return import_module(FEATURES[name])
 
 
 def read_rows(path: Path, fits: Fits, columns: Mapping[str, str] | None = None) -> Iterator[Row]:

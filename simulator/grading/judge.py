@@ -14,7 +14,7 @@ from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_o
 from simulator.core.shelves import describe_error
 from simulator.core.templates import stable_int
 from simulator.core.types import RETEST, WHOLE, GradingContext, Score, State
-from simulator.data.datasets import labels_of
+from simulator.data.cases import labels_of
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
 from simulator.models.pricing import JUDGE, BudgetSpent
 

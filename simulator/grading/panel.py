@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import GRADING, panelists
 from simulator.core.settings import Settings
+from simulator.core.shelves import Features
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.data.files import read_text
@@ -42,17 +42,12 @@ if TYPE_CHECKING:
     from simulator.models.client import Model
 
 # What only some runs need, imported when their settings ask for it.
-FEATURES = {
-    "model": "simulator.grading.model_judge",
-    "outputs": "simulator.grading.outputs",
-    "lexical": "simulator.grading.lexical",
-    "embedding": "simulator.text.embedding",
-}
-
-
-def feature(name: str) -> Any:
-    """The module of a feature, which is imported now."""
-    return import_module(FEATURES[name])
+feature = Features(
+    embedding="simulator.text.embedding",
+    lexical="simulator.grading.lexical",
+    model="simulator.grading.model_judge",
+    outputs="simulator.grading.outputs",
+)
 
 
 class Grading:

@@ -1,8 +1,10 @@
-"""Sections on questions that were asked more than once: by several models, and by the same one again."""
+"""Sections on what was asked more than once: by several models, by the same one again, and in a replay."""
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, points
-from simulator.core.messages import _, pgettext
+from simulator.core.messages import _, ngettext, pgettext
+from simulator.core.types import Results
 from simulator.stats.figures import Summary, rounded
+from simulator.users.scripted import DIVERGED
 
 # So many questions are listed; all are in --json.
 _QUESTIONS_SHOWN = 20
@@ -98,3 +100,50 @@ def reliability_section(summary: Summary) -> Section | None:
 
 def _chance(value: float | None) -> Text:
     return "–" if value is None else _("{n} %", n=f"{100 * value:.0f}")
+
+
+def replay_section(results: Results, summary: Summary) -> Section | None:
+    """Turns and score of both parts; None where every line still fitted."""
+    diverged = 0
+    followed, after = list[tuple[str, int]](), list[tuple[str, int]]()
+    for conversation in results.conversations:
+        first = next((turn.index for turn in conversation.turns if turn.diverged), None)
+        diverged += first is not None or conversation.reason.startswith(DIVERGED[conversation.case.language])
+        for turn in conversation.turns:
+            part = followed if first is None or turn.index < first else after
+            part.append((conversation.id, turn.index))
+    if not diverged:
+        return None
+    grades = {
+        (score.conversation, score.turn): score.value
+        for score in results.scores.of_judge(summary.primary, "scored")
+    }
+
+    def mean(turns: list[tuple[str, int]]) -> float | None:
+        known = [value for turn in turns if (value := grades.get(turn)) is not None]
+        return sum(known) / len(known) if known else None
+
+    rows = [
+        (name, len(turns), Cell(text=points(mean(turns)), number=mean(turns)))
+        for name, turns in (
+            (_("earlier lines said again"), followed),
+            (_("from the first line that no longer fitted"), after),
+        )
+    ]
+    return figures_section(
+        key="replay",
+        title=_("Replay"),
+        line=ngettext(
+            "In {n} conversation the bot answered otherwise, so that the earlier lines no longer fitted.",
+            "In {n} conversations the bot answered otherwise, so that the earlier lines no longer fitted.",
+            n=diverged,
+        ),
+        tables=[Table.of("parts", (_("Part"), _("Turns"), _("Score")), rows, counts=2)],
+        figures={
+            "diverged": diverged,
+            "followed": len(followed),
+            "after": len(after),
+            "score_followed": rounded(mean(followed)),
+            "score_after": rounded(mean(after)),
+        },
+    )

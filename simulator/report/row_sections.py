@@ -10,7 +10,7 @@ from itertools import islice
 from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
 from simulator.core.messages import Message, _, listed, pgettext, sentences
 from simulator.core.types import Results, Spending
-from simulator.data.datasets import SkippedRows
+from simulator.data.cases import SkippedRows
 from simulator.models.pricing import total_spending
 from simulator.report.tables import spending_table
 from simulator.stats.classification import (

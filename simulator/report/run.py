@@ -92,7 +92,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         anchors = tables.anchors_of(results, spoilt)
         yield customers_section(summary.simulator, anchors)
         if context.likeness:
-            yield feature("likeness_section").section(context.likeness)
+            yield feature("customers").likeness_section(context.likeness)
     yield from context.answerable
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)

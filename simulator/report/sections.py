@@ -7,8 +7,6 @@ answers and handovers, the course of turns, the simulated customers.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
-from typing import Any
 
 from simulator.core.document import (
     PAGE,
@@ -27,6 +25,7 @@ from simulator.core.document import (
     target_points,
 )
 from simulator.core.messages import Message, _, pgettext
+from simulator.core.shelves import Features
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import money, total_spending
@@ -38,33 +37,27 @@ from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
 
 # What only some reports need: imported where a run has it.
-FEATURES = {
-    "causes": "simulator.diagnosis.recommendations",
-    "conditions": "simulator.report.conditions",
-    "consistency": "simulator.addons.consistency.report",
-    "contest": "simulator.stats.contest",
-    "fixes": "simulator.report.fixes",
-    "harness": "simulator.addons.lm_eval.report",
-    "likeness": "simulator.stats.likeness",
-    "likeness_section": "simulator.report.likeness",
-    "load": "simulator.addons.load.report",
-    "masks": "simulator.runner.masking",
-    "people": "simulator.report.corrected",
-    "repeats": "simulator.report.repeats",
-    "replay": "simulator.report.replay",
-    "rows": "simulator.report.row_sections",
-    "rulings": "simulator.report.rulings",
-    "trust": "simulator.report.judges",
-}
+feature = Features(
+    causes="simulator.diagnosis.recommendations",
+    conditions="simulator.report.conditions",
+    consistency="simulator.addons.consistency.report",
+    contest="simulator.stats.contest",
+    customers="simulator.report.customers",
+    fixes="simulator.report.fixes",
+    harness="simulator.addons.lm_eval.report",
+    likeness="simulator.stats.likeness",
+    load="simulator.addons.load.report",
+    masks="simulator.runner.masking",
+    people="simulator.addons.review.report",
+    repeats="simulator.report.repeats",
+    rows="simulator.report.row_sections",
+    rulings="simulator.report.rulings",
+    trust="simulator.report.judges",
+)
 # More lines of a chart than this cannot be told apart.
 _LINES = 4
 # Links to spoilt turns that a page shows at most.
 SPOILT_SHOWN = 30
-
-
-def feature(name: str) -> Any:
-    """The module behind a part of the report."""
-    return import_module(FEATURES[name])
 
 
 def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
@@ -79,7 +72,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
         latency_section(results),
-        feature("replay").section(results, summary) if results.run.settings.get("replay") else None,
+        feature("repeats").replay_section(results, summary) if results.run.settings.get("replay") else None,
         feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))

@@ -10,7 +10,6 @@ import inspect
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -19,17 +18,20 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import Settings, read_sample
+from simulator.core.shelves import Features
 from simulator.core.types import PASSED, Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
     ColumnUse,
     DataSet,
     DatasetRequest,
+    Labels,
+    Need,
+    SkippedRows,
     dataset_of,
     read_cases,
     read_dataset,
 )
-from simulator.data.datasets import Labels, Need, SkippedRows
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
@@ -43,25 +45,20 @@ _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice"
 _LISTED = 3
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
-FEATURES = {
-    "offline": "simulator.users.offline",
-    "outputs": "simulator.grading.outputs",
-    "persona": "simulator.users.persona",
-    "faults": "simulator.users.faults",
-    "lacks": "simulator.data.lacks",
-    "mix": "simulator.users.mix",
-    "profile": "simulator.data.profile",
-    "prompt": "simulator.runner.prompts",
-    "redact": "simulator.runner.masking",
-    "script": "simulator.users.scripted",
-    "sheet": "simulator.sheets.questions",
-    "voice_opening": "simulator.users.opening",
-}
-
-
-def feature(setting: str) -> Any:
-    """The module behind a setting."""
-    return import_module(FEATURES[setting])
+feature = Features(
+    faults="simulator.users.faults",
+    lacks="simulator.data.lacks",
+    mix="simulator.users.mix",
+    offline="simulator.users.offline",
+    outputs="simulator.grading.outputs",
+    persona="simulator.users.persona",
+    profile="simulator.data.profile",
+    prompt="simulator.runner.prompts",
+    redact="simulator.runner.masking",
+    script="simulator.users.scripted",
+    sheet="simulator.sheets.questions",
+    voice_opening="simulator.users.opening",
+)
 
 
 class Plan(Sequence[Conversation]):

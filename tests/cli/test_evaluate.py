@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.data.datasets import SkippedRows
+from simulator.data.cases import SkippedRows
 from simulator.storage.run_file import find_run, open_run
 from tests.commands import Command
 

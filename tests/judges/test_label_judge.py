@@ -6,7 +6,7 @@ import pytest
 from simulator.shelves.judges.label import Reader, label
 
 from simulator import Case, GradingContext, Score
-from simulator.data.datasets import labels_of
+from simulator.data.cases import labels_of
 from simulator.data.lacks import case_label_problem
 from simulator.data.profile import label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge

@@ -1,8 +1,23 @@
-"""How closely the customers resemble real ones: the figure, what differs most, and every share."""
+"""How good the customers are: whether they resemble real ones, and react to how a bot answers."""
 
-from simulator.core.document import PAGE, TERMINAL, Block, Cell, Line, Section, Table, Text
-from simulator.core.messages import Message, _, sentences
-from simulator.core.titles import title
+from collections.abc import Iterable, Sequence
+
+from simulator.core.document import (
+    PAGE,
+    TERMINAL,
+    Block,
+    Cell,
+    Fact,
+    Facts,
+    Line,
+    Report,
+    Section,
+    Table,
+    Text,
+)
+from simulator.core.messages import Language, Message, _, ngettext, sentences
+from simulator.core.titles import Titles, title
+from simulator.runner.reactions import BOTS, Reacted
 from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
 _SHARES: dict[str, Message] = {
@@ -29,7 +44,7 @@ _DEFINITION = _(
 )
 
 
-def section(found: Likeness) -> Section:
+def likeness_section(found: Likeness) -> Section:
     """The figure or why there is none, the three largest differences, the table, definition and sources."""
     if found.composite is None or found.interval is None:
         head = _(
@@ -80,3 +95,48 @@ def _cell(key: str, value: float | None) -> Cell:
     if key in MEDIANS:
         return Cell(text=f"{value:.3g}", number=round(value, 1))
     return Cell(text=_("{n} %", n=f"{100 * value:.0f}"), number=round(100 * value, 1))
+
+
+_BOTS: dict[str, Message] = {
+    "perfect": _("Perfect"),
+    "useless": _("Useless"),
+    "rude": _("Rude"),
+    "inventing": _("Inventing"),
+}
+
+
+def reactions_report(
+    found: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
+) -> Report:
+    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for each in found:
+        parts: list[Message | str] = [
+            titles("ended", each.conversation.ended.value if each.conversation.ended else ""),
+            ngettext("{n} turn", "{n} turns", n=len(each.conversation.turns)),
+        ]
+        if each.feelings:
+            parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in each.feelings))
+        if each.grade is not None:
+            parts.append(_("{n} of 100", n=f"{100 * each.grade:.0f}"))
+        rows.setdefault(each.persona, {})[each.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
+    table = Table.of(
+        "reactions",
+        (_("Persona"), *(_BOTS[bot] for bot in BOTS)),
+        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in BOTS)] for who, cells in rows.items()],
+    )
+    facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
+    verdict = _("Every persona reacts as it should.")
+    if facts:
+        verdict = ngettext(
+            "{n} finding: these customers do not react as they should.",
+            "{n} findings: these customers do not react as they should.",
+            n=len(facts),
+        )
+    note = _(
+        "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
+        " judges."
+    )
+    listed = (Facts(facts),) if facts else ()
+    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
+    return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))
