@@ -85,7 +85,7 @@ def by_people(verdicts: Iterable[HumanVerdict], graded: Iterable[GradedTurn], *,
             human=people.get((turn.conversation, turn.turn)),
         )
         for turn in graded
-        if people and turn.value is not None
+        if turn.value is not None
     ]
     found = correct(turns, seed=seed)
     return {"corrected": found, "labels": len(labelled_turns(turns)), "shortage": shortage(turns)}

@@ -440,6 +440,22 @@ def test_what_counting_cannot_judge_is_said_to_be_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Climb mountains Monday with 2 coats and gloves.", 3.5),
+        ("Climb mountains Monday friendly guides wearing coats.", 1),
+    ],
+)
+def test_a_long_answer_without_a_word_of_the_passages_is_no_other_way_to_say_it(
+    answer: str, expected: float
+) -> None:
+    """Of a shorter one that the reference does not contradict, counting cannot tell."""
+    case = a_case(language="en", references=(("Visitors climb mountains on Monday or Friday.",),))
+
+    assert raw("groundedness", answer, case, passages=("Reset the router.",)) == expected
+
+
+@pytest.mark.parametrize(
     ("line", "index", "graded"),
     [("alright", 2, 0), ("not quite", 2, 0), ("fibre fee", 2, 1), ("really?", 2, 1), ("alright", 1, 1)],
 )

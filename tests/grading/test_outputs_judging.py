@@ -106,10 +106,10 @@ async def test_grades_from_1_to_5_have_thresholds_on_their_own_scale() -> None:
 
 
 async def test_plain_texts_are_one_output() -> None:
-    """Numbers in them compare as numbers, too."""
-    scores = await graded(a_row("１，０００．０", "1000"))
+    """Numbers in them compare as numbers, too; the run's other judges grade the whole answer."""
+    scores = await graded(a_row("１，０００．０", "1000"), judges=("passed", "chrf", "turn"))
 
-    assert passed(scores) == {"default.em": True}
+    assert passed(scores) == {"default.em": True, "chrf": None, "turn": None}
 
 
 async def test_without_references_the_named_outputs_are_expected() -> None:
