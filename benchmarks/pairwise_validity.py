@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
-from simulator.addons.compare.figures import PairwiseFigures, compared
+from simulator.addons.compare.comparison import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
     Outcome,
     Pair,

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from simulator.addons.compare.comparison import PairwiseResult
-from simulator.addons.compare.figures import Duel, Share, Wins
+from simulator.addons.compare.comparison import Duel, PairwiseResult, Share, Wins
 from simulator.addons.compare.grade import Outcome, Side
 from simulator.core.document import (
     Block,

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from simulator.addons.consistency.disagreement import Disagreement
 from simulator.addons.consistency.figures import (
     NOTE,
     Clash,
+    Disagreement,
     JudgedQuestion,
     answered,
     link_of,

@@ -1,17 +1,211 @@
-"""How consistent the answers of a run are: which answers to the same question disagree, and how often."""
+"""How consistent the answers of a run are: which answers to the same question disagree, and how often.
+
+Two answers disagree when they say different things about the same matter: another figure, or yes against no.
+That is counted without a model. What one says and the other does not mention is no disagreement.
+"""
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.addons.consistency.disagreement import Disagreement, across_languages, disagreement
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.intervals import interval_of_mean
+from simulator.text.acts import negated_words
+from simulator.text.entities import Measure, Specific, located, specifics_of
+from simulator.text.evidence import content_units, share, topic_units, total_weight
+from simulator.text.segments import clauses, normalise, sentences
+from simulator.text.typography import straight
+
+# `judged`: a model said so, with its reason.
+What = Literal["detail", "polarity", "judged"]
+# Two statements are about the same thing when, figures apart, this share (0..1) of each is in the other.
+ALIKE = 0.72
+# A statement of less weight than HEAVY, without its figures, must be the same in every word that counts; one
+# of less than LEAST says too little to be recognised.
+HEAVY, LEAST = 3.0, 1.5
+# Two statements that deny and affirm must share more: a clause more or less turns a meaning.
+ALIKE_DENIED = 0.8
+# What names one of several things: プランA, eSIM, マンション. A name on one side only makes two subjects.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|[ァ-ヺー]{2,}")
+_ENGLISH_NAME = re.compile(r"[A-Z0-9]|[^ -~]")
+# A price with these words is the same as without them.
+_WITH_TAX = re.compile(
+    r"[(（]?(?:税込み?|消費税込み?)(?:で|の)?[)）]?|,? ?\(?(?:incl(?:uding|\.)? tax|tax included)\)?",
+    re.IGNORECASE,
+)
+# A clause of fewer characters is no statement.
+SHORTEST = 5
+_NEGATION = re.compile(
+    r"ません|ます|(?<=[^\s])ない(?:です)?|です|\bdo(?:es)?(?: not|n't)\b|\bnot\b|n't\b|(?<=can)not\b"
+)
+_QUESTION = re.compile(r"[?？]|(?:です|ます|でしょう|ません)か[。.]?$")
+_UNCHECKED = ("url", "email")
+
+
+class Disagreement(Value):
+    """Two statements, word for word, that cannot both hold; `details` are the figures that differ."""
+
+    what: What
+    one: str
+    other: str
+    details: tuple[str, str] = ("", "")
+    reason: str = ""
+
+
+@lru_cache(maxsize=4096)
+def disagreement(one: str, other: str) -> Disagreement | None:
+    """The first disagreement of two answers in the same language; None when there is none."""
+    if one == other:
+        return None
+    return next(_differing(one, other), None) or _denying(one, other)
+
+
+def _differing(one: str, other: str) -> Iterator[Disagreement]:
+    """Statements that are alike but for a figure that the other answer does not have anywhere."""
+
+    def only_in(answer: str, elsewhere: str) -> list[tuple[str, Specific]]:
+        return [
+            (sentence, detail)
+            for sentence in sentences(answer)
+            for detail in checkable(sentence)
+            if not is_in(detail, elsewhere)
+        ]
+
+    others = only_in(other, one)
+    for sentence, detail in only_in(one, other):
+        for against, figure in others:
+            if unit_of(figure) == unit_of(detail) and alike(sentence, against):
+                details = (detail.text, figure.text)
+                yield Disagreement(what="detail", one=sentence, other=against, details=details)
+
+
+def _denying(one: str, other: str) -> Disagreement | None:
+    """A clause that affirms what one of the other answer denies, both about the same thing."""
+    for clause, opposite in product(stated_clauses(one), stated_clauses(other)):
+        if denies(clause) != denies(opposite) and _is_same_matter(clause, opposite):
+            return Disagreement(what="polarity", one=clause, other=opposite)
+    return None
+
+
+@lru_cache(maxsize=512)
+def stated_clauses(text: str) -> tuple[str, ...]:
+    """The clauses of a text that state something: not those of questions."""
+    stated = (each for each in sentences(text) if not _QUESTION.search(each))
+    return tuple(clause for sentence in stated for clause in clauses(sentence))
+
+
+@lru_cache(maxsize=4096)
+def denies(clause: str) -> bool:
+    """Whether a clause is negated, and not twice."""
+    return len(negated_words(clause)) % 2 == 1
+
+
+@lru_cache(maxsize=4096)
+def _affirmed(text: str) -> str:
+    """A clause without its negation, politeness and punctuation."""
+    return re.sub(r"[\s、。.,!！]+", "", _NEGATION.sub("", normalise(text)))
+
+
+def _is_same_matter(one: str, other: str) -> bool:
+    """Whether two clauses are the same but for a negation, or share nearly all words, names and figures."""
+    if min(len(one), len(other)) >= SHORTEST and _affirmed(one) == _affirmed(other):
+        return True
+    if _names(_bare(one)) != _names(_bare(other)):
+        return False
+    units, others = content_units(one), content_units(other)
+    shared = min(share(units, others), share(others, units))
+    details = [{detail.canonical for detail in checkable(text)} for text in (one, other)]
+    return shared >= ALIKE_DENIED and details[0] == details[1]
+
+
+@lru_cache(maxsize=4096)
+def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagreement | None:
+    """A disagreement of answers to the same question in two languages, by details that need no words.
+
+    Only where each answer has one detail of a kind and unit, and one of the two is what the question is
+    about: it is among the `expected` answers. Any other two figures may be about different things.
+    """
+    details_one, details_other = _lone_details(one), _lone_details(other)
+    for unit in sorted(details_one.keys() & details_other.keys()):
+        detail, against = details_one[unit], details_other[unit]
+        is_said = is_in(detail, other) or is_in(against, one)
+        if not is_said and is_in(detail, *expected) != is_in(against, *expected):
+            return Disagreement(
+                what="detail",
+                one=_sentence_with(detail, one),
+                other=_sentence_with(against, other),
+                details=(detail.text, against.text),
+            )
+    return None
+
+
+def _lone_details(text: str) -> dict[str, Specific]:
+    """The details of a text that are the only ones of their kind and unit."""
+    by_unit: dict[str, dict[str, Specific]] = {}
+    for detail in checkable(text):
+        by_unit.setdefault(unit_of(detail), {})[detail.canonical] = detail
+    return {unit: next(iter(details.values())) for unit, details in by_unit.items() if len(details) == 1}
+
+
+def _sentence_with(specific: Specific, text: str) -> str:
+    return next((sentence for sentence in sentences(text) if specific.text in sentence), specific.text)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two statements are about the same thing, apart from the figures in them."""
+    bare_one, bare_other = _bare(one), _bare(other)
+    if _names(bare_one) != _names(bare_other):
+        return False
+    units_one, units_other = topic_units(bare_one), topic_units(bare_other)
+    lighter = min(total_weight(units_one), total_weight(units_other))
+    shared = min(share(units_one, units_other), share(units_other, units_one))
+    return lighter >= LEAST and shared >= (ALIKE if lighter >= HEAVY else 1.0)
+
+
+def checkable(text: str) -> tuple[Specific, ...]:
+    """The details of a text that a customer would rely on, without addresses of pages and mail."""
+    return tuple(detail for detail in specifics_of(text) if detail.kind not in _UNCHECKED)
+
+
+def is_in(detail: Specific, *texts: str) -> bool:
+    """Whether one of the texts has this detail, however it is written."""
+    return located(detail, texts) is not None
+
+
+def unit_of(specific: Specific) -> str:
+    """What a detail can be compared with: its kind, and its unit."""
+    meaning = specific.meaning
+    return f"{specific.kind}:{meaning.unit}" if isinstance(meaning, Measure) else specific.kind
+
+
+@lru_cache(maxsize=4096)
+def _bare(statement: str) -> str:
+    """A statement without its figures."""
+    for detail in sorted(specifics_of(statement), key=lambda detail: -len(detail.text)):
+        statement = statement.replace(detail.text, " ")
+    return re.sub(r"[0-9０-９]+", " ", _WITH_TAX.sub(" ", statement))
+
+
+@lru_cache(maxsize=4096)
+def _names(statement: str) -> frozenset[str]:
+    """The names in a statement: katakana words, and Latin letters within Japanese or with a capital.
+
+    An English word names something with a capital within the sentence, or with figures in it.
+    """
+    words = _NAME.findall(straight(statement))
+    if not re.search("[ぁ-んァ-ヶ一-鿿]", statement):
+        # The capital at the beginning of a sentence is none of a name.
+        no_names = {"I", *(word.capitalize() for word in words[:1])}
+        words = [word for word in words if _ENGLISH_NAME.search(word) and word not in no_names]
+    return frozenset(map(str.lower, words))
+
 
 # Why two answers must agree: the same case; or the same question in other words or another language.
 Link = Literal["same_case", "same_question"]

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from simulator.addons.consistency.across import Question
-from simulator.addons.consistency.disagreement import checkable
+from simulator.addons.consistency.figures import checkable
 from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.messages import _, shown

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.addons.compare.figures import PairwiseFigures, compared
+from simulator.addons.compare.comparison import PairwiseFigures, compared
 from simulator.addons.compare.grade import Outcome, TurnPairs, Verdict
 from tests.compare_runs import an_outcome
 from tests.properties import examples

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.consistency.disagreement import across_languages, disagreement
-from simulator.addons.consistency.figures import consistency, subject
+from simulator.addons.consistency.figures import across_languages, consistency, disagreement, subject
 from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
