@@ -4,6 +4,7 @@ import ast
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,32 +134,14 @@ def floor(module: str) -> int:
     return next(number for number, packages in enumerate(FLOORS) if top in packages)
 
 
-def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Groups of names that reach each other, by Tarjan's algorithm."""
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(name: str) -> None:
-        number[name] = low[name] = len(number)
-        stack.append(name)
-        for target in edges.get(name, ()):
-            if target not in number:
-                visit(target)
-            if target in stack:
-                low[name] = min(low[name], low[target])
-        if low[name] == number[name]:
-            at = stack.index(name)
-            group = stack[at:]
-            del stack[at:]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for name in edges:
-        if name not in number:
-            visit(name)
-    return found
+def circle(edges: Mapping[str, Iterable[str]]) -> list[str]:
+    """Names of which each reaches the next, and the last is the first; none where there is no circle."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as found:
+        names: list[str] = found.args[1]
+        return names
+    return []
 
 
 def test_painters_import_core_alone() -> None:
@@ -201,12 +184,12 @@ def test_packages_form_no_circle() -> None:
     for name, module in engine().items():
         edges.setdefault(package(name), set()).update(map(package, imported(module)))
 
-    assert circles({name: targets - {name} for name, targets in edges.items()}) == []
+    assert circle({name: targets - {name} for name, targets in edges.items()}) == []
 
 
 def test_modules_form_no_circle() -> None:
     """No module reaches itself, not even through an import inside a function."""
-    assert circles({name: imported(module) for name, module in engine().items()}) == []
+    assert circle({name: imported(module) for name, module in engine().items()}) == []
 
 
 def test_the_longest_chain_of_imports_stays_short() -> None:

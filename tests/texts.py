@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from simulator.core.document import Report, Text
+from simulator.core.document import Report, Text, View
 from simulator.core.messages import Language, shown
 from simulator.report.painters.console import paint
 
@@ -15,8 +15,8 @@ def said(text: Text, language: Language = "en", wording: str = "") -> str:
     return shown(text, language, wording)
 
 
-def terminal(report: Report, width: int = 100, **console: Any) -> str:
+def terminal(report: Report, width: int = 100, view: View = "terminal", **console: Any) -> str:
     """What a terminal of that width shows of a report."""
     out = io.StringIO()
-    paint(report, Console(file=out, width=width, **console))
+    paint(report, Console(file=out, width=width, **console), view)
     return out.getvalue()

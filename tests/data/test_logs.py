@@ -228,24 +228,25 @@ def said(path: Path, read: Callable[[Path], object] = read_cases) -> str:
     return str(refused.value)
 
 
-def test_what_holds_no_conversation_is_refused_with_its_format(tmp_path: Path) -> None:
-    """Scores alone, a log without a customer, a log without ratings, and what is no log at all."""
-    scores = tmp_path / "scores.json"
-    scores.write_text(
-        '[{"traceId": "t", "dataType": "NUMERIC", "source": "API", "value": 1}]', encoding="utf-8"
-    )
-    silent = tmp_path / "silent.jsonl"
-    silent.write_text('{"messages": [{"role": "system", "content": "s"}]}\n', encoding="utf-8")
-    other = tmp_path / "other.json"
-    other.write_text('[{"colour": "red"}]', encoding="utf-8")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '[{"traceId": "t", "dataType": "NUMERIC", "source": "API", "value": 1}]',
+            "read as Langfuse, but there is no conversation in it (ratings without what they are about",
+        ),
+        ('{"messages": [{"role": "system", "content": "s"}]}', "read as OpenAI messages / ShareGPT"),
+        ('[{"colour": "red"}]', "no question column. Found: 'colour'"),
+    ],
+    ids=["ratings alone", "nobody but the system speaks", "no log at all"],
+)
+def test_what_holds_no_conversation_is_refused_with_its_format(tmp_path: Path, text: str, told: str) -> None:
+    """In one line, which also says what is missing; so is a log in which no answer was rated."""
+    path = tmp_path / "log.json"
+    path.write_text(text, encoding="utf-8")
 
-    assert (
-        "read as Langfuse, but there is no conversation in it (ratings without what they are about"
-        in said(scores)
-    )
-    assert "read as OpenAI messages / ShareGPT" in said(silent)
+    assert told in said(path)
     assert "no answer in it was rated" in said(LOGS / "rasa.json", read_labels)
-    assert "no question column. Found: 'colour'" in said(other)
 
 
 def test_a_conversation_without_end_is_left_out(tmp_path: Path) -> None:

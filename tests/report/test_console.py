@@ -1,39 +1,36 @@
 """The summary on a terminal."""
 
 import io
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.document import View
-from simulator.core.types import Language, RedRules, Results, Spending
+from simulator.core.document import Report
+from simulator.core.types import Language, RedRules, Spending
 from simulator.models.pricing import money
+from simulator.report.painters.console import paint
+from simulator.report.run import run_report
 from simulator.report.tables import rules_text
 from simulator.stats.gate import decide
 from tests.golden_files import compare
-from tests.report.views import paint
+from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed
-from tests.texts import said
+from tests.texts import said, terminal
 
 
-def painted(
-    results: Results, language: Language, target: float | None = 0.9, view: View = "brief", **console: Any
-) -> str:
-    """The summary as it is printed to a file of a given width."""
+def report_of(language: Language) -> Report:
+    """The rehearsed run, with a target that it misses."""
+    results = rehearsed(language)
     summary = summed(results)
-    out = io.StringIO()
-    known: dict[str, Any] = {"width": 100, "force_terminal": False, "file": out}
-    gate = decide(summary, target, 0.1)
-    paint(summary, gate, results, language, Console(**known | console), "runs/x/report.html", view=view)
-    return out.getvalue()
+    context = context_of(results, summary, decide(summary, 0.9, 0.1), language, page="runs/x/report.html")
+    return run_report(context)
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Verdict, reddest questions, first fixes and the next step in forty lines of a hundred columns."""
-    brief = painted(rehearsed(language), language)
+    brief = terminal(report_of(language), view="brief")
 
     compare(f"report_console_{language}.txt", brief)
     assert len(brief.splitlines()) <= 40
@@ -42,8 +39,11 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
 
 def test_there_is_more_and_there_is_less() -> None:
     """--verbose prints every warning, table and total besides, --quiet the score and the verdict."""
+    report = report_of("en")
     whole, brief, verdict = (
-        painted(rehearsed("en"), "en", view=view, width=120) for view in ("terminal", "brief", "verdict")
+        terminal(report, 120),
+        terminal(report, 120, "brief"),
+        terminal(report, 120, "verdict"),
     )
 
     first = [line for line in brief.splitlines() if line.startswith(("Score", "Target"))]
@@ -61,9 +61,7 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     """What its encoding does not have becomes a question mark."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
-    results = rehearsed("ja")
-    summary = summed(results)
-    paint(summary, decide(summary, 0.9, 0.1), results, "ja", Console(width=100, file=out))
+    paint(report_of("ja"), Console(width=100, file=out))
     out.flush()
 
     assert b"70 / 100" in raw.getvalue()

@@ -2,15 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from simulator.cli.publish import page_html
-from simulator.core.document import View
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.comparison import compared, comparison_report
 from simulator.report.context import UNKNOWN, JudgeTrusts, ReportContext
-from simulator.report.painters import console as painter
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
@@ -56,21 +52,6 @@ def side_by_side(before: PageParts, after: PageParts, language: Language) -> str
     """The page that compares the run `after` with `before`."""
     runs = RunFigures(*before[:2]), RunFigures(*after[:2])
     return page(comparison_report(*runs, compared(*runs), language))
-
-
-def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name
-    summary: Summary,
-    gate: Gate,
-    results: Results,
-    language: Language,
-    console: Console,
-    page: str = "",
-    trusts: JudgeTrusts = UNKNOWN,
-    view: View = "brief",
-) -> None:
-    """Prints the summary of a run."""
-    report = run_report(context_of(results, summary, gate, language, page=page, trusts=trusts))
-    painter.paint(report, console, view)
 
 
 def markdown(context: ReportContext) -> str:

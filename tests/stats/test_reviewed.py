@@ -19,9 +19,9 @@ from tests.reviewed_runs import (
 )
 
 
-def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> ReviewFindings:
+def found(*verdicts: HumanVerdict) -> ReviewFindings:
     """The findings of the rehearsed run with these verdicts."""
-    results = reviewed_run(*verdicts, passages=gold)
+    results = reviewed_run(*verdicts)
     known = review_findings(results, summary_of(results))
     assert known
     return known

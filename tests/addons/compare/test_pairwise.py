@@ -30,14 +30,15 @@ def results_of(name: str, *conversations: Any) -> Results:
     return read_run(find_run(a_run(name, conversations), Path("runs")))
 
 
-def a_pair(one: Answers, other: Answers, language: Language = "ja", asks: tuple[str, ...] = ()) -> Pair:
+def a_pair(
+    one: Answers, other: Answers, language: Language = "ja", asks: tuple[str, ...] = (), name: str = "2026"
+) -> Pair:
     """The last turn of two runs."""
-    conversations = [a_conversation("c", answers, language=language, asks=asks) for answers in (one, other)]
-    runs = [
-        Results.model_validate(results_of(f"2026-{at}", conversation))
-        for at, conversation in enumerate(conversations)
-    ]
-    return matched(*runs).pairs[-1]
+    first, second = (
+        results_of(f"{name}-{at}", a_conversation("c", answers, language=language, asks=asks))
+        for at, answers in enumerate((one, other))
+    )
+    return matched(first, second).pairs[-1]
 
 
 def the_prompt() -> PairPrompt:
@@ -136,11 +137,7 @@ def test_rules_need_no_judge() -> None:
         ("yes", gone): "a", (gone, "yes"): "b", (gone, gone): "tie", ("same  text", "same text"): "tie",
     }  # fmt: skip
     for at, ((one, other), verdict) in enumerate(expected.items()):
-        conversations = [a_conversation("c", [text]) for text in (one, other)]
-        pair = matched(results_of(f"{at}a", conversations[0]), results_of(f"{at}b", conversations[1])).pairs[
-            0
-        ]
-        ruled = by_rule(pair)
+        ruled = by_rule(a_pair([one], [other], name=f"{at}"))
         assert ruled is not None
         assert (ruled.verdict, ruled.how) == (verdict, "rule")
 

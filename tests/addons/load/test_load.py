@@ -47,7 +47,7 @@ SLOW, LEAST = 0.003, 0.01
 
 
 def questions(count: int = 8, odd: str = "") -> None:
-    """Questions in the folder of the test; the last one is `odd`, where there is one."""
+    """Questions and a bot in the folder of the test; the last question is `odd`, where there is one."""
     asks = ["送料はいくらですか"] * (count - bool(odd)) + [odd] * bool(odd)
     known = {"references": "送料は500円です。"}
     rows = [
@@ -55,6 +55,7 @@ def questions(count: int = 8, odd: str = "") -> None:
         for n, ask in enumerate(asks)
     ]
     Path("cases.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    Path("bot.py").write_text(BOT, encoding="utf-8")
 
 
 def rehearse(*options: str) -> int:
@@ -132,7 +133,6 @@ def test_percentiles_are_of_what_was_measured() -> None:
 def test_no_grade_is_given_while_customers_are_there() -> None:
     """The bot sees no score in the run file as long as anyone talks; in the end every turn has one."""
     questions(6)
-    Path("bot.py").write_text(BOT, encoding="utf-8")
     assert rehearse("--adapter", "bot.py:answer", "--customers", "3", "--persona", "angry") == 0
     most, graded = Path("meanwhile.txt").read_text(encoding="utf-8").split()
     results, found = latest()
@@ -146,7 +146,7 @@ def test_no_grade_is_given_while_customers_are_there() -> None:
     assert found.failures == {}
 
 
-def test_a_slower_bot_under_load_is_seen(tmp_path: Path) -> None:
+def test_a_slower_bot_under_load_is_seen() -> None:
     """A bot over HTTP whose latency grows with what is in flight: no time is shorter than its own."""
     until: list[float] = []
     own: list[float] = []
@@ -182,7 +182,6 @@ def test_a_slower_bot_under_load_is_seen(tmp_path: Path) -> None:
 def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     """Who hangs runs into the timeout; all others have their answers, and the report says so."""
     questions(8, odd="届いた服を返せますか")
-    Path("bot.py").write_text(BOT, encoding="utf-8")
     rehearse("--adapter", "bot.py:answer", "--customers", "8", "--timeout", "0.3", "--persona", "calm")
     results, found = latest()
 
@@ -209,7 +208,6 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     from openpyxl import load_workbook
 
     questions(6)
-    Path("bot.py").write_text(BOT, encoding="utf-8")
     options = ("--adapter", "bot.py:answer", "--customers", "3", "--think", "0.001", "--persona", "calm")
     code = rehearse(*options, "--to", "xlsx,markdown", "--json", "--target", "p95_seconds <= 0.0001")
     told = capsys.readouterr()
@@ -237,7 +235,6 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
 def test_shards_of_a_rush_are_merged() -> None:
     """Each sitting keeps its own clock; the report says that there were several."""
     questions(6)
-    Path("bot.py").write_text(BOT, encoding="utf-8")
     options = ("--adapter", "bot.py:answer", "--customers", "3", "--persona", "calm")
     rehearse(*options, "--shard", "1/2", "--runs", "one")
     rehearse(*options, "--shard", "2/2", "--runs", "two")

@@ -1,19 +1,17 @@
 """How reports show a score that people's grades corrected, or could correct."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from simulator.core.titles import title
 from simulator.core.types import Language, Results
 from simulator.report.context import corrected_line, notes
+from simulator.report.run import run_report
 from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import decide
 from tests.blind_grades import JUDGE, graded
-from tests.report.views import paint, render
+from tests.report.views import context_of, render
 from tests.sample_runs import summed
-from tests.texts import said
+from tests.texts import said, terminal
 
 HELD = graded(
     lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
@@ -37,11 +35,10 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
     """The line, by how many grades, what the gate says of it, and in which way the judge was off."""
     figures = corrected()
     gate = decide(figures, 0.8, 1.0, 1.0)
-    out = io.StringIO()
-    paint(figures, gate, HELD, language, Console(width=400, file=out))
+    printed = terminal(run_report(context_of(HELD, figures, gate, language)), 400, "brief")
     page = render(HELD, figures, gate, language)
 
-    for shown in (out.getvalue(), page):
+    for shown in (printed, page):
         assert said(corrected_line(figures, 0.8) or "", language) in shown
         assert by in shown
         assert open_ in shown
