@@ -128,10 +128,9 @@ VALUES = [0.2, 0.4, 0.6, 0.8, 1.0, 0.8] * 2
 @given(st.floats(0, 0.05), st.floats(0.01, 0.05))
 def test_noise_widens_every_interval(noise: float, more: float) -> None:
     """The shown one at either end, and the bounds that decide a gate."""
-    less, wider = (
-        interval_of_mean(VALUES, CASES, seed=1, noise=each, draws=1000) for each in (noise, noise + more)
-    )
-    narrow, wide = (Clusters(np.array(VALUES), np.ones(12), noise=each) for each in (noise, noise + more))
+    both = noise, noise + more
+    less, wider = (interval_of_mean(VALUES, CASES, seed=1, noise=each, draws=1000) for each in both)
+    narrow, wide = (Clusters(np.array(VALUES), np.ones(12), noise=each) for each in both)
 
     assert less is not None
     assert wider is not None

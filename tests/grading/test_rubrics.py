@@ -132,11 +132,8 @@ async def test_the_customers_prompt_as_sent(persona: str, language: Language) ->
 def as_text(body: Any) -> str:
     """A chat request as people read it."""
     parts = [f"--- {message['role']}\n{message['content']}\n" for message in body["messages"]]
-    rest = [
-        f"{key}: {json.dumps(value, ensure_ascii=False)}\n"
-        for key, value in body.items()
-        if key not in {"messages", "seed"}
-    ]
+    kept = {key: value for key, value in body.items() if key not in {"messages", "seed"}}
+    rest = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in kept.items()]
     return "\n".join([*parts, f"--- request\n{''.join(rest)}"])
 
 
@@ -216,9 +213,8 @@ def test_small_models_are_asked_in_fewer_words(language: Language, name: str) ->
     assert isinstance(long, Rubric)
     assert isinstance(short, Rubric)
     texts = [FRAME.task(language, [each], alone=True) for each in (long, short)]
-    replies = [
-        json.loads(line[line.index("{") :]) for line in texts[1].splitlines() if line[:2] in ("->", "→ ")
-    ]
+    lines = [line for line in texts[1].splitlines() if line[:2] in ("->", "→ ")]
+    replies = [json.loads(line[line.index("{") :]) for line in lines]
 
     assert len(short.criterion(language)) < 0.7 * len(long.criterion(language))
     assert (short.value, short.scale, short.needs) == (long.value, long.scale, long.needs)

@@ -31,9 +31,8 @@ def test_each_detail_is_told_with_the_place_it_was_found() -> None:
 
 def test_the_contact_list_bears_out_what_no_passage_has() -> None:
     """A passage is named first, the contact list where only it has the detail."""
-    score = facts(
-        an_exhibit("0120-000-371（9:00〜18:00）へ。", "料金"), ("サポート 0120000371", "受付 9時～18時")
-    )
+    contacts = ("サポート 0120000371", "受付 9時～18時")
+    score = facts(an_exhibit("0120-000-371（9:00〜18:00）へ。", "料金"), contacts)
 
     assert (score.raw, score.severity) == (1, None)
     assert [fact["where"] for fact in score.detail["facts"]] == ["contacts", "contacts"]

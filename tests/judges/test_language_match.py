@@ -12,10 +12,8 @@ from simulator.core.types import Score
 from tests.paths import FIXTURES
 from tests.run_helpers import answered
 
-ROWS = [
-    json.loads(line)
-    for line in FIXTURES.joinpath("answer_languages.jsonl").read_text(encoding="utf-8").splitlines()
-]
+LINES = FIXTURES.joinpath("answer_languages.jsonl").read_text(encoding="utf-8").splitlines()
+ROWS = [json.loads(line) for line in LINES]
 
 
 def judged(row: dict[str, Any]) -> Score:

@@ -38,9 +38,8 @@ def verdicts_of(score: Score) -> dict[str, str]:
 
 async def test_the_gravest_broken_rule_decides() -> None:
     """One is enough for 0, with its words in the reason; a rule without a verdict is untested."""
-    score = await judged(
-        verdict("liability", quote="原因は当社のミス"), verdict("refund", quote="送料３，３００円を…お返し")
-    )
+    liability = verdict("liability", quote="原因は当社のミス")
+    score = await judged(liability, verdict("refund", quote="送料３，３００円を…お返し"))
 
     assert (score.state, score.raw, score.severity) == ("scored", 0, "major")
     assert verdicts_of(score) == {"refund": "broken", "liability": "broken", "human": "untested"}
@@ -105,9 +104,8 @@ def test_the_shelf_has_the_same_rules_in_both_languages() -> None:
 def test_a_desks_own_rules_are_what_the_model_is_asked(tmp_path: Any) -> None:
     """In both languages, with dollars and line breaks in them."""
     file = tmp_path / "rules.toml"
-    file.write_text(
-        '[[rules]]\nid = "gift"\nseverity = "minor"\ntext = "No $gifts\\nat all."\n', encoding="utf-8"
-    )
+    rule = '[[rules]]\nid = "gift"\nseverity = "minor"\ntext = "No $gifts\\nat all."\n'
+    file.write_text(rule, encoding="utf-8")
     form = load_form("risk", read_rules(str(file)))
 
     for language in ("ja", "en"):

@@ -131,11 +131,8 @@ def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
 
     run_virtually(main())
 
-    assert capsys.readouterr().err.splitlines() == [
-        "waiting 60 s: 429: busy",
-        "waiting 2 s: 503",
-        "waiting 30 s: 429: busy",
-    ]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["waiting 60 s: 429: busy", "waiting 2 s: 503", "waiting 30 s: 429: busy"]
 
 
 def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -> None:

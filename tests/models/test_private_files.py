@@ -27,12 +27,8 @@ def modes(folder: Path) -> dict[str, str]:
 
 def assert_private(folder: Path) -> None:
     """Folders 0700, files 0600."""
-    wrong = {
-        name: mode
-        for name, mode in modes(folder).items()
-        if mode != ("0o700" if (folder / name).is_dir() else "0o600")
-    }
-    assert wrong == {}
+    found = modes(folder)
+    assert found == {name: "0o700" if (folder / name).is_dir() else "0o600" for name in found}
 
 
 def opened(folder: Path) -> None:
@@ -41,9 +37,8 @@ def opened(folder: Path) -> None:
         each.chmod(0o777 if each.is_dir() else 0o666)
 
 
-def test_the_cache_of_answers_is_private(
-    umask: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("umask")
+def test_the_cache_of_answers_is_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its log and its index beside it as well, and each folder that had to be made for it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a" / "b"))
     with closing(ResponseCache("on")) as cache:

@@ -6,12 +6,18 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
-from simulator.core.types import Role, Spending, Usage
+from simulator.core.types import Results, Role, Spending, Usage
 from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
 from tests.sample_runs import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"
 cost_usd = Prices().cost_usd
+
+
+def after(spent: Spending, model: str) -> Results:
+    """A run whose judge has spent this."""
+    told = {"spending": {"judge": spent}, "usage": {"judge": {model: spent}}}
+    return rehearsed().model_copy(update=told)
 
 
 async def has_room(ledger: Ledger, body: dict[str, Any], role: Role = "judge") -> bool:
@@ -70,9 +76,7 @@ def test_cached_tokens_are_summed_and_spare_the_budget() -> None:
     """Per role and in all, also where a run goes on; the budget counts what was charged."""
     call = used(1000).model_copy(update={"tokens_cached": 800})
     spent = Spending(calls=1, tokens_in=1000, tokens_cached=400, cost_usd=None)
-    earlier = rehearsed().model_copy(
-        update={"spending": {"judge": spent}, "usage": {"judge": {PRICED: spent}}}
-    )
+    earlier = after(spent, PRICED)
     ledger = Ledger.of(Settings(budget=1), earlier)
     before = ledger.spent.cost_usd or 0
     ledger.charge("judge", call)
@@ -178,19 +182,15 @@ async def test_an_unknown_price_is_no_price_within_a_budget() -> None:
     told = Settings(budget=5)
     check_prices(told, [("user", PRICED), ("judge", "lexical")])
     check_prices(Settings(), [("judge", UNPRICED)])
-    with pytest.raises(
-        InputError, match=rf"^--budget needs the price of {UNPRICED} \(judge\).*--prices file"
-    ):
+    needed = rf"^--budget needs the price of {UNPRICED} \(judge\).*--prices file"
+    with pytest.raises(InputError, match=needed):
         check_prices(told, [("user", PRICED), ("judge", UNPRICED)])
 
 
 def test_own_prices_go_before_the_table() -> None:
     """In dollars or yen per million tokens; 0 is a price."""
-    own = {
-        UNPRICED: Price(input=1, output=2),
-        PRICED: Price(input=150, output=300, currency="JPY"),
-        "qwen3:8b": Price(input=0),
-    }
+    yen = Price(input=150, output=300, currency="JPY")
+    own = {UNPRICED: Price(input=1, output=2), PRICED: yen, "qwen3:8b": Price(input=0)}
     prices = Prices(own, jpy_per_usd=150)
     used = {name: prices.cost_usd(Usage(model=name, tokens_in=10**6, tokens_out=10**6)) for name in own}
 
@@ -201,9 +201,7 @@ def test_own_prices_go_before_the_table() -> None:
 def test_a_price_given_later_counts_what_was_spent_before() -> None:
     """An earlier sitting whose price was unknown is priced when the run goes on."""
     spent = Spending(calls=1, tokens_in=10**6, cost_usd=None)
-    earlier = rehearsed().model_copy(
-        update={"spending": {"judge": spent}, "usage": {"judge": {UNPRICED: spent}}}
-    )
+    earlier = after(spent, UNPRICED)
     settings = Settings(prices={UNPRICED: {"input": 2}})
 
     assert Ledger.of(Settings(), earlier).spent.cost_usd is None

@@ -47,10 +47,8 @@ def test_agreement_by_rank(measure: Any, scores: list[float], labels: list[float
 
 def tau_by_definition(scores: list[float], labels: list[float]) -> float | None:
     """Kendall's tau-b, pair by pair."""
-    signs = [
-        (np.sign(a[0] - b[0]), np.sign(a[1] - b[1]))
-        for a, b in combinations(zip(scores, labels, strict=True), 2)
-    ]
+    pairs = combinations(zip(scores, labels, strict=True), 2)
+    signs = [(np.sign(a[0] - b[0]), np.sign(a[1] - b[1])) for a, b in pairs]
     scale = (sum(s != 0 for s, _ in signs) * sum(t != 0 for _, t in signs)) ** 0.5
     return float(sum(s * t for s, t in signs) / scale) if scale else None
 
@@ -108,10 +106,8 @@ def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
 
 def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     """The same grades agree fully; a model that gives a grade more everywhere is shifted by a fifth."""
-    own = graded("turn", [1, 3, 4, 2])
-    same, kinder = panel_agreement(
-        [*own, *graded("turn@a", [1, 3, 4, 2, 5]), *graded("turn@b", [2, 4, 5, 3])]
-    )
+    alike, milder = graded("turn@a", [1, 3, 4, 2, 5]), graded("turn@b", [2, 4, 5, 3])
+    same, kinder = panel_agreement([*graded("turn", [1, 3, 4, 2]), *alike, *milder])
 
     assert (same.judge, same.model, same.n, same.kappa, same.shift) == ("turn", "a", 4, 1, 0)
     assert (kinder.model, round(kinder.shift, 6)) == ("b", 0.2)

@@ -144,10 +144,8 @@ def test_which_label_is_looked_for(labels: Sequence[str], support: Sequence[int]
 
 def a_run(answers: Sequence[tuple[str, str | None]], **settings: object) -> Results:
     """A run of labelled rows, each with what was read from its answer ("!": not graded)."""
-    cases = [
-        Case(id=f"r{at}", question="文", language="ja", label=expected)
-        for at, (expected, _said) in enumerate(answers)
-    ]
+    labels = [expected for expected, _said in answers]
+    cases = [Case(id=f"r{at}", question="文", language="ja", label=each) for at, each in enumerate(labels)]
 
     def graded(talk: Conversation) -> Iterator[Score]:
         expected, predicted = answers[int(talk.case.id[1:])]

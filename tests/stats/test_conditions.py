@@ -161,9 +161,8 @@ def test_what_would_settle_it_does() -> None:
     missing = checked("turn >= 0.8", shares(29, 40)).more  # until it is missed for certain
     assert missing is not None
     assert 40 < missing.questions < 60
-    assert [checked("turn >= 0.8", shares(*at)).decision for at in ((58, 80), (72, 100))] == [
-        "undecided", "missed",
-    ]  # fmt: skip
+    later = [checked("turn >= 0.8", shares(*at)).decision for at in ((58, 80), (72, 100))]
+    assert later == ["undecided", "missed"]
 
 
 def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:

@@ -64,10 +64,8 @@ def uncorrected(turns: list[StratifiedTurn]) -> tuple[float, float]:
     conversations: dict[str, list[StratifiedTurn]] = {}
     for turn in turns:
         conversations.setdefault(turn.conversation, []).append(turn)
-    means = [
-        sum(t.value for t in conversation) / len(conversation) for conversation in conversations.values()
-    ]
-    cases = [conversation[0].case for conversation in conversations.values()]
+    means = [sum(turn.value for turn in talk) / len(talk) for talk in conversations.values()]
+    cases = [talk[0].case for talk in conversations.values()]
     found = interval_of_mean(means, cases, seed=1, ends=(0.2, 1.0), draws=300)
     assert found
     return found
@@ -98,10 +96,8 @@ def test_a_good_judge_makes_it_narrower_than_labels_alone() -> None:
         runs = [held(World(0.05, noise, cases=100, labels=60), random_) for _ in range(40)]
         corrected = [correct(turns, seed=1, resamples=400) for turns in runs]
         # Without a judge there are no strata either, only the rates at which turns were sampled.
-        alone = [
-            correct([t._replace(value=0.5, stratum="red") for t in turns], seed=1, resamples=400)
-            for turns in runs
-        ]
+        bare = [[t._replace(value=0.5, stratum="red") for t in turns] for turns in runs]
+        alone = [correct(turns, seed=1, resamples=400) for turns in bare]
         widths[noise] = [sum(c.interval[1] - c.interval[0] for c in s if c) for s in (corrected, alone)]
 
     assert widths[0.05][0] < 0.8 * widths[0.05][1]
@@ -130,11 +126,8 @@ def test_the_estimate_by_hand(
     cases: int, of_case: Sequence[Any], score: float, n: int, bias: dict[str, float]
 ) -> None:
     """Score, labels and bias; where all cases are alike, the interval has no width."""
-    turns = [
-        StratifiedTurn(f"c{case}", f"c{case}/{talk}", *told)
-        for case in range(cases)
-        for talk, *told in of_case
-    ]
+    named = [(f"c{case}", talk, told) for case in range(cases) for talk, *told in of_case]
+    turns = [StratifiedTurn(case, f"{case}/{talk}", *told) for case, talk, told in named]
     found = correct(turns, seed=1)
 
     assert found
@@ -218,9 +211,8 @@ def gate_of(low: float, score: float, high: float, target: float) -> Gate:
 
 def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
     """Reached, missed by all of it, or not settled: the automatic score has no say."""
-    passed, below, open_ = (
-        gate_of(0.8, 0.85, 0.9, 0.8), gate_of(0.7, 0.74, 0.79, 0.8), gate_of(0.74, 0.78, 0.86, 0.8),
-    )  # fmt: skip
+    intervals = (0.8, 0.85, 0.9), (0.7, 0.74, 0.79), (0.74, 0.78, 0.86)
+    passed, below, open_ = (gate_of(*interval, target=0.8) for interval in intervals)
 
     assert (passed.passed, passed.reasons) == (True, ())
     assert (below.passed, below.decision) == (False, "missed")

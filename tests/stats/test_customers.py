@@ -111,9 +111,8 @@ def test_a_run_has_all_figures_with_their_goals() -> None:
     found = summarise_customers(a_run(conversation))
     nobody = summarise_customers(a_run(conversation, replay="earlier"))
 
-    assert list(found.figures) == [
-        "goal_coverage", "early", "prompt", "invented", "thanks", "repeated",
-    ]  # fmt: skip
+    names = ["goal_coverage", "early", "prompt", "invented", "thanks", "repeated"]
+    assert list(found.figures) == names
     assert found.faults == {"invented": 1, "left_early": 1}
     assert found.spoilt == ((conversation.id, 2),)
     assert found.figures["invented"].value == 0.5

@@ -53,9 +53,7 @@ def gated(grades: Sequence[float] | Grades, **settings: Any) -> Gate:
 
 
 @pytest.mark.parametrize("judges", [(), ("--judges", "groundedness")])
-def test_answers_that_contradict_their_passages_miss_the_target(
-    judges: tuple[str, ...], command: Command
-) -> None:
+def test_answers_against_their_passages_miss_the_target(judges: tuple[str, ...], command: Command) -> None:
     """`turn` is held against the passages, and so is groundedness where that decides."""
     done = command("evaluate", log(), "--target", "80", "--offline", "--json", *judges)
     shown = done.json
@@ -136,9 +134,7 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
     )
 
 
-def test_recorded_answers_without_evidence_are_not_graded_for_a_target(
-    command: Command,
-) -> None:
+def test_recorded_answers_without_evidence_are_not_graded_for_a_target(command: Command) -> None:
     """Nothing is begun: the deciding judge would see an answer and nothing to hold it against."""
     arguments = ("evaluate", log(contexts=False), "--adapter", "recorded", "--offline", "--target", "80")
     done = command(*arguments)

@@ -136,9 +136,8 @@ def test_where_no_grade_is_below_a_fifth_the_worst_is_not_zero() -> None:
 
     assert (ends_of(grades), ends_of(shares), ends_of([])) == ((0.2, 1.0), (0.0, 1.0), (0.0, 1.0))
     assert ends_of([*grades, *shares]) == (0.0, 1.0)
-    assert width(interval_of_mean(VALUES, NAMES, seed=1, ends=(0.2, 1.0))) < width(
-        interval_of_mean(VALUES, NAMES, seed=1)
-    )
+    five_steps = interval_of_mean(VALUES, NAMES, seed=1, ends=(0.2, 1.0))
+    assert width(five_steps) < width(interval_of_mean(VALUES, NAMES, seed=1))
 
 
 KINDS = [Kind("usual", 1, 5), Kind("usual", 3, 8), Kind("near 1", 1, 8), Kind("pass/fail", 1, 20)]

@@ -100,10 +100,8 @@ def test_the_gravest_mark_counts() -> None:
 
 def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
     """Neither decides: no second mark either, and no other judge in the turn judge's place."""
-    conflict = {"reference": "4,180円", "passages": "5,280円"}
-    undecided = Score(
-        judge="turn", conversation=TALK, turn=1, state="skipped", detail={"conflicts": [conflict]}
-    )
+    found = {"conflicts": [{"reference": "4,180円", "passages": "5,280円"}]}
+    undecided = Score(judge="turn", conversation=TALK, turn=1, state="skipped", detail=found)
     low = (grade("similarity", 1), grade("groundedness", 1), grade("claims", 0), grade("facts", 0))
 
     assert kinds(undecided, *low) == []

@@ -30,9 +30,8 @@ def test_a_draw_gives_what_its_rows_give(at: int) -> None:
     assert len(rows) == 30
     assert rho[at] == pytest.approx(spearman(SCORES[rows].tolist(), LABELS[rows].tolist()))
     assert area[at] == pytest.approx(auroc(SCORES[rows].tolist(), GOOD[rows].tolist()))
-    assert drawn_kappa(SCORES, LABELS, draws)[at] == pytest.approx(
-        quadratic_kappa(SCORES[rows], LABELS[rows])
-    )
+    kappa = drawn_kappa(SCORES, LABELS, draws)
+    assert kappa[at] == pytest.approx(quadratic_kappa(SCORES[rows], LABELS[rows]))
     assert drawn_mean(SCORES, draws)[at] == pytest.approx(SCORES[rows].mean())
 
 

@@ -100,12 +100,8 @@ def test_nothing_said_is_nothing_found() -> None:
 
 def test_json_has_all_of_it() -> None:
     """Counts, interval, points, who has what left, and wrong turns."""
-    shown = findings_json(
-        found(
-            vote(FEE, "right", "ignored"),
-            vote(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい"),
-        )
-    )
+    wrong = vote(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい")
+    shown = findings_json(found(vote(FEE, "right", "ignored"), wrong))
 
     assert shown
     assert shown["precision_of_red"] == {
@@ -114,9 +110,5 @@ def test_json_has_all_of_it() -> None:
     assert (shown["turns"], shown["red_judged"], shown["red"] > 2) == (2, 2, True)
     assert shown["points"] == [{"cause": "ignored", "status": "", "n": 1}]
     assert shown["pending"] == [{"assignee": "", "open": 0, "doing": 0, "unset": 1}]
-    assert shown["judge_wrong"] == [
-        {
-            "conversation": CAMPAIGN[0], "turn": 3, "red": True, "value": 0.8, "comment": "資料にある",
-            "correct_answer": "はい",
-        }
-    ]  # fmt: skip
+    of_judge = {"conversation": CAMPAIGN[0], "turn": 3, "red": True, "value": 0.8}
+    assert shown["judge_wrong"] == [of_judge | {"comment": "資料にある", "correct_answer": "はい"}]

@@ -14,7 +14,6 @@ from simulator.text.numerals import value_of
 from tests.paths import FIXTURES
 from tests.properties import examples
 
-DATA = FIXTURES
 LANGUAGES = ("ja", "en")
 # Pieces that details are made of, so that drawn texts hold many of them and near misses.
 PIECES = (
@@ -27,16 +26,14 @@ TEXTS = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_si
 
 
 def rows(language: str) -> list[dict[str, Any]]:
-    lines = (DATA / f"facts_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (FIXTURES / f"facts_{language}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def is_labelled(specific: Specific, label: str) -> bool:
     """A label is the text as written, or another spelling of the same detail."""
-    told = specifics_of(label)
-    return specific.text == label or [(t.kind, t.canonical) for t in told] == [
-        (specific.kind, specific.canonical)
-    ]
+    told = [(each.kind, each.canonical) for each in specifics_of(label)]
+    return specific.text == label or told == [(specific.kind, specific.canonical)]
 
 
 def compared(specifics: Iterable[Specific], labels: Sequence[str]) -> Counter[str]:
@@ -58,10 +55,8 @@ def counted(chosen: Iterable[dict[str, Any]], *keys: str) -> tuple[float, float]
             is_found = key == "found"
             told = [s for s in specifics_of(row["answer"]) if (located(s, texts) is not None) is is_found]
             total += compared(told, row[key])
-    return (
-        total["right"] / (total["right"] + total["too many"]),
-        total["right"] / (total["right"] + total["left out"]),
-    )
+    right = total["right"]
+    return right / (right + total["too many"]), right / (right + total["left out"])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -192,16 +187,10 @@ def test_a_detail_is_found_in_what_says_as_much(told: str, known: str, place: in
 
 def test_days_stay_with_their_hours() -> None:
     """平日 and 土日祝 are kept in the words of the detail, and 除く turns them round."""
-    told = [
-        specifics_of(text)[0]
-        for text in ("平日は9:00～18:00", "9:00～18:00（土日祝を除く）", "Mon-Fri 9:00-18:00")
-    ]
+    texts = ["平日は9:00～18:00", "9:00～18:00（土日祝を除く）", "Mon-Fri 9:00-18:00"]
+    told = [specifics_of(text)[0] for text in texts]
 
-    assert [specific.text for specific in told] == [
-        "平日は9:00～18:00",
-        "9:00～18:00（土日祝を除く）",
-        "Mon-Fri 9:00-18:00",
-    ]
+    assert [specific.text for specific in told] == texts
     assert len({specific.canonical for specific in told}) == 1
 
 

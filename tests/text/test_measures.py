@@ -141,9 +141,8 @@ def test_words_of_mecab_are_used_when_asked_for() -> None:
     """A word that differs in part differs: 東京 is not 京."""
     pytest.importorskip("MeCab")
 
-    assert (
-        rouge_l("東京都に住む", ["京都に住む"], "mecab").value < rouge_l("東京都に住む", ["京都に住む"]).value
-    )
+    tokyo, kyoto = "東京都に住む", "京都に住む"
+    assert rouge_l(tokyo, [kyoto], "mecab").value < rouge_l(tokyo, [kyoto]).value
     assert rouge_l("富士山", ["富士山"], "mecab").tokenizer.startswith("mecab-ipadic")
 
 
@@ -185,10 +184,8 @@ def test_rouge_score_gives_the_same_for_random_and_real_texts() -> None:
     """ROUGE-1, ROUGE-2 and ROUGE-L, each with precision and recall."""
     scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(["rouge1", "rouge2", "rougeL"])
     rng = random.Random(3)
-    texts = [
-        "\n".join(" ".join(rng.choices("abcdefg", k=rng.randint(0, 12))) for _ in range(3))
-        for _ in range(240)
-    ]
+    lines = [" ".join(rng.choices("abcdefg", k=rng.randint(0, 12))) for _ in range(3 * 240)]
+    texts = ["\n".join(lines[at : at + 3]) for at in range(0, len(lines), 3)]
     texts += [row["candidate"] for row in committed("en")]
 
     for one, other in pairwise(texts):
@@ -214,7 +211,5 @@ def test_sacrebleu_gives_the_same_for_random_and_real_texts(word_order: int) -> 
 
     for one, other in pairwise(texts):
         expected = oracle.sentence_score(one, [other]).score / 100
-        assert char_ngram_overlap(one, other, word_order=word_order).f == pytest.approx(expected), (
-            one,
-            other,
-        )
+        found = char_ngram_overlap(one, other, word_order=word_order).f
+        assert found == pytest.approx(expected), (one, other)

@@ -103,9 +103,8 @@ def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
 
 def test_repeats_and_lost_roles_are_found_after_the_first_line() -> None:
     """The case's own question is none of the customer's making, whatever it looks like."""
-    conversation = a_talk(
-        (ASKED, OTHER), ("結論だけを早く教えてください。", OTHER), ("結論だけを早く教えてください！", OTHER)
-    )
+    again = [(f"結論だけを早く教えてください{mark}", OTHER) for mark in "。！"]
+    conversation = a_talk((ASKED, OTHER), *again)
     role = said("お問い合わせありがとうございます。ご不明な点がございましたらお気軽にお問い合わせください。")
     own = a_talk((text := "契約番号はA-1です。いくらですか？", OTHER), case=a_case(question=text))
 
@@ -173,12 +172,11 @@ def test_given_lines_are_nobodys_fault() -> None:
 def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> None:
     """Every phrase of every persona, said for the first time."""
     case = a_case(language)
-    phrases = [
-        filled(p, case.question) for lines in persona(name).speaks(language).phrases.values() for p in lines
-    ]
+    spoken = persona(name).speaks(language).phrases.values()
+    lines = [filled(phrase, case.question) for phrases in spoken for phrase in phrases]
     conversations = [
         a_talk((case.question, UNRELATED[language]), (line, UNRELATED[language]), case=case, id=f"x#{at}")
-        for at, line in enumerate(phrases)
+        for at, line in enumerate(lines)
     ]
 
     assert kinds(a_run(*conversations, people=[a_person("angry")])) == []

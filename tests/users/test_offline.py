@@ -37,12 +37,8 @@ def a_persona(patience: int = 2, phrases: dict[str, tuple[str, ...]] | None = No
 def turns(*answers: str | None, said: tuple[str, ...] = ()) -> tuple[Turn, ...]:
     failure = Failure(kind="timeout", message="no answer within 60 s")
     lines = (QUESTION, *said, *(f"発言{at}" for at in range(9)))
-    return tuple(
-        Turn(
-            index=at + 1, user=lines[at], answer=Answer(text=text) if text else Answer(text="", error=failure)
-        )
-        for at, text in enumerate(answers)
-    )
+    told = [Answer(text=text) if text else Answer(text="", error=failure) for text in answers]
+    return tuple(Turn(index=at + 1, user=lines[at], answer=answer) for at, answer in enumerate(told))
 
 
 def spoken(lines: list[str], answer: str) -> tuple[Turn, ...]:
@@ -138,9 +134,7 @@ async def test_what_was_seen_of_earlier_answers_changes_nothing() -> None:
 
 async def test_a_persona_without_phrases_leaves_without_a_word() -> None:
     """Nothing is made up for it."""
-    user = PhraseUser(a_persona(phrases={}), 1)
-
-    line = await user(a_case(), turns(UNRELATED))
+    line = await PhraseUser(a_persona(phrases={}), 1)(a_case(), turns(UNRELATED))
 
     assert (line.next, line.text) == ("gave_up", "")
 
@@ -202,9 +196,8 @@ async def test_a_repetition_angers_twice_as_much() -> None:
 async def test_nobody_is_blamed_for_a_good_first_answer(seed: int) -> None:
     """Only who had to ask twice says that it took long."""
     angry = shelves.persona("angry")
-    at_once, at_last = [
-        await PhraseUser(angry, seed)(a_case(), turns(*x)) for x in ((GOOD,), (UNRELATED, GOOD))
-    ]
+    talks = turns(GOOD), turns(UNRELATED, GOOD)
+    at_once, at_last = [await PhraseUser(angry, seed)(a_case(), talk) for talk in talks]
 
     assert at_once.text in angry.ja.phrases["thanks"]
     assert at_last.text in angry.ja.phrases["at_last"]

@@ -119,11 +119,8 @@ def test_shares_come_true_over_a_run() -> None:
     usual = {"brevity": 2.0, "questions": 0.5, "politeness": 0.4}
     drawn = [cues_of(CALM, [], seed, usual) for seed in range(2000)]
 
-    for cue, share in (
-        ("short", 2 * CALM.brevity),
-        ("ask", CALM.questions / 2),
-        ("thank", CALM.politeness * 0.4),
-    ):
+    shares = {"short": 2 * CALM.brevity, "ask": CALM.questions / 2, "thank": CALM.politeness * 0.4}
+    for cue, share in shares.items():
         assert sum(cue in cues for cues in drawn) / 2000 == pytest.approx(share, abs=0.03)
     assert "person" not in cues_of(PERSON, course("all"), 1, AS_SET)
 

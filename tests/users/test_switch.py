@@ -123,12 +123,9 @@ async def held(folder: Path, line: Callable[[Conversation], str], **settings: An
 
 async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(tmp_path: Path) -> None:
     """The first stays in the run file, marked; nothing else is held again."""
-    results = await held(
-        tmp_path,
-        lambda conversation: MADE_UP if conversation.id == "angry/one#1" else "どこに書いてありますか。",
-    )
-
     spoilt, clean, again = "angry/one#1", "angry/two#1", "angry/one#1~2"
+    results = await held(tmp_path, lambda talk: MADE_UP if talk.id == spoilt else "どこに書いてありますか。")
+
     assert [conversation.id for conversation in results.conversations] == [spoilt, clean, again]
     assert results.notes[SUPERSEDED] == {spoilt: again}
     assert len(results.scores) == 6

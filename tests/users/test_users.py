@@ -19,6 +19,8 @@ from tests.paths import FIXTURES
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
+NO_ANSWER = Answer(text="", error=Failure(kind="timeout", message="no answer"))
+SILENT = Turn(index=1, user="?", answer=NO_ANSWER)
 GREETING = prompts().text("ja", "greeting")
 
 
@@ -149,21 +151,17 @@ async def test_the_rules_decide_and_the_model_words_it(
 
 async def test_an_answer_that_failed_gives_nothing() -> None:
     """Whatever the model says; the same answer again annoys, and an apology that refuses is none."""
-    failed = Answer(text="", error=Failure(kind="timeout", message="no answer"))
-    turn = Turn(index=1, user="?", answer=failed)
-    content, _ = await said([line("どうも。", "satisfied", got="all"), line("もしもし？")], turns=(turn,))
+    content, _ = await said([line("どうも。", "satisfied", got="all"), line("もしもし？")], turns=(SILENT,))
     course = {
         "申し訳ありません、こちらの手違いです。": -1,
         "申し訳ありませんが、わかりかねます。": -2,
         a_turn().answer.text: -2,
     }
-    felt = [
-        (await said([line("え？", got="nothing", feeling=-2)], turns=(a_turn(), a_turn(2, text=text))))[0]
-        for text in course
-    ]
+    drafts: list[str | Reply] = [line("え？", got="nothing", feeling=-2)]
+    felt = [await said(drafts, turns=(a_turn(), a_turn(2, text=text))) for text in course]
 
     assert content.next == "stay"
-    assert [each.reaction and each.reaction.feeling for each in felt] == list(course.values())
+    assert [each.reaction and each.reaction.feeling for each, _ in felt] == list(course.values())
 
 
 @pytest.mark.parametrize(
@@ -200,10 +198,7 @@ async def test_a_reply_out_of_form_is_asked_for_once_more() -> None:
 
 async def test_silence_and_length_of_the_desk() -> None:
     """A failed answer is shown as silence; a very long one is cut before the customer reads it."""
-    silent = Turn(
-        index=1, user="?", answer=Answer(text="", error=Failure(kind="timeout", message="no answer"))
-    )
-    _, [request] = await said([line("もしもし？")], turns=(silent, a_turn(2, text="長" * 9000)))
+    _, [request] = await said([line("もしもし？")], turns=(SILENT, a_turn(2, text="長" * 9000)))
     messages = [message["content"] for message in request["messages"]]
 
     assert messages[3] == prompts().text("ja", "silence")
