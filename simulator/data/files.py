@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+from xml.parsers import expat
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
 from simulator.core.messages import Message, _, sentences
@@ -276,8 +277,14 @@ def _is_foreign(data: bytes, text: str) -> bool:
     return False
 
 
-# XML takes several times its size in memory.
 _MOST_UNPACKED = 1 << 29
+# Bytes that what is in an archive may take in memory, and that its XML may go on without a tag. About what a
+# byte and an element take: where all is there at once, and of the texts of a workbook. Its worksheets are
+# read row by row; comments, drawings and so on are not read.
+_MOST_PARSED = 205_000_000
+_LONGEST_TEXT = 1 << 21
+_AT_ONCE, _TEXTS = (6, 200), (1, 75)
+_IN_PARTS = re.compile(r"xl/(?!_rels|theme|chartsheets)\w+/[^/]*$")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _PASSWORD = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED_ENTRY = 0x1
@@ -307,31 +314,55 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
         )
         return protected if _PASSWORD in data else old
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
+        archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         incomplete = _("an incomplete {program} file; save it again from {program}", program=kind)
         return incomplete if data else _("the file is empty")
+    entries = archive.infolist()
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         return protected
     # An entry never unpacks to more than the size it states.
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
         raise too_large(path, most, unpacked=True)
-    if _has_huge_text(data):
-        return _("one text of it is longer than {n} bytes; shorten it", n=MAX_TEXT)
+    taken = 0
+    for entry in entries:
+        each = _TEXTS if entry.filename == "xl/sharedStrings.xml" else _AT_ONCE
+        if (more := _parsed_bytes(archive, entry, *each)) is None:
+            return _("one text of it is longer than {n} bytes; shorten it", n=_LONGEST_TEXT)
+        taken += 0 if _IN_PARTS.match(entry.filename) else more
+        if taken > _MOST_PARSED:
+            raise too_large(path, _MOST_PARSED, unpacked=True)
     return None
 
 
-def _has_huge_text(data: bytes) -> bool:
-    """Whether XML in an archive goes on for about MAX_TEXT bytes without a tag, read in pieces."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for entry in archive.infolist():
-            if entry.file_size > MAX_TEXT and entry.filename.lower().endswith(".xml"):
-                with archive.open(entry) as file:
-                    while piece := file.read(MAX_TEXT):
-                        if len(piece) == MAX_TEXT and b"<" not in piece:
-                            return True
-    return False
+def _parsed_bytes(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, of_a_byte: int, of_an_element: int
+) -> int | None:
+    """About what an entry takes in memory beside the packed file, once it is parsed.
+
+    None where its XML goes on for more than _LONGEST_TEXT bytes without a tag. A parser tells a tag from what
+    looks like one in a comment, and keeps nothing.
+    """
+    started = 0
+
+    def count(_name: str, attributes: list[str]) -> None:
+        nonlocal started
+        started += 1 + len(attributes)  # of an attribute its name and its value
+
+    parser = expat.ParserCreate()
+    parser.ordered_attributes = True
+    parser.StartElementHandler = count
+    try:
+        with archive.open(entry) as file:
+            while piece := file.read(_LONGEST_TEXT):
+                before = started
+                parser.Parse(piece)
+                if started == before and len(piece) == _LONGEST_TEXT:
+                    return None
+    except (expat.ExpatError, zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError):
+        # A picture, or something broken, which whoever reads it refuses.
+        return 2 * (entry.file_size - entry.compress_size)
+    return of_a_byte * entry.file_size + of_an_element * started
 
 
 # Bytes that wait in memory; more are on the disk.

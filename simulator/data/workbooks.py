@@ -20,16 +20,26 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
-from simulator.data.files import MAX_COLUMNS, printable, quote, read_archive, readable_or_error, too_large
+from simulator.data.files import (
+    MAX_COLUMNS,
+    MAX_LINE,
+    printable,
+    quote,
+    read_archive,
+    readable_or_error,
+    too_large,
+)
 from simulator.data.values import Fits, Row, RowFault, Rows, WorksheetRow, column_names, field_of
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
-# Bytes that the texts of a worksheet may take, and about what a row and a cell take beside its text.
-_MOST_HELD, _OF_A_ROW, _OF_A_CELL = 205_000_000, 350, 90
-# XML elements of a row: as many columns as there may be, each with a few for its value.
+# Bytes that the texts of a worksheet may take, and about what a row takes, how much more one with texts, a
+# cell beside its text, and what is wrong with a cell.
+_MOST_HELD, _OF_AN_EMPTY_ROW, _OF_A_ROW, _OF_A_CELL, _OF_A_FAULT = 205_000_000, 160, 190, 90, 600
+# XML elements of a row: as many columns as there may be, each with a few for its value. And of all that
+# follows the rows, such as merged cells.
 _OF_A_WIDE_ROW = 8 * MAX_COLUMNS
 # Worksheets that an error names.
 _MOST_NAMES = 20
@@ -159,18 +169,21 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
 
     def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """The rows, then the merged cells. Raises RowFault for a row before it is too wide for the memory."""
-        held, most = 0, _OF_A_WIDE_ROW
+        held, characters, over = 0, 0, False
         for _event, element in iterparse(self.source):
             held += 1
+            characters += len(element.text or "")
             if element.tag == ROW_TAG:
                 yield self.parse_row(element)
                 element.clear()
-                held = 0
+                held = characters = 0
             elif element.tag == DATA_TAG:  # what follows is no row
-                most = sys.maxsize
+                over = True
             elif element.tag == MERGE_TAG:
                 self.merged_cells = MergeCells.from_tree(element)
-            if held > most:
+            if characters > MAX_LINE or (over and held > _OF_A_WIDE_ROW):
+                raise too_large(path, MAX_LINE, unpacked=True)
+            if held > _OF_A_WIDE_ROW:
                 row = Row(self.row_counter + 1, {}, sheet=sheet)
                 what = _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
                 raise RowFault(path, row, what)
@@ -192,7 +205,8 @@ def _worksheet(sheet: Any, path: Path) -> Worksheet:
             line = _line(sheet, number, cells)
             if line.texts or line.faults:
                 lines.append(line)
-                held += _OF_A_ROW + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
+                held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
+            held += _OF_AN_EMPTY_ROW + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
             if held > _MOST_HELD:
                 raise too_large(path, _MOST_HELD, unpacked=True)
     areas = [area.bounds for area in parser.merged_cells.mergeCell] if parser.merged_cells else []

@@ -87,17 +87,27 @@ def with_entry(name: str, content: bytes, office: bytes = b"") -> bytes:
     return into.getvalue()
 
 
-def with_cells(cells: bytes) -> bytes:
-    """An Excel file with these cells at the end of its first row."""
+def with_cells(cells: bytes, end: bytes = b"</row>") -> bytes:
+    """An Excel file with these cells at the end of its first row, or before another tag."""
     book, name = workbook(0), "xl/worksheets/sheet1.xml"
     with zipfile.ZipFile(io.BytesIO(book)) as file:
-        head, end, tail = file.read(name).partition(b"</row>")
+        head, end, tail = file.read(name).partition(end)
     return with_entry(name, head + cells + end + tail, book)
 
 
 def long_text(megabytes: int, tag: bytes = b"t") -> bytes:
     """An XML element of so much text."""
     return b"<%b>" % tag + b"a" * (min(megabytes, 300) * MEGABYTE) + b"</%b>" % tag
+
+
+def no_tags(megabytes: int, start: bytes, end: bytes) -> bytes:
+    """An XML element of so much text that looks like tags here and there."""
+    return b"<t>" + start + (b"a" * MEGABYTE + b"<a>") * min(megabytes, 300) + end + b"</t>"
+
+
+def elements(megabytes: int, element: bytes) -> bytes:
+    """So much of an XML element that repeats itself, in another one."""
+    return b"<a>" + element * (min(megabytes, 300) * MEGABYTE // len(element)) + b"</a>"
 
 
 # The content of each file, of so many megabytes where that is what is wrong with it.
@@ -140,6 +150,20 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "wide.xlsx": lambda n: with_cells(b"<c><v>1</v></c>" * (min(n, 24) * 30_000)),
     "long.xlsx": lambda n: with_cells(b'<c t="inlineStr"><is>' + long_text(n) + b"</is></c>"),
     "strings.xlsx": lambda n: with_entry("xl/sharedStrings.xml", long_text(n), workbook(0)),
+    "remark.xlsx": lambda n: with_cells(no_tags(n, b"<!--", b"-->")),
+    "texts.xlsx": lambda n: with_entry(
+        "xl/sharedStrings.xml", elements(n, b"<si><t>a</t></si>"), workbook(0)
+    ),
+    "styles.xlsx": lambda n: with_entry("xl/styles.xml", elements(n, b"<a/>"), workbook(0)),
+    "blank.xlsx": lambda n: with_cells(elements(n, b"<row/>"), b"</sheetData>"),
+    "faults.xlsx": lambda n: with_cells(
+        elements(n, b"<row>" + b'<c t="e"><v>#N/A</v></c>' * 99 + b"</row>"), b"</sheetData>"
+    ),
+    "merged.xlsx": lambda n: with_cells(elements(n, b'<mergeCell ref="A1:B1"/>'), b"</worksheet>"),
+    "cdata.docx": lambda n: with_entry("word/document.xml", no_tags(n, b"<![CDATA[", b"]]>")),
+    "elements.docx": lambda n: with_entry("word/document.xml", elements(n, b"<p/>")),
+    "remark.pptx": lambda n: with_entry("ppt/slides/slide1.xml", no_tags(n, b"<?a ", b"?>")),
+    "attributes.pptx": lambda n: with_entry("ppt/slides/slide1.xml", elements(n, b"<p a='' b='' c=''/>")),
     "long.docx": lambda n: with_entry("word/document.xml", long_text(n, b"w:t")),
     "long.pptx": lambda n: with_entry("ppt/slides/slide1.xml", long_text(n, b"a:t")),
     "anchors.yaml": lambda _: b"a: &a [x]\nb: [*a,*a]\n",
