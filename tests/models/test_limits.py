@@ -140,10 +140,8 @@ def _holds(limiter: Limiter, calls: Sequence[Call], ceiling: int) -> None:
 async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
     """Neither starves: grades go on, however many conversations wait."""
     limiter, order = Limiter(1), list[str]()
-    waiting = dict.fromkeys(("running", *(f"d{n}" for n in range(12))), DIALOGUE) | {
-        "g1": GRADING,
-        "g2": GRADING,
-    }
+    talking = ("running", *(f"d{n}" for n in range(12)))
+    waiting = dict.fromkeys(talking, DIALOGUE) | dict.fromkeys(("g1", "g2"), GRADING)
     calls = {name: Call(limiter, priority, order, name) for name, priority in waiting.items()}
     await at_rest()
     while any(not call.task.done() for call in calls.values()):

@@ -1,8 +1,6 @@
 """Endpoints and bots that speak HTTP wrongly, or not at all: a typed failure, and the run goes on."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -10,8 +8,7 @@ from simulator import Answer
 from simulator.core.errors import ModelFailure
 from tests.asking import put_to
 from tests.scripted_models import ASKED, GOOD, connected, model_at
-from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
-from tests.servers.openai import serve as serve_model
+from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok
 
 COMPLETION = ok(json.dumps({"choices": [{"message": {"content": GOOD}}]}).encode())
 SLIPS = ("status is no number", "long header", "bad chunk size", "length twice", "negative length")
@@ -74,15 +71,3 @@ async def test_what_is_only_unusual_is_read(name: str) -> None:
     """A reason, a charset or a cookie that makes no sense is nothing that an answer needs."""
     async with RawServer(UNUSUAL[name] + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY) as server:
         assert (await put_to("http", {"url": server.url, "answer": "answer"})).text == "ok"
-
-
-@contextmanager
-def roles(monkeypatch: pytest.MonkeyPatch, broken: str, name: str) -> Iterator[None]:
-    """A sound endpoint for every role but one, whose endpoint breaks."""
-    with ExitStack() as stack:
-        urls = dict.fromkeys(("user", "judge", "embed"), stack.enter_context(serve_model()).url)
-        urls[broken] = stack.enter_context(serve(MALFORMED[name])).url
-        for role, url in urls.items():
-            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_URL", url)
-            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_KEY", "key")
-        yield

@@ -107,9 +107,8 @@ async def test_other_providers_give_no_embeddings(server: AnthropicServer) -> No
 async def test_a_chat_model_without_structured_replies_is_read_as_text(server: AnthropicServer) -> None:
     """LangChain's own fake has no tools: its words go through the same repair as any plain model's."""
     playing = model(server)
-    playing.chat = FakeListChatModel(
-        responses=['```json\n{"message": "はい", "next": "stay", "reason": "",}\n```']
-    )
+    fenced = '```json\n{"message": "はい", "next": "stay", "reason": "",}\n```'
+    playing.chat = FakeListChatModel(responses=[fenced])
 
     assert (await playing.ask(ASKED, NextLine, str)).message == "はい"
     assert server.requests == []

@@ -42,10 +42,8 @@ def test_wilcoxon_counts_every_assignment_of_signs(differences: list[float]) -> 
     """Ties and zeros included: brute force over all signs gives the same p."""
     signed = [x for x in differences if x]
     ranks = [r for r, x in zip(average_ranks([abs(x) for x in differences]), differences, strict=True) if x]
-    sums = [
-        sum(r for r, plus in zip(ranks, way, strict=True) if plus)
-        for way in product((0, 1), repeat=len(ranks))
-    ]
+    ways = product((0, 1), repeat=len(ranks))
+    sums = [sum(r for r, plus in zip(ranks, way, strict=True) if plus) for way in ways]
     found = sum(r for r, x in zip(ranks, signed, strict=True) if x > 0)
     low, high = (sum(s <= found + 1e-9 for s in sums), sum(s >= found - 1e-9 for s in sums))
 

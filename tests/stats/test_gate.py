@@ -76,9 +76,8 @@ def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
 
     assert gate.incomplete
     assert gate.passed is None
-    assert gate.reasons[-1] == (
-        "Failed messages of the simulated customer: 1 of 14 (7.1 %); 5 % are tolerated."
-    )
+    said = "Failed messages of the simulated customer: 1 of 14 (7.1 %); 5 % are tolerated."
+    assert gate.reasons[-1] == said
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,8 @@ def test_a_share_at_the_limit_passes() -> None:
     over = gated([0.2] * 2 + [1] * 7, target=0.5)
 
     assert (over.passed, over.decision) == (False, "missed")
-    assert over.reasons[0] == (
-        "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
-    )
+    told = "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
+    assert over.reasons[0] == told
     # A question counts once, however many turns and customers: one bad one in six is 17 %.
     grades: dict[tuple[str, str, int], list[float]] = {
         (f"case-{case}", persona, 1): [0.2, 0.2, 0.2] if case == 0 else [1.0]
@@ -129,9 +128,8 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
     gate = gate_of(results, summary, held)
 
     assert said(verdict(gate, summary.score), language) == phrase
-    assert any(
-        note in said(each.text, language) and each.tone == "alarm" for each in notes(summary, gate, title)
-    )
+    alarms = [said(each.text, language) for each in notes(summary, gate, title) if each.tone == "alarm"]
+    assert any(note in alarm for alarm in alarms)
 
 
 def test_recorded_answers_without_evidence_are_not_graded_for_a_target(command: Command) -> None:
