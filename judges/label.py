@@ -17,7 +17,7 @@ SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_label.toml"))
 _LANGUAGES = ("ja", "en")
 _JSON = re.compile(r"\{[^{}]*\}")
-_OPEN, _CLOSE = "「『\"'([【<*`_ ", "」』\"')]】>*`_ "
+_OPEN = "「『\"'([【<*`_ "
 _QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|\*\*([^*]+)\*\*|`([^`]+)`")
 # Beside these a label of the same kind goes on: it is a part of another word or number.
 _KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")

@@ -208,7 +208,7 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
 JPY_PER_USD = 150.0
 PER = 1_000_000
 _AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
-_YEN, _DOLLARS = ("¥", "jpy", "円"), ("$", "usd", "ドル")
+_YEN = ("¥", "jpy", "円")
 
 
 class Rates(NamedTuple):

@@ -121,7 +121,9 @@ class DatasetRequest(NamedTuple):
     language: Language | None = None
     strict: bool = False
     asks: bool = True
-    problem: Callable[[Case], Message | str | None] = lambda case: feature("lacks").case_label_problem(case)
+    problem: Callable[[Case], Message | str | None] = lambda case: (
+        None if case.label is None else feature("profile").case_label_problem(case)
+    )
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
     values: bool = True
@@ -364,11 +366,11 @@ class DataSet:
         complete = {need for need, count in counts.items() if count == len(self._valid)}
         if any(complete >= set(judge) for judge in needs):
             return
-        lacks = feature("lacks")
+        profile = feature("profile")
 
         def problem(case: Case) -> Message | None:
-            need = lacks.missing_need(case, needs)
-            return lacks.missing_need_message(need, judges, self._headers) if need else None
+            need = profile.missing_need(case, needs)
+            return profile.missing_need_message(need, judges, self._headers) if need else None
 
         self.skip_where(problem)
 

@@ -43,7 +43,6 @@ from simulator.data.values import (
 feature = Features(
     choices="simulator.data.choices",
     dialogues="simulator.data.dialogues",
-    lacks="simulator.data.lacks",
     logs="simulator.data.logs",
     profile="simulator.data.profile",
     structured="simulator.data.structured",

@@ -47,7 +47,6 @@ _LISTED = 3
 # What only some runs need, by the setting that asks for it: imported when it is set.
 feature = Features(
     faults="simulator.users.faults",
-    lacks="simulator.data.lacks",
     mix="simulator.users.mix",
     offline="simulator.users.offline",
     outputs="simulator.grading.outputs",
@@ -332,7 +331,7 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
-        lack: Message | str | None = feature("lacks").case_label_problem(case, labels)
+        lack: Message | str | None = feature("profile").case_label_problem(case, labels)
         return lack or (prompt.row_check(case) if prompt else None)
 
     if settings.protocol == "single_turn":

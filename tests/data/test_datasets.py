@@ -13,8 +13,7 @@ from simulator.core.types import Case
 from simulator.data import files
 from simulator.data.cases import DatasetRequest, read_dataset
 from simulator.data.files import open_lines
-from simulator.data.lacks import case_label_problem, missing_need
-from simulator.data.profile import Profile, answer_form
+from simulator.data.profile import Profile, answer_form, case_label_problem, missing_need
 from simulator.grading.rubric import load_judge
 from simulator.runner.plan import Plan
 from tests.case_files import saved

@@ -7,8 +7,7 @@ from simulator.shelves.judges.label import Reader, label
 
 from simulator import Case, GradingContext, Score
 from simulator.data.cases import labels_of
-from simulator.data.lacks import case_label_problem
-from simulator.data.profile import label_forms, label_set_problem, labels_in
+from simulator.data.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge
 from tests.run_helpers import answered, frame
 
