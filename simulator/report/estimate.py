@@ -6,7 +6,7 @@ from simulator.core.settings import JPY_PER_USD, dollars
 from simulator.core.titles import title
 from simulator.core.types import Spending
 from simulator.models.pricing import total_spending
-from simulator.runner.estimate import ByModel, Forecast
+from simulator.runner.estimate import Forecast
 
 # A first run of so many questions teaches what the next one takes.
 PILOT = 3
@@ -28,7 +28,8 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
 
 def _cost_text(forecast: Forecast, rate: float) -> Message:
     """The cost with its range, in both currencies; or that it is not known."""
-    low, usual, high = map(_cost, (forecast.low, forecast.expected, forecast.high))
+    spendings = (forecast.low, forecast.expected, forecast.high)
+    low, usual, high = (total_spending(list(each.values())).cost_usd for each in spendings)
     going_by = _("Going by run {run}.", run=forecast.like) if forecast.like else None
     if low is None or usual is None or high is None:
         unknown = _(
@@ -103,7 +104,3 @@ def _why_free(forecast: Forecast) -> Message | None:
     if forecast.rows:
         played = _("No model configured: lexical stand-ins play the judges (no language model, no cost).")
     return played if forecast.offline else _("No model takes part beside the bot.")
-
-
-def _cost(spending: ByModel) -> float | None:
-    return total_spending(list(spending.values())).cost_usd

@@ -90,7 +90,7 @@ class Likelihoods:
         before = await self._tokens(bare) if bare else ()
         whole = await self._tokens(context + continuation)
         tokens = whole[min(len(before), max(0, len(whole) - 1)) :]
-        return _total(tokens), all(greedy for _unused, greedy in tokens)
+        return math.fsum(value or 0.0 for value, _unused in tokens), all(greedy for _unused, greedy in tokens)
 
     async def _tokens(self, text: str) -> Tokens:
         if text not in self._requests:
@@ -120,10 +120,6 @@ class Likelihoods:
             why=why,
         )
         raise RehearsalError(msg)
-
-
-def _total(tokens: Tokens) -> float:
-    return math.fsum(value or 0.0 for value, _unused in tokens)
 
 
 class RunWriter:

@@ -20,7 +20,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
 from simulator.data.files import plain_suffix, printable, quote
-from simulator.data.rows import read_rows
+from simulator.data.rows import WORKBOOKS, read_rows
 from simulator.data.values import is_empty, normalised
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, RED, TABS, PulledRow, is_answer_key, layouts
@@ -252,7 +252,6 @@ NOTE = "sheet"
 _TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
-_WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 # A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
 _LEAST_COLUMNS = 5
 
@@ -311,7 +310,7 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
 
 def _our_workbook(path: Path) -> EditedSheets | None:
     """A workbook that was written by `--to xlsx`; None for any other file."""
-    if plain_suffix(path) not in _WORKBOOKS or not path.is_file():
+    if plain_suffix(path) not in WORKBOOKS or not path.is_file():
         return None
     from simulator.sheets.excel import read_edited
 
