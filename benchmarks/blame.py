@@ -16,7 +16,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.data.knowledge import read_knowledge
-from simulator.diagnosis.ask_again import At, check_again, missed_searches
+from simulator.diagnosis.asking import At, check_again, missed_searches
 from simulator.diagnosis.evidence import Cause, RetrievalCheck, RootCause
 from simulator.diagnosis.root_cause import Articles, root_causes
 from simulator.grading.judge import Panel

@@ -40,7 +40,7 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.diagnosis.ask_judge import At, CauseJudge, judge_causes, open_turns
+from simulator.diagnosis.asking import At, CauseJudge, judge_causes, open_turns
 from simulator.diagnosis.evidence import JudgedCause, RootCause
 from simulator.diagnosis.root_cause import root_causes, turn_evidence
 from simulator.grading.judge import Panel

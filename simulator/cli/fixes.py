@@ -14,8 +14,8 @@ from simulator.core.messages import Message, _, as_called, shown
 from simulator.core.roles import models_named
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Results
-from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
-from simulator.diagnosis.ask_judge import ask_judge as ask_model
+from simulator.diagnosis.asking import MOST_PAIRS, ask_again, missed_searches
+from simulator.diagnosis.asking import ask_judge as ask_model
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.diagnosis.recommendations import Fix, improvements_of_run
 from simulator.diagnosis.recommendations import as_json as fixes_json

@@ -6,7 +6,7 @@ from pathlib import Path
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Bot, Passage, Query, Results
-from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches
+from simulator.diagnosis.asking import ask_again, check_again, missed_searches
 from simulator.diagnosis.evidence import RetrievalCheck
 from simulator.diagnosis.root_cause import articles_of, as_note, root_causes, stored_checks
 from simulator.stats.summary import figures_of
