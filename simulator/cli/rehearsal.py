@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +43,8 @@ from simulator.runner.run import StoppingRule, create_run
 from simulator.stats.red import primary_judge, red_marks
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
-# What only some runs need, by the setting that asks for it: imported when it is set.
+# What only some runs need, by the setting that asks for it: imported when it is set. The reports are made
+# when there is something to report: the first question does not wait for them.
 feature = Features(
     cases="simulator.runner.bot_choice",
     check="simulator.addons.calibration.drift",
@@ -53,6 +53,7 @@ feature = Features(
     engine="simulator.addons.dask.driver",
     likeness="simulator.stats.likeness",
     outputs="simulator.grading.metric_file",
+    publish="simulator.cli.publish",
     resume="simulator.cli.resume",
     scoring="simulator.stats.contest",
     shard="simulator.runner.merge",
@@ -61,8 +62,6 @@ feature = Features(
 )
 # Unread files that are named at most.
 LISTED = 8
-# Imported when there is something to report: the first question does not wait for it.
-PUBLISH = "simulator.cli.publish"
 
 
 def run_or_resume(settings: Settings, protocol: Protocol) -> int:
@@ -90,7 +89,7 @@ class FinishedRun(NamedTuple):
             say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
             settings = settings.model_copy(update={"target": None, "confidence": None})
         try:
-            return int(import_module(PUBLISH).publish(self.path, settings, self.stopped))
+            return int(feature("publish").publish(self.path, settings, self.stopped))
         except Exception as error:
             if isinstance(error, RehearsalError) or is_closed_output(error):
                 raise
@@ -381,7 +380,7 @@ def play(
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
-        import_module(PUBLISH).say_stopped(opened[0].path, _("interrupted"))
+        feature("publish").say_stopped(opened[0].path, _("interrupted"))
         return ExitCode.INCOMPLETE
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):
