@@ -10,6 +10,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.secrets import (
+    is_telling,
     known_secrets,
     mask_secrets,
     used_secrets,
@@ -247,6 +248,13 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
     assert known_secrets({"token": "12345678"}, environ) == ("abcd-efgh-1", "12345678", "s3cretpw")
     assert mask_secrets("a abcdefgh b", ("abcdefgh",)) == "a *** b"
     assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
+
+
+def test_what_is_short_or_a_plain_word_gives_no_secret_away() -> None:
+    """From 6 characters on; of letters only from 12, in one case from 16."""
+    either = ("abc-1", "abc-12", "aB" * 5 + "a", "aB" * 6, "a" * 15, "a" * 16)
+
+    assert [is_telling(value) for value in either] == [False, True] * 3
 
 
 def test_a_run_uses_some_secrets_of_many(tmp_path: Path) -> None:

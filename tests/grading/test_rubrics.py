@@ -337,6 +337,7 @@ NO_VERDICT = "must name one of its fields that can be a grade"
             "[fields] reason = 'txt' is unknown; there are text, texts, grade",
         ),
         ('[fields]\nreason = "text"\ngrade = "grade"', "", "fields: is missing"),
+        ('reason = "text"\ngrade = "grade"', "", "fields: must have 1 items or more, not 0"),
         ("[fields]\n", 'material = ["refs"]\n[fields]\n', "material: 0: must be 'guidelines', "),
         ("[fields]\n", 'material = ["answer"]\n[fields]\n', "it needs reference, which is not in material"),
         (

@@ -112,6 +112,7 @@ def test_a_run_goes_on_with_who_is_missing(command: Command, customers: Customer
     assert {name: each["n"] for name, each in done.json["simulators"].items()} == {"quiet": 6, "loud": 6}
     assert Counter(each.user_model for each in held) == {"quiet": 6, "loud": 6}
     assert {each.id for each in held if each.case.id == "q1"} == {"calm@quiet/q1#1", "calm@loud/q1#1"}
+    assert {each.like_others for each in held if each.case.id == "q1"} == {"calm/q1#1"}
     assert before > 0
     assert customers.asked["quiet"] == 3 * QUESTIONS
 
