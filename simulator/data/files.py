@@ -280,10 +280,10 @@ def _is_foreign(data: bytes, text: str) -> bool:
 _MOST_UNPACKED = 1 << 29
 # Bytes that what is in an archive may take in memory, and that its XML may go on without a tag. About what a
 # byte and an element take: where all is there at once, and of the texts of a workbook. Its worksheets are
-# read row by row; comments, drawings and so on are not read.
+# read row by row, which takes time; comments, drawings and so on are not read.
 _MOST_PARSED = 205_000_000
 _LONGEST_TEXT = 1 << 21
-_AT_ONCE, _TEXTS = (6, 200), (1, 75)
+_AT_ONCE, _TEXTS, _ROWS = (6, 200), (1, 75), (0, 7)
 _IN_PARTS = re.compile(r"xl/(?!_rels|theme|chartsheets)\w+/[^/]*$")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _PASSWORD = "EncryptedPackage".encode("utf-16-le")
@@ -326,10 +326,11 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
         raise too_large(path, most, unpacked=True)
     taken = 0
     for entry in entries:
-        each = _TEXTS if entry.filename == "xl/sharedStrings.xml" else _AT_ONCE
+        rows = _ROWS if _IN_PARTS.match(entry.filename) else _AT_ONCE
+        each = _TEXTS if entry.filename == "xl/sharedStrings.xml" else rows
         if (more := _parsed_bytes(archive, entry, *each)) is None:
             return _("one text of it is longer than {n} bytes; shorten it", n=_LONGEST_TEXT)
-        taken += 0 if _IN_PARTS.match(entry.filename) else more
+        taken += more
         if taken > _MOST_PARSED:
             raise too_large(path, _MOST_PARSED, unpacked=True)
     return None
@@ -343,7 +344,7 @@ def _parsed_bytes(
     None where its XML goes on for more than _LONGEST_TEXT bytes without a tag. A parser tells a tag from what
     looks like one in a comment, and keeps nothing.
     """
-    started = 0
+    started = taken = 0
 
     def count(_name: str, attributes: list[str]) -> None:
         nonlocal started
@@ -359,10 +360,12 @@ def _parsed_bytes(
                 parser.Parse(piece)
                 if started == before and len(piece) == _LONGEST_TEXT:
                     return None
+                if (taken := of_a_byte * file.tell() + of_an_element * started) > _MOST_PARSED:
+                    break
     except (expat.ExpatError, zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError):
         # A picture, or something broken, which whoever reads it refuses.
-        return 2 * (entry.file_size - entry.compress_size)
-    return of_a_byte * entry.file_size + of_an_element * started
+        return min(of_a_byte, 2) * (entry.file_size - entry.compress_size)
+    return taken
 
 
 # Bytes that wait in memory; more are on the disk.

@@ -4,7 +4,7 @@ import re
 import sys
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
@@ -35,9 +35,10 @@ from simulator.data.values import Fits, Row, RowFault, Rows, WorksheetRow, colum
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
-# Bytes that the texts of a worksheet may take, and about what a row takes, how much more one with texts, a
-# cell beside its text, and what is wrong with a cell.
-_MOST_HELD, _OF_AN_EMPTY_ROW, _OF_A_ROW, _OF_A_CELL, _OF_A_FAULT = 205_000_000, 160, 190, 90, 600
+# Bytes that the texts of a workbook may take, and about what a row and a cell take that hold nothing, and how
+# much more a row with texts, a cell beside its text, and what is wrong with a cell.
+_MOST_HELD, _OF_AN_EMPTY_ROW, _OF_AN_EMPTY_CELL = 205_000_000, 160, 20
+_OF_A_ROW, _OF_A_CELL, _OF_A_FAULT = 190, 70, 600
 # XML elements of a row: as many columns as there may be, each with a few for its value. And of all that
 # follows the rows, such as merged cells.
 _OF_A_WIDE_ROW = 8 * MAX_COLUMNS
@@ -128,23 +129,38 @@ def column_row(sheet: Worksheet, fits: Fits) -> int | None:
 
 def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
     """The visible worksheets of an Excel file, or the named one. Raises CaseFileError."""
-    with readable_or_error(path, "Excel"), warnings.catch_warnings():
-        # What openpyxl leaves out (validation lists, headers) is no part of a table.
-        warnings.simplefilter("ignore")
-        workbook = openpyxl.load_workbook(
-            read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False
-        )
-        worksheets = workbook.worksheets
-        if not sheet:
-            return [_worksheet(each, path) for each in worksheets if each.sheet_state == "visible"]
-        # By its exact name, or else by one that differs only in width and case.
-        wanted = [each for each in worksheets if each.title == sheet]
-        wanted += [each for each in reversed(worksheets) if _plain(each.title) == _plain(sheet)]
-        if wanted:
-            return [_worksheet(wanted[0], path)]
+    worksheets = open_workbook(path).worksheets
+    if not sheet:
+        return read_worksheets(path, [each for each in worksheets if each.sheet_state == "visible"])
+    # By its exact name, or else by one that differs only in width and case.
+    wanted = [each for each in worksheets if each.title == sheet]
+    wanted += [each for each in reversed(worksheets) if _plain(each.title) == _plain(sheet)]
+    if wanted:
+        return read_worksheets(path, wanted[:1])
     names = tuple(quote(each.title) for each in worksheets[:_MOST_NAMES])
     msg = _("{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names)
     raise CaseFileError(msg)
+
+
+def open_workbook(path: Path) -> Any:
+    """The workbook of openpyxl, of which no worksheet is read yet. Raises CaseFileError."""
+    with readable_or_error(path, "Excel"), warnings.catch_warnings():
+        # What openpyxl leaves out (validation lists, headers) is no part of a table.
+        warnings.simplefilter("ignore")
+        return openpyxl.load_workbook(
+            read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False
+        )
+
+
+def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[Worksheet]:
+    """Worksheets of one workbook, as far as all of them fit in the memory. Raises CaseFileError."""
+    read, held = [], 0
+    with readable_or_error(path, "Excel"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for sheet in sheets:
+            worksheet, held = _worksheet(sheet, path, held)
+            read.append(worksheet)
+    return read
 
 
 def worksheet_text(sheet: Worksheet) -> str:
@@ -195,10 +211,11 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
         return cell
 
 
-def _worksheet(sheet: Any, path: Path) -> Worksheet:
+def _worksheet(sheet: Any, path: Path, held: int) -> tuple[Worksheet, int]:
+    """A worksheet, and the bytes that are held now; before, it were so many."""
     workbook = sheet.parent
     formats = {"date_formats": workbook._date_formats, "timedelta_formats": workbook._timedelta_formats}
-    lines, held = [], 0
+    lines = []
     with sheet._get_source() as source:
         parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch, **formats)
         for number, cells in parser.rows(path, sheet.title):
@@ -206,11 +223,15 @@ def _worksheet(sheet: Any, path: Path) -> Worksheet:
             if line.texts or line.faults:
                 lines.append(line)
                 held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
-            held += _OF_AN_EMPTY_ROW + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
+            held += (
+                _OF_AN_EMPTY_ROW
+                + _OF_AN_EMPTY_CELL * len(cells)
+                + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
+            )
             if held > _MOST_HELD:
                 raise too_large(path, _MOST_HELD, unpacked=True)
     areas = [area.bounds for area in parser.merged_cells.mergeCell] if parser.merged_cells else []
-    return _filled(sheet.title, lines, areas)
+    return _filled(sheet.title, lines, areas), held
 
 
 def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:

@@ -7,7 +7,6 @@ it, and how it is painted, row by row, with formats, notes, dropdowns and print 
 import os
 import re
 import time
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,9 +24,9 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
-from simulator.data.files import REPORT_AGAIN, read_archive, readable_or_error, replaced
+from simulator.data.files import REPORT_AGAIN, replaced
 from simulator.data.values import WorksheetRow
-from simulator.data.workbooks import read_workbook
+from simulator.data.workbooks import open_workbook, read_worksheets
 from simulator.sheets.merge import (
     OTHER,
     EditedSheet,
@@ -91,8 +90,11 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
     left alone; stderr says where the report stands instead.
     """
     folder, started = run_file.parent, time.time_ns()
-    workbooks = {path: _existing(path) for path in _newest_first([folder])}
-    edited = next((path for path in workbooks if workbooks[path].edited), None)
+    workbooks, edited = dict[Path, _Workbook](), None
+    for path in _newest_first([folder]):
+        workbooks[path] = _existing(path, is_newest=edited is None)
+        if not edited and workbooks[path].edited:
+            edited = path
     properties, first = dict[str, str](), 1
     if edited:
         content, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
@@ -135,17 +137,23 @@ def _newest_first(folders: Iterable[Path]) -> list[Path]:
     )
 
 
-def _existing(path: Path) -> _Workbook:
-    """The workbook as it is now; stderr says so where it cannot be read."""
+def _existing(path: Path, *, is_newest: bool) -> _Workbook:
+    """The workbook as it is now; stderr says so where it cannot be read.
+
+    Its content is read where it counts: in the newest one that may have something of the team's.
+    """
     try:
-        content = read_edited(path)
+        workbook = open_workbook(path)
+        properties = _properties(workbook)
+        touched = _touched(path, properties)
+        edited = touched or _FRESH not in properties
+        if not (edited and is_newest):
+            return _Workbook(edited=edited, touched=touched)
+        content = read_edited(path, workbook=workbook)
     except InputError as error:
         say(_("{fault} It is left alone.", fault=error))
         return _Workbook()
-    if not content.sheets:
-        return _Workbook()
-    touched = _touched(path, content.properties)
-    return _Workbook(content, edited=touched or _FRESH not in content.properties, touched=touched)
+    return _Workbook(content, edited=True, touched=touched) if content.sheets else _Workbook()
 
 
 def _touched(path: Path, properties: Mapping[str, str]) -> bool:
@@ -178,9 +186,10 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
 def _earlier(path: Path, names: Collection[str]) -> EditedSheets | None:
     """These worksheets of an earlier run; None where nothing is the team's, or they cannot be read."""
     with suppress(InputError):
-        properties, *_unused = _outline(path)
+        workbook = open_workbook(path)
+        properties = _properties(workbook)
         if _touched(path, properties) or _FRESH not in properties:
-            return read_edited(path, names)
+            return read_edited(path, names, workbook)
     return None
 
 
@@ -292,34 +301,27 @@ _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7
 Places = Mapping[str, tuple[int, int]]
 
 
-def _outline(path: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """What a workbook says of itself: properties, names and what they stand for, hidden worksheets."""
-    import openpyxl  # most runs have no workbook to read
-
-    data = read_archive(path, "Excel")
-    with readable_or_error(path, "Excel"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        workbook: Any = openpyxl.load_workbook(data, read_only=True, keep_links=False)
-        # The names of a copied worksheet are its own: they count where the original is gone.
-        defined = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
-        properties = {p.name: str(p.value) for p in workbook.custom_doc_props.props}
-        hidden = [s.title for s in workbook.worksheets if s.sheet_state != "visible" and s.title != LISTS]
-        defined |= dict(workbook.defined_names.items())
-    return properties, {name: each.attr_text or "" for name, each in defined.items()}, hidden
+def _properties(workbook: Any) -> dict[str, str]:
+    """What the program wrote into a workbook about it."""
+    return {each.name: str(each.value) for each in workbook.custom_doc_props.props}
 
 
-def read_edited(path: Path, names: Collection[str] = ()) -> EditedSheets:
+def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -> EditedSheets:
     """All known worksheets; with `names` these, as far as the workbook itself still says where they are.
 
     Raises CaseFileError in one line for a file that is not a workbook.
     """
     from openpyxl.utils import column_index_from_string
 
-    properties, defined, hidden = _outline(path)
+    workbook = workbook or open_workbook(path)
+    properties = _properties(workbook)
+    # The names of a copied worksheet are its own: they count where the original is gone.
+    defined = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
+    defined |= dict(workbook.defined_names.items())
     places: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
     for defined_name, definition in defined.items():
-        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition)
+        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
         if not known or known[1] not in layouts():
             continue
         name, column = known.groups()
@@ -329,8 +331,10 @@ def read_edited(path: Path, names: Collection[str] = ()) -> EditedSheets:
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault((tab, name), {})[column] = header
-    wanted = dict.fromkeys(tab for tab, name in places if name in names) if names else ["", *hidden]
-    tabs = {sheet.name: sheet.lines for tab in wanted for sheet in read_workbook(path, tab)}
+    named = {tab for tab, name in places if name in names}
+    wanted = [each for each in workbook.worksheets if (each.title in named if names else each.title != LISTS)]
+    wanted.sort(key=lambda each: each.sheet_state != "visible")
+    tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
     found = _identified(tabs, places)
     sheets = {
         name: _sheet(tab, tabs[tab], name, places.get((tab, name), {}), ever[name])

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import sys
 import warnings
 import zipfile
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import xlsxwriter
+
+from tests.paths import FIXTURES
 
 MEGABYTE = 1 << 20
 # No child may take more of the addresses than this, whatever it reads.
@@ -181,9 +184,14 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "large.md": lambda n: b"a " * (min(n, 100) * MEGABYTE // 2),
 }
 
+AS_REPORTS = ("remark.xlsx", "blank.xlsx", "faults.xlsx", "noise.xlsx")
+
 
 def make(folder: Path, megabytes: int) -> list[Path]:
-    """Writes all files, and what only looks like one: a pipe, links to itself and to nothing, a folder."""
+    """Writes all files, and what only looks like one: a pipe, links to itself and to nothing, a folder.
+
+    Some workbooks also stand where the report of a run is to go.
+    """
     (folder / "good.csv").write_bytes(b"question,answer\nq,a\n")
     for name, content in FILES.items():
         (folder / name).write_bytes(content(megabytes))
@@ -192,7 +200,15 @@ def make(folder: Path, megabytes: int) -> list[Path]:
     (folder / "nowhere.csv").symlink_to("gone.csv")
     (folder / "folder.csv").mkdir()
     (folder / "folder.csv" / "up").symlink_to("..")
-    return [folder / name for name in (*FILES, "pipe.csv", "loop.csv", "nowhere.csv", "folder.csv")]
+    reports = [folder / f"{name}.reports" / "report.xlsx" for name in AS_REPORTS]
+    for report in reports:
+        report.parent.mkdir()
+        shutil.copy(FIXTURES / "run_v5.sqlite", report.with_name("run.sqlite"))
+        shutil.copy(folder / report.parent.stem, report)
+    return [
+        *(folder / name for name in (*FILES, "pipe.csv", "loop.csv", "nowhere.csv", "folder.csv")),
+        *reports,
+    ]
 
 
 def is_document(path: Path) -> bool:
@@ -201,7 +217,9 @@ def is_document(path: Path) -> bool:
 
 
 def command(path: Path) -> list[str]:
-    """How the program is asked to read a file: as questions, or as the bot's knowledge."""
+    """How the program is asked to read a file: as questions, or as the bot's knowledge, or as a report."""
+    if path.name == "report.xlsx":
+        return ["report", str(path.parent), "--to", "xlsx"]
     good = path.with_name("good.csv")
     shared = ["--offline", "--limit", "1", "--turns", "1", "--runs", f"{path}.runs"]
     if is_document(path):
@@ -236,7 +254,13 @@ def read_all(paths: list[Path]) -> Iterator[dict[str, Any]]:
         _child, status, used = os.wait4(child, 0)
         left = [str(each) for each in Path(f"{path}.runs").rglob(".*.[0-9]*")]
         code, text = os.waitstatus_to_exitcode(status), said.read_bytes().decode(errors="replace")
-        yield {"name": path.name, "code": code, "megabytes": used.ru_maxrss >> 10, "said": text, "left": left}
+        yield {
+            "name": f"{path.parent.name}/{path.name}",
+            "code": code,
+            "megabytes": used.ru_maxrss >> 10,
+            "said": text,
+            "left": left,
+        }
 
 
 def faults(seen: dict[str, Any]) -> list[str]:
