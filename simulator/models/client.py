@@ -431,7 +431,7 @@ class Model:
             self._rates,
             tokens=tokens,
             is_bot=is_bot,
-            patiently=lambda permit: patience.queueing(permit, self._rates.pause),
+            patience=patience,
         )
         clock = asyncio.get_running_loop().time
         async with slot as permit:
@@ -460,7 +460,7 @@ class Model:
         """A reply; models of other providers override this."""
         transport = self.connections.transport(self.endpoint)
         for _unused in range(2):  # when a proxy answers instead, try once more
-            with patience.spending():
+            with patience:
                 data = await transport.post(path, body, min(self.connections.timeout, patience.left))
             if data is not None:
                 break

@@ -10,18 +10,12 @@ import itertools
 import json
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
@@ -103,12 +97,17 @@ class Pause:
     def __init__(self) -> None:
         self.until = -math.inf
         self._since = self._earlier = 0.0
+        # Called at each 429: whoever waits may have to give up.
+        self.watchers: set[Callable[[], None]] = set()
 
     def hold(self, seconds: float, now: float) -> None:
         """Stops all calls for these seconds."""
         if now >= self.until:
             self._earlier, self._since = self.closed(now), now
-        self.until = max(self.until, now + seconds)
+        if now + seconds > self.until:
+            self.until = now + seconds
+            for look in self.watchers:
+                look()
 
     def closed(self, now: float) -> float:
         """The seconds that all stops together have taken so far."""
@@ -141,8 +140,9 @@ class Rates:
 
     def delays(self, tokens: float, now: float) -> dict[Limit, float]:
         """The limits that have no room for a call yet, with the seconds until they have."""
-        waits = {limit: limit.delay(_amount(limit, tokens), now) for limit in self.limits}
-        return {limit: wait for limit, wait in waits.items() if wait > 0}
+        return {
+            limit: wait for limit in self.limits if (wait := limit.delay(_amount(limit, tokens), now)) > 0
+        }
 
     def take(self, tokens: float, now: float) -> Permit:
         """Reserves the room for one call."""
@@ -232,35 +232,28 @@ class Limiter:
         self.allowed = float(calls)
         self.active = 0
         self._halved_at = 0.0
-        self._order = itertools.count()
+        self.order = itertools.count()
         self._queues: dict[tuple[int, Rates, bool], Queue] = {}
         self._in_a_row = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    @asynccontextmanager
-    async def slot(
+    def slot(
         self,
         priority: int,
         rates: Rates,
         *,
         tokens: float = 0.0,
         is_bot: bool = False,
-        patiently: Callable[[Awaitable[Permit]], Awaitable[Permit]] | None = None,
-    ) -> AsyncIterator[Permit]:
-        """Waits for a place among the calls in flight and for room in the rates, `patiently` if it must."""
-        queue = self._queues.setdefault((priority, rates, is_bot), Queue(priority, rates, is_bot))
-        permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
-        queue.waiting.append(_Waiter(next(self._order), tokens, permit))
-        try:
-            self._wake()
-            yield await (permit if patiently is None or permit.done() else patiently(permit))
-        finally:
-            if permit.done() and not permit.cancelled():  # let in, maybe to be cancelled in the same moment
-                queue.active -= 1
-                self.active -= 1
-                self._wake()
+        patience: "Patience | None" = None,
+    ) -> AbstractAsyncContextManager[Permit]:
+        """Waits for a place among the calls in flight and for room in the rates, while `patience` is left."""
+        key = (priority, rates, is_bot)
+        if key not in self._queues:
+            self._queues[key] = Queue(*key)
+        return _Slot(self, self._queues[key], tokens, patience)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Lets in as many waiting calls as there are places for."""
         while self.active < int(self.allowed):
             now = asyncio.get_running_loop().time()
             queue = self._next(now)
@@ -294,17 +287,17 @@ class Limiter:
             self.on_wait(soonest)
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(soonest + 0.001, self._wake)
+            self._timer = asyncio.get_running_loop().call_later(soonest + 0.001, self.wake)
         return None
 
     def _has_room(self, queue: Queue) -> bool:
-        others = any(not each.is_bot for each in self._queues.values())
-        return not (queue.is_bot and others) or queue.active < max(1, int(self.allowed) // 2)
+        if not queue.is_bot or queue.active < max(1, int(self.allowed) // 2):
+            return True
+        return all(each.is_bot for each in self._queues.values())
 
     def succeeded(self) -> None:
-        """Raises the limit a little after a successful call."""
+        """Raises the limit a little after a successful call, before it leaves its place."""
         self.allowed = min(self.ceiling, self.allowed + 1 / self.allowed)
-        self._wake()
 
     def refused(self, permit: Permit) -> None:
         """Halves the limit after a 429, once per round: calls from before the last halving do not count."""
@@ -317,6 +310,35 @@ class Limiter:
         if self._timer is not None:
             with contextlib.suppress(RuntimeError):  # its loop is over
                 self._timer.cancel()
+
+
+@dataclass
+class _Slot(AbstractAsyncContextManager[Permit]):
+    """A place of one call; no generator, for every call of a run takes one."""
+
+    limiter: Limiter
+    queue: Queue
+    tokens: float
+    patience: "Patience | None"
+
+    async def __aenter__(self) -> Permit:
+        self.permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
+        self.queue.waiting.append(_Waiter(next(self.limiter.order), self.tokens, self.permit))
+        try:
+            self.limiter.wake()
+            if self.patience is not None and not self.permit.done():
+                return await self.patience.queueing(self.permit, self.queue.rates.pause)
+            return await self.permit
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    async def __aexit__(self, *_error: object) -> None:
+        # Let in, maybe to be cancelled in the same moment.
+        if self.permit.done() and not self.permit.cancelled() and self.permit.exception() is None:
+            self.queue.active -= 1
+            self.limiter.active -= 1
+            self.limiter.wake()
 
 
 class RetryAfter(wait_base):
@@ -361,39 +383,32 @@ class BotPlaces(AbstractAsyncContextManager[None]):
         await self._entered.pop(asyncio.current_task()).aclose()
 
 
-T = TypeVar("T")
 # Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint.
 WORTH_TELLING, SILENCE = 5.0, 15.0
-# Seconds between two checks of the patience of a waiting call.
-LOOK = 1.0
 
 
-class Patience:
+class Patience(AbstractContextManager[None]):
     """The seconds that one call may still take. Waiting for a place among our own calls does not count."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
         self.gave_up: Message | str = ""
-        self._looking: asyncio.TimerHandle | None = None
 
     @property
     def left(self) -> float:
         """The seconds that are left."""
         return max(0.0, self.seconds - self.spent)
 
-    @contextmanager
-    def spending(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Counts the time spent in the `with` block."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        try:
-            yield
-        finally:
-            self.spent += loop.time() - started
+        self._entered = asyncio.get_running_loop().time()
+
+    def __exit__(self, *_error: object) -> None:
+        self.spent += asyncio.get_running_loop().time() - self._entered
 
     async def sleep(self, seconds: float) -> None:
         """Waits before another attempt; the wait counts."""
-        with self.spending():
+        with self:
             await asyncio.sleep(seconds)
 
     def is_over(self, state: RetryCallState) -> bool:
@@ -416,35 +431,27 @@ class Patience:
             )
         return True
 
-    async def queueing(self, entering: Awaitable[T], pause: Pause) -> T:
+    async def queueing(self, permit: asyncio.Future[Permit], pause: Pause) -> Permit:
         """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
-        loop = asyncio.get_running_loop()
-        before = pause.closed(loop.time())
-        try:
-            async with asyncio.timeout(None) as clock:
-                self._look(clock, pause, before)
-                return await entering
-        except TimeoutError:
-            if not clock.expired():
-                raise
-            self.gave_up = _(
-                "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
-            )
-            raise NoAnswer("error", self.gave_up, is_transient=False) from None
-        finally:
-            if self._looking is not None:
-                self._looking.cancel()
-            self.spent += pause.closed(loop.time()) - before
+        clock = asyncio.get_running_loop().time
+        before = pause.closed(clock())
 
-    def _look(self, clock: asyncio.Timeout, pause: Pause, before: float) -> None:
-        """Ends the wait where too little is left, or looks again later; `before`: how long it was closed."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        left = self.left - (pause.closed(now) - before)
-        if left <= 0 or pause.delay(1, now) > left:
-            clock.reschedule(now)
-        else:
-            self._looking = loop.call_later(min(left, LOOK), self._look, clock, pause, before)
+        def look() -> None:
+            now = clock()
+            left = self.left - (pause.closed(now) - before)
+            if not permit.done() and (left <= 0 or pause.delay(1, now) > left):
+                self.gave_up = _(
+                    "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
+                )
+                permit.set_exception(NoAnswer("error", self.gave_up, is_transient=False))
+
+        look()
+        pause.watchers.add(look)
+        try:
+            return await permit
+        finally:
+            pause.watchers.remove(look)
+            self.spent += pause.closed(clock()) - before
 
 
 class Notices:

@@ -47,7 +47,7 @@ class ProviderModel(Model):
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         seconds = min(self.connections.timeout, patience.left)
         try:
-            with patience.spending():
+            with patience:
                 async with asyncio.timeout(seconds):
                     message, text = await (
                         self._structured(messages, schema) if schema else self._plain(messages)

@@ -78,7 +78,7 @@ async def test_waiting_for_a_place_of_our_own_costs_nothing() -> None:
 
 async def place(limiter: Limiter, rates: Rates, patience: Patience) -> None:
     """Waits for a place, and leaves it."""
-    async with limiter.slot(0, rates, patiently=lambda permit: patience.queueing(permit, rates.pause)):
+    async with limiter.slot(0, rates, patience=patience):
         pass
 
 
@@ -101,8 +101,13 @@ def test_what_a_429_holds_up_counts() -> None:
     async def main() -> tuple[float, float, float]:
         loop = asyncio.get_running_loop()
         limiter, rates = Limiter(1), Rates()
-        rates.pause.hold(30, loop.time())
         patient, hasty, began = Patience(120), Patience(20), loop.time()
+        rates.pause.hold(10, began)
+        waiting = asyncio.create_task(place(limiter, rates, Patience(20)))
+        await asyncio.sleep(0)
+        rates.pause.hold(30, began)
+        with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
+            await waiting
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
             await place(limiter, rates, hasty)
         at_once = loop.time() - began
