@@ -31,6 +31,7 @@ from simulator import (
     is_telling,
     unpacked,
     wait_asked_for,
+    whole_body,
 )
 
 from ._json import kind
@@ -268,7 +269,7 @@ class Wire:
 
 async def text_of(response: "ClientResponse") -> str:
     """A body as text. Raises BodyError when it is too long."""
-    whole = b"".join([piece async for piece in pieces_of(response)])
+    whole = await whole_body(response.content, response.headers.get("Content-Encoding"))
     try:
         return whole.decode(response.charset or "utf-8", errors="replace")
     except LookupError:  # an unknown charset

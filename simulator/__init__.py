@@ -51,7 +51,15 @@ if TYPE_CHECKING:
     )
     from simulator.data.knowledge import read_knowledge
     from simulator.models.cache import close_to_others, private_file, private_folder
-    from simulator.models.exchange import ACCEPTED, PIECE, BodyError, client_words, http_client, unpacked
+    from simulator.models.exchange import (
+        ACCEPTED,
+        PIECE,
+        BodyError,
+        client_words,
+        http_client,
+        unpacked,
+        whole_body,
+    )
     from simulator.models.limiter import Notices, wait_asked_for
     from simulator.storage.run_file import open_run
     from simulator.text import choices as multiple_choice
@@ -76,7 +84,7 @@ _NAMES = {
     " Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
-    "models.exchange": "ACCEPTED BodyError PIECE client_words http_client unpacked",
+    "models.exchange": "ACCEPTED BodyError PIECE client_words http_client unpacked whole_body",
     "models.limiter": "Notices wait_asked_for",
     "storage.run_file": "open_run",
     "text.acts": "is_handover",
@@ -158,6 +166,7 @@ __all__ = [
     "user_object",
     "value_problem",
     "wait_asked_for",
+    "whole_body",
 ]
 
 

@@ -5,6 +5,7 @@ TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidde
 """
 
 import asyncio
+import contextlib
 import json
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from simulator.core.messages import Message, _
 
 if TYPE_CHECKING:
     import httpx2
-    from aiohttp import ClientSession
+    from aiohttp import ClientSession, StreamReader
     from openai import APIStatusError, AsyncOpenAI
 
 # Bytes of one answer, unpacked; the longest that anybody needs take a tenth of it.
@@ -43,17 +44,37 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
 
     Raises BodyError once it is longer than LARGEST_BODY, or when it is packed in a way nobody asked for.
     """
-    name = (encoding or "").strip().lower()
-    if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
-        raise BodyError(msg)
-    unpacker = None if name in ("", "identity") else _Unpacker(is_deflate=name == "deflate")
-    packed = size = 0
+    body = _Body(encoding)
     async for chunk in chunks:
-        packed += len(chunk)
-        for piece in unpacker.pieces(chunk) if unpacker else (chunk,):
-            size += len(piece)
-            if max(size, packed) > LARGEST_BODY:
+        for piece in body.pieces(chunk):
+            yield piece
+
+
+async def whole_body(stream: "StreamReader", encoding: str | None) -> bytes:
+    """A body to its end, unpacked like `unpacked` does."""
+    body, pieces = _Body(encoding), list[bytes]()
+    while chunk := await stream.read(PIECE):
+        pieces += body.pieces(chunk)
+    return b"".join(pieces)
+
+
+class _Body:
+    """A body as far as it has arrived."""
+
+    def __init__(self, encoding: str | None) -> None:
+        name = (encoding or "").strip().lower()
+        if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
+            raise BodyError(msg)
+        self._unpacker = None if name in ("", "identity") else _Unpacker(is_deflate=name == "deflate")
+        self._packed = self._size = 0
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What the next chunk holds."""
+        self._packed += len(chunk)
+        for piece in self._unpacker.pieces(chunk) if self._unpacker else (chunk,):
+            self._size += len(piece)
+            if max(self._size, self._packed) > LARGEST_BODY:
                 raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
             yield piece
 
@@ -170,8 +191,6 @@ class Transport:
 
         Raises NoAnswer, or APIStatusError for a refusal.
         """
-        from aiohttp import ClientConnectionError, ClientPayloadError
-
         try:
             if path not in self._arguments:
                 async with self._preparing:  # whoever comes first looks up what all send
@@ -181,6 +200,8 @@ class Transport:
         except BodyError as error:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
         except Exception as error:  # of any library
+            from aiohttp import ClientConnectionError, ClientPayloadError
+
             if _has_timed_out(error):
                 message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
                 raise NoAnswer("timeout", message) from error
@@ -192,8 +213,10 @@ class Transport:
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
+            return from_json(content)
+        except ValueError:  # it is faster, but leaves byte order marks and half characters to json
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(content)
             return None
 
     async def close(self) -> None:
@@ -205,8 +228,8 @@ class Transport:
         """Status, headers and body of the answer, unpacked."""
         # A redirect is an answer like any other: the key is sent to no other address.
         async with self._session.post(data=body, **self._arguments[path]) as response:  # type: ignore[union-attr]
-            pieces = unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
-            return response.status, response.raw_headers, b"".join([piece async for piece in pieces])
+            content = await whole_body(response.content, response.headers.get("Content-Encoding"))
+            return response.status, response.raw_headers, content
 
     async def _prepare(self, path: str) -> None:
         import aiohttp
