@@ -103,7 +103,7 @@ def _calls_json(estimate: Mapping[Any, Spending]) -> dict[str, Any]:
 
 
 def _spending_json(spent: Spending) -> dict[str, Any]:
-    return spent.model_dump(exclude={"cached", "tokens_cached", "known_usd", "uncounted"})
+    return {key: getattr(spent, key) for key in ("calls", "tokens_in", "tokens_out", "cost_usd")}
 
 
 def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:

@@ -518,7 +518,8 @@ RETEST = "retest"
 MAIN_METRIC = "main_metric"
 
 
-class Spending(Value):
+@dataclass(frozen=True, slots=True)
+class Spending:
     """What one role has used so far; `cost_usd` is None as soon as the cost of one call is unknown.
 
     Then `known_usd` is the cost of the others. `uncounted` calls have no count of tokens: no reply came in
@@ -539,6 +540,21 @@ class Spending(Value):
     def least_usd(self) -> float:
         """What it has cost at least."""
         return self.known_usd if self.cost_usd is None else self.cost_usd
+
+    def __add__(self, other: "Spending") -> "Spending":
+        """Both together; the cost is None as soon as one is, and then what is known of it stands beside."""
+        least = self.least_usd + other.least_usd
+        is_known = self.cost_usd is not None and other.cost_usd is not None
+        return Spending(
+            calls=self.calls + other.calls,
+            cached=self.cached + other.cached,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
+            cost_usd=least if is_known else None,
+            known_usd=0.0 if is_known else least,
+            uncounted=self.uncounted + other.uncounted,
+        )
 
 
 # What conversations can be selected by: that they have a turn, are still to be held (or held on), are in

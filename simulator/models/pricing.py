@@ -6,9 +6,10 @@ is never exceeded, unless a reply is longer than expected.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -118,8 +119,8 @@ class Prices:
             return spent
         cost = self.cost_usd(usage_of(model, spent))
         if spent.uncounted:
-            return spent.model_copy(update={"known_usd": cost or 0.0})
-        return spent.model_copy(update={"cost_usd": cost})
+            return replace(spent, known_usd=cost or 0.0)
+        return replace(spent, cost_usd=cost)
 
 
 def usage_of(model: str, spent: Spending) -> Usage:
@@ -150,20 +151,9 @@ def _listed(model: str) -> Rates | None:
     return None
 
 
-def total_spending(spendings: Sequence[Spending]) -> Spending:
-    """The sum; its cost is None as soon as one cost is, and then what is known of it stands beside."""
-    costs = [each.cost_usd for each in spendings]
-    known = sum(each.least_usd for each in spendings)
-    return Spending(
-        calls=sum(each.calls for each in spendings),
-        cached=sum(each.cached for each in spendings),
-        tokens_in=sum(each.tokens_in for each in spendings),
-        tokens_out=sum(each.tokens_out for each in spendings),
-        tokens_cached=sum(each.tokens_cached for each in spendings),
-        cost_usd=None if None in costs else known,
-        known_usd=known if None in costs else 0.0,
-        uncounted=sum(each.uncounted for each in spendings),
-    )
+def total_spending(spendings: Iterable[Spending]) -> Spending:
+    """The sum; its cost is None as soon as one cost is."""
+    return sum(spendings, Spending())
 
 
 def money(spent: Spending) -> Message:
@@ -217,17 +207,18 @@ class Ledger:
         is_counted = usage.tokens_in or usage.tokens_out
         is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0, 0)
         cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
-        call = Spending(
-            calls=1,
-            tokens_in=usage.tokens_in,
-            tokens_out=usage.tokens_out,
-            tokens_cached=usage.tokens_cached,
-            cost_usd=cost,
-            uncounted=not is_counted,
-        )
         if cached:
             call = Spending(cached=1)
-        self.roles[role] = total_spending([self.roles.get(role, Spending()), call])
+        else:
+            call = Spending(
+                calls=1,
+                tokens_in=usage.tokens_in,
+                tokens_out=usage.tokens_out,
+                tokens_cached=usage.tokens_cached,
+                cost_usd=cost,
+                uncounted=int(not is_counted),
+            )
+        self.roles[role] = self.roles[role] + call if role in self.roles else call
         if self._allowance is not None:
             if sent is not None and not is_counted:
                 self._lost += self._most(role, sent)
@@ -238,7 +229,7 @@ class Ledger:
     @property
     def spent(self) -> Spending:
         """What the run has used so far."""
-        return total_spending(list(self.roles.values()))
+        return total_spending(self.roles.values())
 
     def room(self, role: Role, body: Mapping[str, Any]) -> AbstractAsyncContextManager[None]:
         """Reserves the budget for one request, until it is charged.

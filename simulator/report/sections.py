@@ -122,7 +122,9 @@ def bot_usage_section(results: Results) -> Section | None:
     return figures_section(
         key="bot",
         title=_("The bot's own model"),
-        line=line.format(usd=money(total), **total.model_dump(include={"calls", "tokens_in", "tokens_out"})),
+        line=line.format(
+            usd=money(total), calls=total.calls, tokens_in=total.tokens_in, tokens_out=total.tokens_out
+        ),
         tables=[spending_table("bot", _("Model"), named)],
         notes=[_("As the bot's endpoint told; no part of the cost above, nor of --budget.")],
         figures={

@@ -1,6 +1,7 @@
 """Contest scoring: five metrics from 1 to 5 and their total, printed as RAG contests print them."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from math import fsum
 from typing import Any
 
@@ -53,7 +54,7 @@ class ContestResult(Value):
             "average_score": self.average_score,
             "total_score": None if total is None else round(total, 3),
             "n": {metric.name: metric.n for metric in self.metrics},
-            "cost": {name: spending.model_dump() for name, spending in self.cost.items()},
+            "cost": {name: asdict(spending) for name, spending in self.cost.items()},
         }
 
 

@@ -368,7 +368,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         # What each model used in each role; calls answered from the cache stand apart and cost nothing.
         "usage": {
             role: {
-                model: spent.model_dump(include={"calls", "cached", "uncounted"})
+                model: {"calls": spent.calls, "cached": spent.cached, "uncounted": spent.uncounted}
                 | _tokens_json(spent)
                 | {"cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6)}
                 for model, spent in by_model.items()

@@ -709,5 +709,5 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     for model, counted in used.items():
         spent = Spending(**counted)
         cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None
-        found[model] = spent.model_copy(update={"cost_usd": cost})
+        found[model] = replace(spent, cost_usd=cost)
     return found

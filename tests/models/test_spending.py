@@ -1,5 +1,6 @@
 """Calls, tokens and money by role, and where the budget ends."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -206,7 +207,7 @@ def test_a_price_given_later_counts_what_was_spent_before() -> None:
 
     assert Ledger.of(Settings(), earlier).spent.cost_usd is None
     assert Ledger.of(settings, earlier).spent.cost_usd == pytest.approx(2)
-    silent = spent.model_copy(update={"calls": 2, "uncounted": 1})
+    silent = replace(spent, calls=2, uncounted=1)
     of_two = earlier.model_copy(update={"usage": {"judge": {UNPRICED: silent}}})
     assert Ledger.of(settings, of_two).spent.cost_usd is None
     assert Ledger.of(settings, of_two).spent.least_usd == pytest.approx(2)
