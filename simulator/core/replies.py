@@ -202,27 +202,27 @@ def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
 
 Grade = Annotated[
     int,
-    BeforeValidator(_grade),
     Field(ge=1, le=5, strict=True),
+    BeforeValidator(_grade),
     WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
 ]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Binary = Annotated[
     int,
-    BeforeValidator(_binary),
     Field(ge=0, le=1, strict=True),
+    BeforeValidator(_binary),
     WithJsonSchema({"type": "integer", "enum": [0, 1]}),
 ]
 Share = Annotated[
     float,
-    BeforeValidator(_number),
     Field(ge=0, le=1, allow_inf_nan=False),
+    BeforeValidator(_number),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
 ]
 Feeling = Annotated[
     int,
-    BeforeValidator(_feeling),
     Field(ge=-2, le=2, strict=True),
+    BeforeValidator(_feeling),
     WithJsonSchema({"type": "integer", "enum": [-2, -1, 0, 1, 2]}),
 ]
 ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]

@@ -230,7 +230,7 @@ def _as_json(found: re.Match[str]) -> str:
 def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
     """The value that counts, or one sentence on why there is none."""
     cut, folded = None, rest.casefold().replace("'", '"')
-    if any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
+    if folded and any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
         cut = _cut_off(rest)
         if cut is None and not (objects := _restarted(rest)):
             return "the JSON object in the reply is broken"

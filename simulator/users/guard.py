@@ -12,7 +12,8 @@ customer's failure.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from itertools import chain, groupby, islice, takewhile
 from statistics import median
 from typing import Any, NamedTuple
@@ -71,7 +72,8 @@ class Views(NamedTuple):
     own: str
 
 
-class Draft(NamedTuple):
+@dataclass(frozen=True)
+class Draft:
     """A line as it is and in its views, and what it is compared with."""
 
     text: str
@@ -82,6 +84,11 @@ class Draft(NamedTuple):
     references: Sequence[str]
     known: Sequence[str]
     norm: float | None
+
+    @cached_property
+    def told(self) -> str:
+        """All that the customer may know of a reference; looked at only where a line has something of it."""
+        return _seen("\n".join((*self.known, *self.said)))[1].lower()
 
 
 class Guard:
@@ -196,28 +203,28 @@ class Guard:
         """Says something that only a right answer holds: a number, an address, or its wording."""
         if not draft.references:
             return False
-        known = _seen("\n".join((*draft.known, *draft.said)))[1].lower()
         text = draft.plain.lower()
         for reference in (_seen(each)[1].lower() for each in draft.references):
             numbers, addresses, counts = (
-                (_values(pattern, reference) & _values(pattern, text)) - _values(pattern, known)
+                (both := _values(pattern, reference) & _values(pattern, text))
+                and both - _values(pattern, draft.told)
                 for pattern in (_NUMBER, _ADDRESS, _COUNT)
             )
             tells = any(not _COMMON.fullmatch(number) for number in numbers) or bool(addresses)
-            if tells or len(counts) >= self.limits["numbers"] or self._is_worded_like(text, reference, known):
+            if tells or len(counts) >= self.limits["numbers"] or self._is_worded_like(text, reference, draft):
                 return True
         return False
 
-    def _is_worded_like(self, text: str, reference: str, known: str) -> bool:
+    def _is_worded_like(self, text: str, reference: str, draft: Draft) -> bool:
         """A long run of the reference's words, or most of the line made of them."""
         size, limits = int(self.limits["gram"]), self.limits
         from_reference = _joined(reference, self.by_words)
         units = _WORD.findall(text) if self.by_words else _joined(text, False)
         parts = (units[i : i + size] for i in range(len(units) - size + 1))
-        grams = [f" {' '.join(part)} " if self.by_words else "".join(part) for part in parts]
+        grams = [f" {' '.join(part)} " if self.by_words else str(part) for part in parts]
         if not any(gram in from_reference for gram in grams):
             return False
-        from_known = _joined(known, self.by_words)
+        from_known = _joined(draft.told, self.by_words)
         leaked = [gram in from_reference and gram not in from_known for gram in grams]
         runs = [len(list(run)) for is_leaked, run in groupby(leaked) if is_leaked]
         if not runs:
