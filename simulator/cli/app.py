@@ -109,8 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
-    # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it.
-    gc.set_threshold(50_000, 20, 50)
+    # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
+    # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
+    gc.set_threshold(200_000, 20, 50)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
