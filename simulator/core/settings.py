@@ -457,7 +457,7 @@ def _read_set(value: Any) -> Any:
 
 
 def _read_switch(value: Any) -> Any:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+    return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 def _texts(value: Any) -> Any:

@@ -58,6 +58,7 @@ def test_a_slow_decline_is_flagged() -> None:
     to_nothing = history(series([0.4, 0.3, 0.2, 0.1, 0.0])).trend
     assert to_nothing is not None
     assert to_nothing.interval == pytest.approx((-0.1, -0.1))
+    assert to_nothing.model_copy(update={"p": 0.05}).direction == "steady"
 
 
 def test_erosion_shows_before_a_trend_can() -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.core.settings import NOT_STORED, SETTINGS_FILE, Settings, flag, load_settings, stored_settings
+from simulator.core.settings import (
+    NOT_STORED,
+    SETTINGS_FILE,
+    Settings,
+    dollars,
+    flag,
+    load_settings,
+    stored_settings,
+)
 from simulator.core.types import RedRules
 
 FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
@@ -44,6 +52,21 @@ def test_the_nearest_word_counts(
     written(toml)
 
     assert load_settings(flags, environ=environ).turns == turns
+
+
+@pytest.mark.parametrize(("toml", "word"), [("true", "on"), ("false", "off"), ('"auto"', "auto")])
+def test_a_switch_is_also_true_or_false(toml: str, word: str) -> None:
+    """As people write it in TOML."""
+    written(f"redact = {toml}")
+
+    assert load_settings({}, environ={}).redact == word
+
+
+def test_money_has_the_digits_it_needs() -> None:
+    """Cents, and four digits below a tenth of a dollar."""
+    told = [dollars(amount) for amount in (0, 0.00009, 0.0001, 0.0999, 0.1, 5)]
+
+    assert told == ["0.00", "<0.0001", "0.0001", "0.0999", "0.10", "5.00"]
 
 
 def test_every_setting_can_stand_in_the_environment() -> None:

@@ -141,6 +141,7 @@ def test_recorded_answers_without_evidence_are_not_graded_for_a_target(command: 
     assert "has nothing to hold the answers of logs.jsonl against" in done.err
     assert run_ids(Path("runs")) == []
     assert command(*arguments, "--judges", "fluency").code != 2
+    assert command(*arguments, "--adapter", "demo", "--dry-run").code == 0
 
 
 def test_a_bot_that_shows_nothing_reaches_no_target(command: Command) -> None:
