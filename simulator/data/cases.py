@@ -40,15 +40,6 @@ from simulator.data.values import (
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 # What a judge needs of a row.
 Need = Literal["references", "label", "choices"]
-
-
-def labels_of(case: Case, labels: Labels) -> Labels:
-    """The labels that a row chooses from: its own choices when its label is one of them, else all."""
-    if case.label is not None and case.label in case.choices:
-        return {choice: labels.get(choice, (choice,)) for choice in case.choices}
-    return labels
-
-
 # How many skipped rows the note of a run lists.
 _MAX_LISTED_ROWS = 1000
 

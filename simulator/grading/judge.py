@@ -13,8 +13,7 @@ from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.shelves import describe_error
 from simulator.core.templates import stable_int
-from simulator.core.types import RETEST, WHOLE, GradingContext, Score, State
-from simulator.data.cases import labels_of
+from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
 from simulator.models.pricing import JUDGE, BudgetSpent
 
@@ -225,6 +224,13 @@ class FunctionJudge:
         score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
         own = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
         return revalidated(Score, score.model_copy(update=own | {"rubric": self.rubric}))
+
+
+def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    """The labels that a row chooses from: its own choices when its label is one of them, else all."""
+    if case.label is not None and case.label in case.choices:
+        return {choice: labels.get(choice, (choice,)) for choice in case.choices}
+    return labels
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:

@@ -6,9 +6,8 @@ import pytest
 from simulator.shelves.judges.label import Reader, label
 
 from simulator import Case, GradingContext, Score
-from simulator.data.cases import labels_of
 from simulator.data.profile import case_label_problem, label_forms, label_set_problem, labels_in
-from simulator.grading.judge import FunctionJudge
+from simulator.grading.judge import FunctionJudge, labels_of
 from tests.run_helpers import answered, frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
