@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -487,13 +488,12 @@ def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:
 
 def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]:
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
-    fitting: list[Passage] = []
-    used = 0
-    for passage in passages:
-        used += len(passage.text)
-        if used > limit and fitting:
-            break
-        fitting.append(passage.model_copy(update={"text": passage.text[:limit]}))
+    ends = accumulate(len(passage.text) for passage in passages)
+    fitting = [
+        passage.model_copy(update={"text": passage.text[:limit]})
+        for at, (passage, end) in enumerate(zip(passages, ends, strict=True))
+        if at == 0 or end <= limit
+    ]
     return fitting, len(passages) - len(fitting)
 
 

@@ -104,7 +104,9 @@ def test_the_table_is_of_conversations_and_lines() -> None:
     assert figures["length"] == 1
     compared = likeness(people_of(talks, "en"), Reference("r", (), {}, {"asks": 1.0, "short": 0.6}), "en")
     assert compared.largest == ("asks", "short")
-    assert compared.as_json()["shares"]["asks"] == {"ours": 0.3333, "reference": 1.0}
+    told = compared.model_copy(update={"composite": 85.54, "interval": (81.24, 88.86)}).as_json()
+    assert told["shares"]["asks"] == {"ours": 0.3333, "reference": 1.0}
+    assert (told["composite"], told["interval"]) == (85.5, [81.2, 88.9])
 
 
 def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None:
