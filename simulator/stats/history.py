@@ -174,7 +174,7 @@ def mann_kendall(values: Sequence[float]) -> float:
         inversions = (len(signs) - apart) // 2
         return min(1.0, 2 * float(ways[: inversions + 1].sum() / ways.sum()))
     deviation = _deviation(values)
-    return min(1.0, 2 * NormalDist().cdf(-apart / deviation)) if deviation else 1.0
+    return 2 * NormalDist().cdf(-apart / deviation) if deviation else 1.0
 
 
 def _deviation(values: Sequence[float]) -> float:

@@ -119,6 +119,19 @@ def test_the_forecast_knows_every_call(monkeypatch: pytest.MonkeyPatch, run: Any
     assert chats == 5  # one row has no path in its answer, which takes no judge
 
 
+def test_json_counts_what_passed(run: Any) -> None:
+    """Rows as a whole and output by output, what was not extracted, and the keys nobody asked for."""
+    saved()
+    shown = json.loads(run("--json")[1])["outputs"]
+    passed = {
+        name: (each["passed"]["right"], each["passed"]["of"]) for name, each in shown["outputs"].items()
+    }
+
+    assert passed == {"default": (1, 1), "limit": (2, 2), "method": (1, 3), "path": (1, 3)}
+    assert (shown["passed"]["right"], shown["passed"]["of"], shown["failed"]) == (2, 4, 0)
+    assert (shown["not_extracted"], shown["extra"]) == ({"json": 1, "key": 1}, {"note": 1})
+
+
 def test_without_thresholds_the_first_judge_decides(run: Any) -> None:
     """There is no verdict on whole rows, and the reports say so."""
     saved(ROWS[3:], {"default": ["rougeL", "chrf"]})

@@ -70,11 +70,18 @@ def test_reviewers_agree_within_a_grade() -> None:
     conversation = base.conversations[0].id
     both = (verdict(conversation, 1, 4), verdict(conversation, 2, 5), verdict(conversation, 3, 1))
     other = (verdict(conversation, 1, 3, reviewer="B"), verdict(conversation, 2, 2, reviewer="B"))
-    result = review(with_verdicts(base, *both, *other))
+    result, of_one = (
+        review(with_verdicts(base, *both, *other)),
+        review(with_verdicts(base, both[0], other[0])),
+    )
 
     assert result
     assert result.between
     assert (result.between.turns, result.between.within_one) == (2, 0.5)
+    assert result.between.kappa == pytest.approx(1 - 5 / 4.5)
+    assert of_one
+    assert of_one.between
+    assert (of_one.between.turns, of_one.between.kappa) == (1, None)
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
