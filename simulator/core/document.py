@@ -1,7 +1,6 @@
-"""What reports are made of (cells, tables, sections), and how their texts are wrapped, escaped and dated."""
+"""What reports are made of (cells, tables, sections), and how their texts are wrapped and dated."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -329,12 +328,3 @@ def excerpt(text: str, length: int = 160) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
-
-
-def escape_markdown(text: str) -> str:
-    """Text of others on one line of Markdown: no markup, no link, no @mention."""
-    line = " ".join(safe_text(text).split())
-    return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")

@@ -770,29 +770,6 @@ def resolve_path(file: Path, name: str) -> str:
     return str(beside) if name and beside.exists() else name
 
 
-def resolve_bot(file: Path, name: str) -> str:
-    """`bot.py:answer` as a file names it; other names stay what they are."""
-    module, colon, function = name.rpartition(":")
-    return f"{resolve_path(file, module)}:{function}" if colon and module.endswith(".py") else name
-
-
-def resolve_prompt(file: Path, name: str) -> str:
-    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
-    named, suffix, variant = name.partition(".toml")
-    return f"{resolve_path(file, named + suffix)}{variant}" if suffix else name
-
-
-def resolve_judges(file: Path, names: Any) -> Any:
-    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
-    if not isinstance(names, list):
-        return names
-    resolved = []
-    for name in names:
-        resolve = resolve_path if str(name).endswith(".toml") else resolve_bot
-        resolved.append(resolve(file, name) if isinstance(name, str) else name)
-    return resolved
-
-
 def load_settings(
     flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:

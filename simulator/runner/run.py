@@ -73,19 +73,6 @@ class Progress(Protocol):
         ...
 
 
-class Unwatched(Progress):
-    """A Progress that shows nothing."""
-
-    def turn(self, *_event: object) -> None:
-        """Nothing."""
-
-    def graded(self, *_event: object) -> None:
-        """Nothing."""
-
-    def ended(self, *_event: object) -> None:
-        """Nothing."""
-
-
 class Runner:
     """Plays the open conversations of one run in this process; only those in progress are in memory."""
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from simulator.core.document import escape_markdown
 from simulator.core.types import Language
 from simulator.report.files import csv_bytes, junit_xml
+from simulator.report.painters.markdown import escaped
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.report.views import markdown
@@ -68,7 +68,7 @@ def test_junit_has_a_case_per_turn_and_one_for_the_target(text: str) -> None:
 )
 def test_markdown_is_neither_markup_nor_link_nor_mention(text: str) -> None:
     """Every special character is escaped, and a name that would be called is broken."""
-    shown = escape_markdown(text)
+    shown = escaped(text)
     bare: Any = shown.replace("\\", "").replace("\u2060", "")
 
     assert bare == text

@@ -47,7 +47,7 @@ from simulator.core.types import (
 from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
 from simulator.runner.prompts import AppliedPrompt
-from simulator.runner.run import Runner, Unwatched
+from simulator.runner.run import Progress, Runner
 from simulator.shelves import FOLDER
 
 # Seconds between two looks whether the driver still waits for a batch.
@@ -58,6 +58,19 @@ _PATIENCE = 5.0
 _LONGEST_NAME = 500
 # Files that two copies of the program must have in common.
 _SHELVES, _SUFFIXES = ("judges", "personas", "prompts", "rag_adapters", "demo"), (".py", ".toml")
+
+
+class Unwatched(Progress):
+    """A Progress that shows nothing."""
+
+    def turn(self, *_event: object) -> None:
+        """Nothing."""
+
+    def graded(self, *_event: object) -> None:
+        """Nothing."""
+
+    def ended(self, *_event: object) -> None:
+        """Nothing."""
 
 
 def _program_hash() -> str:

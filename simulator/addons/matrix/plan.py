@@ -16,10 +16,7 @@ from simulator.core.settings import (
     PREFIX,
     Settings,
     load_settings,
-    resolve_bot,
-    resolve_judges,
     resolve_path,
-    resolve_prompt,
     setting_text,
     shortened,
     stored_settings,
@@ -120,10 +117,10 @@ def read_matrix(path: Path) -> Matrix:
     settings = file.settings("", table)
     common = axes.get("judges", judges if not isinstance(judges, dict) else None)
     if common is not None:
-        settings["judges"] = resolve_judges(path, common)
+        settings["judges"] = _resolve_judges(path, common)
     models = file.models(axes.get("models"))
     if "adapter" in settings:
-        settings["adapter"] = resolve_bot(path, str(settings["adapter"]))
+        settings["adapter"] = _resolve_bot(path, str(settings["adapter"]))
     return Matrix(
         data=data,
         prompts=file.prompts(axes.get("prompts")),
@@ -210,7 +207,7 @@ class _MatrixFile:
             wrong = _('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].')
             raise _error(self.path, wrong)
         return tuple(
-            NamedPrompt(name=name, prompt=resolve_prompt(self.path, prompt))
+            NamedPrompt(name=name, prompt=_resolve_prompt(self.path, prompt))
             for name, prompt in _named(self.path, "prompts", given).items()
         )
 
@@ -238,7 +235,7 @@ class _MatrixFile:
             raise _error(self.path, wrong)
         _check_keys(self.path, "[[matrix.models]]", given, ("name", "adapter", "set"))
         values = {key: setting_text(value) for key, value in given.get("set", {}).items()}
-        adapter = resolve_bot(self.path, str(given["adapter"])) if "adapter" in given else None
+        adapter = _resolve_bot(self.path, str(given["adapter"])) if "adapter" in given else None
         name = str(given.get("name") or values.get(MODEL) or given.get("adapter") or "")
         if not name:
             raise _error(self.path, _("[[matrix.models]]: each needs a name."))
@@ -254,7 +251,7 @@ class _MatrixFile:
             if key not in Settings.model_fields:
                 raise UnknownName(_("setting"), key, Settings.model_fields, f"({where}in {self.path})")
             if key == "judges":
-                settings[key] = resolve_judges(self.path, value)
+                settings[key] = _resolve_judges(self.path, value)
             elif key in FILE_SETTINGS and isinstance(value, str):
                 settings[key] = resolve_path(self.path, value)
         return settings
@@ -356,3 +353,26 @@ def _pairs(given: Any) -> dict[str, str]:
 def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:
     """The settings of a cell in its record, with today's reports."""
     return stored_settings(stored, **{name: getattr(today, name) for name in NOT_STORED})
+
+
+def _resolve_bot(file: Path, name: str) -> str:
+    """`bot.py:answer` as a file names it; other names stay what they are."""
+    module, colon, function = name.rpartition(":")
+    return f"{resolve_path(file, module)}:{function}" if colon and module.endswith(".py") else name
+
+
+def _resolve_prompt(file: Path, name: str) -> str:
+    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
+    named, suffix, variant = name.partition(".toml")
+    return f"{resolve_path(file, named + suffix)}{variant}" if suffix else name
+
+
+def _resolve_judges(file: Path, names: Any) -> Any:
+    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
+    if not isinstance(names, list):
+        return names
+    resolved = []
+    for name in names:
+        resolve = resolve_path if str(name).endswith(".toml") else _resolve_bot
+        resolved.append(resolve(file, name) if isinstance(name, str) else name)
+    return resolved

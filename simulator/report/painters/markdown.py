@@ -1,9 +1,13 @@
 """A report as Markdown, for a comment on a pull request or a meeting. Texts of others are escaped."""
 
+import re
 from collections.abc import Iterator
 
 from simulator.core.document import Block, Cell, Fact, Facts, Items, Line, Notes, Report, Section, Table, Text
-from simulator.core.document import escape_markdown as escaped
+from simulator.core.messages import safe_text
+
+# Signs that mean something in Markdown.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
 def markdown(report: Report) -> str:
@@ -95,3 +99,9 @@ class _Painter:
     def _cell(self, cell: Cell) -> str:
         mark, note = "▲" if cell.red else "", rf" \({self.text(cell.note)}\)" if cell.note else ""
         return f"{mark}{self.text(cell.text)}{note}"
+
+
+def escaped(text: str) -> str:
+    """Text of others on one line of Markdown: no markup, no link, no @mention."""
+    line = " ".join(safe_text(text).split())
+    return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
