@@ -11,9 +11,9 @@ from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.titles import title
-from simulator.core.types import Language
+from simulator.core.types import Case, Language
 from simulator.report.context import notes, verdict
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.gate import Gate, gate_of, has_evidence
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
@@ -227,3 +227,15 @@ def test_a_report_takes_another_limit(command: Command) -> None:
     assert command("report", "1-run", "--json").code == 1
     done = command("report", "1-run", "--max-major", "0.5", "--json")
     assert (done.code, done.json["passed"]) == (0, True)
+
+
+def test_what_is_known_of_a_case_is_evidence() -> None:
+    """A reference, a label, a fact, that nothing answers it, or that a person has to."""
+    told: list[dict[str, Any]] = [
+        {"references": ["990 yen"]}, {"label": "fees"}, {"facts": {"knows": ["x"]}}, {"answerable": False},
+        {"handover": "required"}, {"answerable": True}, {},
+    ]  # fmt: skip
+    case = {"id": "c", "question": "q", "language": "en"}
+    found = [has_evidence(Case.model_validate(case | known)) for known in told]
+
+    assert found == [True] * 5 + [False] * 2
