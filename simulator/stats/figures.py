@@ -269,10 +269,10 @@ class Reliability(Value):
 
     k: int
     counts: dict[str, tuple[int, int]]
-    lost: int = 0
+    lost: int
 
     @classmethod
-    def of(cls, known: Iterable[tuple[str, bool | None]], k: int, unbegun: int = 0) -> "Reliability":
+    def of(cls, known: Iterable[tuple[str, bool | None]], k: int, unbegun: int) -> "Reliability":
         """From conversations that have begun: their question, and whether they passed (None: neither)."""
         counts: dict[str, tuple[int, int]] = {}
         lost = unbegun

@@ -50,7 +50,7 @@ def test_pass_k_is_the_share_of_draws_that_all_pass(
 @given(repeats())
 def test_pass_1_is_the_mean_and_more_repeats_never_pass_more_often(counts: list[tuple[int, int]]) -> None:
     """pass^k falls with k, down to the share of questions that always passed."""
-    found = Reliability(k=counts[0][1], counts={str(i): each for i, each in enumerate(counts)})
+    found = Reliability(k=counts[0][1], counts={str(i): each for i, each in enumerate(counts)}, lost=0)
     means = [found.mean(k) or 0.0 for k in range(1, found.k + 1)]
 
     assert isclose(means[0], fmean(passed / n for passed, n in counts))
