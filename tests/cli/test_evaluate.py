@@ -168,6 +168,9 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
     )[:2]
     evaluate("evaluate", name, *options, "80")
     assert [conversation.case.id for conversation in open_run().conversations] == ids
+    for wrong in ("0", "x"):
+        code, _, err = evaluate("evaluate", name, *options, wrong)
+        assert (code, "write 200 for 200 rows" in err) == (2, True)
 
 
 def test_a_data_set_is_needed(evaluate: Command) -> None:
