@@ -241,6 +241,7 @@ class Transport:
         request = await self._answered(path, 200)
         headers = {name: value for name, value in request.headers.items() if name != "content-length"}
         address = str(request.url)
+        proxy = proxy_for(address)
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # Every call in flight has its own connection, which the next call reuses.
@@ -253,11 +254,13 @@ class Transport:
                 # Bodies are unpacked where they are counted, and the time is that of the whole call.
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
+                # Merged once and not for every call; but a proxy would be told them, and with them the key.
+                headers=None if proxy else headers,
             )
         self._arguments[path] = {
             "url": address,
-            "headers": headers,
-            "proxy": proxy_for(address),
+            "headers": dict(headers.items() - self._session.headers.items()),
+            "proxy": proxy,
             "allow_redirects": False,
         }
 

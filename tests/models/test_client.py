@@ -91,6 +91,19 @@ async def test_the_environments_proxy_is_asked(name: str, monkeypatch: pytest.Mo
     assert b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in request
 
 
+async def test_a_proxy_is_not_told_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for a connection, through which the endpoint alone is spoken to."""
+    async with RawServer(ok(b"", status=b"403 Forbidden")) as proxy, connected() as made:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/v1"))
+        made.attempts = 1
+        with pytest.raises(ModelFailure):
+            await model_at("https://models.example/v1", made).say(ASKED)
+
+    (request,) = proxy.requests
+    assert request.startswith(b"CONNECT models.example:443 HTTP/1.1\r\n")
+    assert KEY.encode() not in request
+
+
 @pytest.mark.parametrize("reply", [error(400, "No."), error(400, "Bad temperature.", param="temperature")])
 async def test_a_refusal_that_teaches_nothing_is_a_failure(reply: Reply) -> None:
     """What cannot be left out, or has been left out already, is not asked for again."""
