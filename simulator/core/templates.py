@@ -98,7 +98,7 @@ def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) ->
 
 def render(text: str, /, **values: str) -> str:
     """The prompt with its variables filled; values are never searched for variables again."""
-    return Template(text).substitute(values).strip()
+    return (Template(text).substitute(values) if "$" in text else text).strip()
 
 
 def filled(language: Language, text: str, values: Mapping[str, object]) -> str:

@@ -490,7 +490,7 @@ def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
     ends = accumulate(len(passage.text) for passage in passages)
     fitting = [
-        passage.model_copy(update={"text": passage.text[:limit]})
+        passage if end <= limit else passage.model_copy(update={"text": passage.text[:limit]})
         for at, (passage, end) in enumerate(zip(passages, ends, strict=True))
         if at == 0 or end <= limit
     ]

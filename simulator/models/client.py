@@ -562,13 +562,14 @@ def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
     if not isinstance(counted, dict):
         return Usage(model=model)
-    tokens_in, tokens_out = (
-        token_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens")
-    )
+    tokens_in = token_count(counted.get("prompt_tokens"))
     details = counted.get("prompt_tokens_details")
     cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
     return Usage(
-        model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in)
+        model=model,
+        tokens_in=tokens_in,
+        tokens_out=token_count(counted.get("completion_tokens")),
+        tokens_cached=min(cached, tokens_in),
     )
 
 
