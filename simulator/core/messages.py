@@ -209,9 +209,8 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
 
 def _translated(message: Message, language: Language, context: str) -> str:
     variant = f"{context}: {message.context}" if message.context else context
-    contexts = [variant] if context else []
     # English has a catalogue as well, but only for the other wording that a context asks for.
-    for each in contexts if language == "en" else [*contexts, message.context]:
+    for each in (variant, message.context) if context else (message.context,):
         if (text := _looked_up(_catalogue(language), message, each)) != message.english:
             return text
     return message.english
