@@ -37,7 +37,7 @@ def test_precision_is_of_red_marks_only() -> None:
     assert (known.right, known.wrong, known.unsure, known.judged) == (2, 1, 1, 4)
     assert known.precision == pytest.approx(2 / 3)
     assert known.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
-    assert known.missed == 1
+    assert (known.missed, found(vote(GOOD, "wrong")).missed) == (1, 1)
     assert [(t.conversation, t.turn) for t in known.wrong_turns] == [CAMPAIGN, GOOD]
     assert len(known.turns) == 6
 
