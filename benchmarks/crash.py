@@ -1,4 +1,4 @@
-"""Two hundred kills, workers killed, an endpoint that breaks in every way, 1,000 conversations of failures.
+"""Runs, workers and reports killed, an endpoint that breaks in every way, 1,000 conversations of failures.
 
 `make crash`; `python -m benchmarks.crash --kills 20 --conversations 100` is a short one.
 """
@@ -19,15 +19,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 from benchmarks.measured import ROOT, Measured, measure
 from simulator.core.types import Results
+from simulator.sheets.excel import read_edited
 from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
 from tests.crash.hostile_files import faults, make, read_all
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm
 from tests.crash.repeats import Repeats, asked
-from tests.crash.trial import BOT, CALLS, LATENCY, OPTIONS, Trial, Undisturbed, Verdict, chain, played
+from tests.crash.trial import (
+    BOT,
+    CALLS,
+    FILES,
+    KILLED,
+    LATENCY,
+    OPTIONS,
+    Moment,
+    Trial,
+    Undisturbed,
+    Verdict,
+    chain,
+    is_sound,
+    played,
+)  # fmt: skip
+from tests.excel import Person
 from tests.servers.faults import FAULTS, Faults
 from tests.servers.loopback import on_thread
 from tests.servers.openai import serve
@@ -81,6 +99,7 @@ def main() -> None:
         if flags.kills:
             kill_all(Path(folder), flags.kills, flags.seed, warm=flags.warm)
             kill_workers(Path(folder), max(1, flags.kills // 10), flags.seed)
+            kill_reports(Path(folder), max(1, flags.kills // 10), flags.seed)
         if flags.conversations:
             mix(Path(folder), flags.conversations, flags.seed)
         break_all(Path(folder))
@@ -226,6 +245,89 @@ def killing(processes: Path, server: Watching, count: int) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+class Interrupting(SheetsServer):
+    """Google Sheets, which has whoever writes killed when a request arrives."""
+
+    def __init__(self, endpoint: Watching) -> None:
+        super().__init__(auth=True)
+        self.endpoint, self.left = endpoint, 0
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers as ever, though nobody may be there any more."""
+        self.left -= 1
+        if self.left == 0:
+            self.endpoint.kill()
+        return await super().handle(request)
+
+    def shared(self, key: str) -> None:
+        """A new spreadsheet to write to."""
+        self.add(key)
+        self.share(key)
+
+    def rows(self, key: str) -> dict[str, list[list[str]]]:
+        """All that stands in a spreadsheet, but for when it was written."""
+        person = self.person(key)
+        return {sheet.title: person.rows(sheet.title) for sheet in self.book(key).sheets}
+
+
+def kill_reports(folder: Path, kills: int, seed: int) -> None:
+    """`report` killed while it writes files, and while it fills a Google Sheet; each is then done again."""
+    tally, rng = Counter[str](), random.Random(seed)
+    with on_thread(Watching()) as endpoint, on_thread(Interrupting(endpoint)) as google:
+        known = {
+            "REHEARSAL_SHEETS_URL": google.url,
+            "REHEARSAL_GOOGLE_CREDENTIALS": json.dumps(google.service_account()),
+        }
+        trial = Trial(folder / "reports", Cold(), endpoint, given=known)
+        whole, run = trial.undisturbed(), find_run("latest", folder / "reports" / "runs")
+        comment(run.with_name("report.xlsx"))
+        write, push = ("--to", "html,xlsx,json"), ("--to", "sheets", "--sheet")
+        google.shared("whole")
+        if trial.run(("report", "latest", *push, "whole")):
+            sys.exit(trial.err())
+        requests, wanted = len(google.log), google.rows("whole")
+        for number in range(kills):
+            key, moment = f"sheet-{number}", None
+            to = (*push, key) if number % 2 else write
+            if number % 2:
+                google.shared(key)
+                google.left = rng.randint(1, requests)
+            else:
+                moment = Moment("file", rng.randint(1, FILES))
+            tally["killed"] += trial.run(("report", "latest", *to), moment) == KILLED
+            tally["whole files"] += whole_files(run.parent)
+            google.left = 0
+            tally["done again"] += trial.run(("report", "latest", *to)) == 0
+            tally["tracebacks"] += "Traceback" in trial.err()
+            tally["sheet as ever"] += number % 2 and google.rows(key) == wanted
+            tally["comment kept"] += commented(run.parent)
+            tally["same grades"] += played(trial.results()) == whole.played and is_sound(run)
+        tally["left behind"] += len([*run.parent.glob(".*"), *(trial.folder / "temporary").iterdir()])
+    print(f"{kills} reports killed: {dict(tally)}")
+
+
+def comment(workbook: Path) -> None:
+    """Somebody writes beside the first answer."""
+    sheet = read_edited(workbook).sheets["review"]
+    with Person(workbook) as person:
+        person.type(sheet.tab, 2, sheet.titles[sheet.columns["comment"]], "私見")
+
+
+def commented(folder: Path) -> bool:
+    """Whether it stands in the newest workbook."""
+    rows = read_edited(max(folder.glob("*.xlsx"), key=os.path.getmtime)).rows["review"]
+    return [row.cells["comment"] for row in rows if row.cells.get("comment")] == ["私見"]
+
+
+def whole_files(folder: Path) -> bool:
+    """Whether all reports can be read."""
+    for path in folder.glob("*.xlsx"):
+        read_edited(path)
+    for path in folder.glob("*.json"):
+        json.loads(path.read_text(encoding="utf-8"))
+    return all(path.read_text(encoding="utf-8").endswith("</html>") for path in folder.glob("*.html"))
 
 
 def break_all(folder: Path) -> None:

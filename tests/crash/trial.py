@@ -111,6 +111,7 @@ class Trial:
     starter: Starter
     server: Watching
     options: Sequence[str] = OPTIONS
+    given: Mapping[str, str] = field(default_factory=dict)
     kills: list[Kill] = field(default_factory=list)
     sittings: list[Sitting] = field(default_factory=list)
 
@@ -196,6 +197,7 @@ class Trial:
             "HOME": str(self.folder),
             "TMPDIR": str(self.folder / "temporary"),
             "COLUMNS": "100",
+            **self.given,
         }
 
     def _arguments(self) -> Sequence[str]:
