@@ -30,6 +30,7 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, persona
 from simulator.core.types import Case, Conversation, Language
 from simulator.data.cases import read_cases
+from simulator.stats.customers import customer_messages
 from simulator.stats.likeness import (
     FILE,
     SEED,
@@ -37,7 +38,6 @@ from simulator.stats.likeness import (
     People,
     Reference,
     ceilings,
-    customer_lines,
     drawn,
     likeness,
     mean_like,
@@ -236,7 +236,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
                 print(among_people(language))
                 runs = [find_run(name, Path(settings.runs)) for name in options.run]
                 for path in runs or [played(settings, language, options.conversations)]:
-                    lines = customer_lines(read_run(path).conversations, language)
+                    held = (c for c in read_run(path).conversations if c.case.language == language)
+                    lines = [customer_messages(c) for c in held if c.turns]
                     if lines:
                         print(
                             table(

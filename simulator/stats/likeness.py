@@ -23,7 +23,7 @@ import numpy.typing as npt
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.templates import read_toml
-from simulator.core.types import Conversation, Language, Results, Value
+from simulator.core.types import Language, Results, Value
 from simulator.data.cases import read_cases
 from simulator.stats.agreement import auroc
 from simulator.stats.customers import customer_messages, line_length
@@ -342,16 +342,16 @@ def logged_reference(path: str, language: Language | None = None) -> Reference:
 
 def measured(results: Results, logs: str | None = None) -> Likeness:
     """The customers of a run, those of the language with more lines, beside logs or the shipped reference."""
-    languages: tuple[Language, ...] = ("ja", "en")
-    ours = {each: people_of(customer_lines(results.conversations, each), each) for each in languages}
-    language = max(languages, key=lambda each: len(ours[each].rows))
+    lines: dict[Language, list[list[str]]] = {"ja": [], "en": []}
+    ended: list[str] = []
+    for conversation in results.conversations:
+        if conversation.turns:
+            lines[conversation.case.language].append(customer_messages(conversation))
+        if conversation.ended:
+            ended.append(conversation.ended.value)
+    ours = {each: people_of(lines[each], each) for each in lines}
+    language = max(ours, key=lambda each: len(ours[each].rows))
     reference = logged_reference(logs, language) if logs else shipped_reference(language)
     found = likeness(ours[language], reference, language)
-    ended = [each.ended.value for each in results.conversations if each.ended]
     leaving = {f"ended_{how}": (ended.count(how) / len(ended), None) for how in dict.fromkeys(ended)}
     return found.model_copy(update={"shares": found.shares | leaving})
-
-
-def customer_lines(conversations: Iterable[Conversation], language: Language) -> list[list[str]]:
-    """What the customers of a language said, conversation by conversation, the closing line included."""
-    return [customer_messages(c) for c in conversations if c.case.language == language and c.turns]

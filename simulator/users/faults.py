@@ -111,7 +111,7 @@ def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | N
 
 def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
     case, answers = conversation.case, list[str]()
-    known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
+    references = all_references(case)
     if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:
@@ -121,10 +121,10 @@ def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | 
         verdict = verdicts.get((conversation.id, turn.index))
         is_complete = verdict and verdict.is_complete
         if is_complete is False:
-            known = []  # what agrees with a reference was not enough
-        elif is_complete is None and known:
-            agreement = best_agreement("\n".join(answers), known, case.language)
-            is_complete = agreement.score >= ANSWERED
+            references = ()  # what agrees with a reference was not enough
+        elif is_complete is None:
+            known = (text for text in references if not is_plain_refusal(text, case.language))
+            is_complete = best_agreement("\n".join(answers), known, case.language).score >= ANSWERED
         if is_complete:
             return turn.index
     return None
