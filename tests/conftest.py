@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ os.environ["TZ"] = "UTC"
 os.environ["LC_ALL"] = "C.UTF-8"
 if hasattr(time, "tzset"):
     time.tzset()
+# A shell starts what is to run in the background without Ctrl-C, and with it all that this process starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Nobody outside is asked, so nobody is trusted: to read a hundred authorities takes each client 10 ms.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
