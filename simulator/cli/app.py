@@ -37,6 +37,7 @@ from simulator.core.messages import (
     wrap,
 )
 from simulator.core.secrets import known_secrets, mask_secrets, without_url_secrets
+from simulator.core.templates import read_text_file
 
 # The words of the command line, each with the first line of its help. Its module in this package has the
 # word's name (`cross-examine` is cross_examine.py) and is imported when the word is asked for: what one
@@ -330,7 +331,7 @@ def _read_env_file() -> None:
     from dotenv import dotenv_values  # only where there is such a file
 
     try:
-        for name, value in dotenv_values(path, encoding="utf-8-sig").items():
+        for name, value in dotenv_values(stream=io.StringIO(read_text_file(path))).items():
             if value is not None:
                 os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:

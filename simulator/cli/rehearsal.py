@@ -136,7 +136,7 @@ def check_engine(settings: Settings) -> None:
 def check_folder(runs: Path) -> None:
     """Raises RunFileError where a folder of runs could not be made or written; makes nothing."""
     try:
-        existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
+        existing = next(path for path in (runs, *runs.absolute().parents) if path.exists())
         writable = existing.is_dir() and os.access(existing, os.W_OK)
     except OSError:  # it cannot even be looked at
         writable = False

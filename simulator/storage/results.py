@@ -201,8 +201,9 @@ class StoredConversations(Conversations):
             turns.setdefault(key, []).append(turn_of(index, line, answer))
         reaction = "reaction" if self._file.version > 4 else "''"
         user_model = "user_model" if self._file.version > 5 else "''"
-        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing, {reaction}, {user_model}
-          FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
+        # What is no text in a damaged file is an error of SQLite's then.
+        query = f"""SELECT id, CAST(persona AS TEXT), repeat, "case", ended, reason, closing, {reaction},
+          CAST({user_model} AS TEXT) FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
         found = {
             key: Conversation(
                 id=key,

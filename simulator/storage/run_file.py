@@ -279,9 +279,10 @@ class RunFile:
             )
 
     def results(self) -> Results:
-        """Everything in the file."""
+        """Everything in the file. Raises RunFileError where it is damaged."""
         self.commit()
-        return results_of(self._file)
+        with schema.undamaged(self.path):
+            return results_of(self._file)
 
     @functools.cached_property
     def _as_started(self) -> Run:

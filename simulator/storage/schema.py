@@ -121,10 +121,20 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     # Whoever looks at it last closes it, on whatever thread.
     file = sqlite3.connect(path, isolation_level=None, timeout=10, check_same_thread=False)
     try:
-        file.execute("BEGIN")
-        yield file
-    except (sqlite3.Error, ValueError, RecursionError) as error:
+        with undamaged(path):
+            file.execute("BEGIN")
+            yield file
+    except RunFileError:
         file.close()
+        raise
+
+
+@contextlib.contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Raises RunFileError where a run file turns out to be damaged while it is read."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError, RecursionError) as error:
         msg = _(
             "{path}: the run file is damaged ({why}). Use a backup, or start a new run.",
             path=path,

@@ -185,7 +185,7 @@ def test_an_env_file_adds_to_the_environment(run: Any, clean: None, monkeypatch:
 
 
 def test_an_env_file_is_not_needed_for_help(run: Any, clean: None) -> None:
-    """Nor for the version; a folder of that name, as virtual environments have, is passed over."""
+    """Nor for the version; a folder of that name, as virtual environments have, is passed over, no pipe."""
     Path(".env").write_bytes(b"MY_OWN=\xff")
     assert run("--help").code == run("doctor", "--help").code == run("--version").code == 0
     for broken in (b"MY_OWN=\xff", b"MY_OWN=a\0b"):
@@ -195,8 +195,21 @@ def test_an_env_file_is_not_needed_for_help(run: Any, clean: None) -> None:
         assert done.err.startswith("error: .env: cannot be read")
 
     Path(".env").unlink()
+    os.mkfifo(".env")  # nobody writes to it
+    assert (run("list").code, run("--help").code) == (2, 0)
+    Path(".env").unlink()
     Path(".env").mkdir()
     assert run("list").code == 0
+
+
+def test_a_folder_of_runs_that_leads_to_itself(run: Any) -> None:
+    """It is no mistake of the program."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("loop").symlink_to("loop")
+    done = run(*OWN, "--runs", "loop")
+
+    assert done.code == 2
+    assert "Choose another folder with --runs" in done.err.splitlines()[-1]
 
 
 def test_run_as_a_process() -> None:

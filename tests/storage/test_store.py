@@ -206,6 +206,7 @@ def test_a_run_whose_plan_cannot_be_written_leaves_no_folder(tmp_path: Path) -> 
         "UPDATE about SET body = json_set(body, '$.created', '9999-12-31T23:00:00Z') WHERE key = 'run'",
         "DROP TABLE scores",
         "UPDATE conversations SET ended = 'vanished'",
+        "UPDATE conversations SET persona = x'ff00'",
         'UPDATE conversations SET "case" = \'{"id": 1\'',
     ],
 )
@@ -216,6 +217,8 @@ def test_a_damaged_run_is_one_line(file: RunFile, damage: str) -> None:
         database.execute(damage)
 
     assert "the run file is damaged" in why(file.path)
+    with contextlib.closing(RunFile.reopen(file.path)) as again, pytest.raises(RunFileError, match="damaged"):
+        again.results()
 
 
 def test_what_people_said_keeps_its_history(file: RunFile) -> None:
