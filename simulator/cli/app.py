@@ -5,9 +5,10 @@ import gc
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
@@ -118,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")
     try:
-        code = _run(_with_default_command(arguments))
+        with _stoppable():
+            code = _run(_with_default_command(arguments))
         sys.stdout.flush()
         return code
     except BaseException as error:
@@ -129,6 +131,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.DONE
         unread = _("its output was not read to the end, so nobody has seen the verdict.")
         return _say(unread, ExitCode.INCOMPLETE)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Has SIGTERM and SIGHUP, the closing of the terminal, end a command as Ctrl-C does; not under nohup."""
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        stop = getattr(signal, name, None)  # Windows lacks one
+        if stop and signal.getsignal(stop) is signal.SIG_DFL:
+            with suppress(ValueError):  # not on the main thread
+                before[stop] = signal.signal(stop, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for stop, handler in before.items():
+            signal.signal(stop, handler)
 
 
 # --- Pages of help ---

@@ -15,6 +15,7 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
+from simulator.data.files import REPORT_AGAIN
 from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import print_report
 from simulator.report.run import run_report
@@ -51,9 +52,12 @@ def publish(
     """
     with only_the_verdict(settings.quiet):
         if stopped is None:
-            return _publish(path, settings)
+            try:
+                return _publish(path, settings)
+            except KeyboardInterrupt:
+                raise RehearsalError(sentences(_("interrupted."), REPORT_AGAIN)) from None
         # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
-        with contextlib.suppress(RehearsalError):
+        with contextlib.suppress(RehearsalError, KeyboardInterrupt):
             _publish(path, settings)
     say_stopped(path, stopped, resume)
     return ExitCode.INCOMPLETE

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from simulator.core.templates import read_text_file
-
 MASK = "***"
 # Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
 _SHORTEST, _WORD, _LONGEST_WORD = 6, 12, 16
@@ -111,7 +109,7 @@ def used_secrets(
     """
     prefixes = (*_OURS, *(f"{provider}_" for provider in providers))
     try:
-        listed = set(_IN_ENV_FILE.findall(read_text_file(env_file)))
+        listed = set(_IN_ENV_FILE.findall(env_file.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError):
         listed = set()
     ours = {name: value for name, value in environ.items() if name.startswith(prefixes) or name in listed}

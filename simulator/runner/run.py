@@ -350,7 +350,8 @@ def _terminable() -> Iterator[None]:
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     hangup = getattr(signal, "SIGHUP", None)
-    stops = {signal.SIGTERM} | ({hangup} if hangup and signal.getsignal(hangup) is signal.SIG_DFL else set())
+    stops = {signal.SIGTERM} | ({hangup} if hangup and signal.getsignal(hangup) != signal.SIG_IGN else set())
+    before = {stop: signal.getsignal(stop) for stop in stops}
 
     def terminate(stop: signal.Signals) -> None:
         loop.remove_signal_handler(stop)
@@ -367,3 +368,4 @@ def _terminable() -> Iterator[None]:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             for stop in stops:
                 loop.remove_signal_handler(stop)
+                signal.signal(stop, before[stop])

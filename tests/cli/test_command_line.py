@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -210,6 +211,23 @@ def test_a_folder_of_runs_that_leads_to_itself(run: Any) -> None:
 
     assert done.code == 2
     assert "Choose another folder with --runs" in done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("stop", ["SIGTERM", "SIGHUP"])
+def test_a_command_that_is_told_to_stop_ends_in_a_line(stop: str) -> None:
+    """As with Ctrl-C, also while reports are written: what the run has is safe."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    sends = f"import os, signal\ndef send(results, summary):\n    os.kill(os.getpid(), signal.{stop})\n"
+    Path("post.py").write_text(sends, encoding="utf-8")
+    usual = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # it is ignored under nohup, here too
+    try:
+        done = process(*OWN, "--limit", "1", "--to", "post.py:send", LANGUAGE="en")
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+
+    assert done.returncode == 3
+    last = "error: interrupted. The run is safe: write the report again with `report`."
+    assert done.stderr.decode().splitlines()[-1] == last
 
 
 def test_run_as_a_process() -> None:
