@@ -71,10 +71,10 @@ def script(url: str) -> float:
     return scaled
 
 
-def bare_loop(url: str, judging: str, calls: int, client: str) -> Measured:
+def bare_loop(url: str, judging: str, calls: int, client: str, count: int = CONVERSATIONS) -> Measured:
     """The same calls through this client, and nothing else."""
     program = str(ROOT / "benchmarks" / "bare_loop.py")
-    arguments = [program, str(CONVERSATIONS), str(TURNS), str(calls), judging, client]
+    arguments = [program, str(count), str(TURNS), str(calls), judging, client]
     return _sound(measure(arguments, environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}))
 
 

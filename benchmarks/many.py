@@ -2,7 +2,8 @@
 
 Every turn takes the customer's line, the bot's answer, five LLM grades and one embeddings call, from an
 endpoint that answers after 30 ms; page, summary and report.json are painted by the same process, and the
-workbook, too, with `--to json xlsx`. It fails where one of them took more memory than the limit.
+workbook, too, with `--to json xlsx`. Beside it, in the same minutes: a bare loop of the same calls through
+aiohttp, and a plain one of a million steps. It fails where one of them took more memory than the limit.
 """
 
 import argparse
@@ -17,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.http_run import TURNS, write_cases
-from benchmarks.measured import ROOT, measure
+from benchmarks.http_run import TURNS, bare_loop, write_cases
+from benchmarks.measured import ROOT, loop, measure
 
 COUNTS = (100, 1_000, 10_000)
 LATENCY, EMBEDDING = 0.03, 0.02
@@ -55,16 +56,16 @@ def one(count: int, url: str, to: list[str], more: list[str]) -> dict[str, Any]:
             "--calls", str(CALLS), "--runs", folder,
             *(part for name in to for part in ("--to", name)), *more,
         ]  # fmt: skip
-        done = measure(
-            ["-m", "benchmarks.many", "child", *arguments],
-            environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)},
-        )
+        environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
+        done = measure(["-m", "benchmarks.many", "child", *arguments], environment=environment)
         if done.code not in (0, 1) or not done.stdout:
             sys.exit(done.stderr)
         used: dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
         run = Path(json.loads(done.stdout)["store"]).parent
         sizes = {path.name: path.stat().st_size / 1e6 for path in run.iterdir()}
-        return used | {"calls": sum(json.loads(done.stdout)["calls"].values()), "sizes": sizes}
+        calls = sum(json.loads(done.stdout)["calls"].values())
+        bare = bare_loop(url, "separate", CALLS, "aiohttp", count)
+        return used | {"calls": calls, "sizes": sizes, "bare": bare.cpu, "loop": loop()}
 
 
 def child(arguments: list[str]) -> int:
@@ -121,7 +122,8 @@ def _row(count: int, used: dict[str, Any]) -> str:
     sizes = ", ".join(f"{name} {size:.1f} MB" for name, size in sorted(used["sizes"].items()) if size)
     return (
         f"{count:6,} conversations  {wall:.0f} s, {calls / wall:.0f} calls/s ({calls:,} calls);"
-        f" {1000 * cpu / count:.1f} ms CPU per conversation, {memory:.0f} MB;"
+        f" {1000 * cpu / count:.1f} ms CPU per conversation (bare loop {1000 * used['bare'] / count:.1f},"
+        f" a million steps {1000 * used['loop']:.0f} ms), {memory:.0f} MB;"
         f" reports {whole[0] - wall:.1f} s, {1000 * (whole[1] - cpu) / count:.2f} ms CPU per conversation,"
         f" {whole[2]:.0f} MB in all; {sizes}"
     )
