@@ -114,6 +114,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
+    for name in ("stdout", "stderr"):
+        # One that was closed before the start; nor may a run file take its number.
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
@@ -492,5 +496,8 @@ def _say(message: Message | str, code: int) -> int:
         mask_secrets(localised(_("error: {message}", message=message)), known_secrets({}))
     )
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    sys.stderr.write(f"{' '.join(printable.split())}\n")
+    try:
+        sys.stderr.write(f"{' '.join(printable.split())}\n")
+    except OSError:  # nobody reads it, or its disk is full: the exit code tells
+        discard_output(sys.stderr)
     return code

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
@@ -198,6 +198,6 @@ def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
             say(message)
 
 
-def discard_output() -> None:
-    """Lets everything that is still printed go nowhere, also what is flushed when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard_output(stream: TextIO | None = None) -> None:
+    """Lets all that is still printed there go nowhere, also what is flushed when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())

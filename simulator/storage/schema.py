@@ -91,7 +91,11 @@ def check(path: Path) -> None:
             tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
             is_run = bool(file.execute(tables).fetchone()[0])
     except sqlite3.OperationalError as error:  # reading takes room for a journal, too
-        msg = _("{path}: cannot be read ({error}). Is the disk full?", path=path, error=error)
+        msg = _(
+            "{path}: cannot be read ({error}). Is the disk full, or the folder read-only?",
+            path=path,
+            error=error,
+        )
         raise RunFileError(msg) from None
     except sqlite3.Error as error:
         raise RunFileError(_("{path}: not a run file ({error}).", path=path, error=error)) from None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -211,6 +212,15 @@ def test_a_folder_of_runs_that_leads_to_itself(run: Any) -> None:
 
     assert done.code == 2
     assert "Choose another folder with --runs" in done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("streams", "code"), [(">&- 2>&-", 0), ("2>/dev/full", 3), (">/dev/full 2>&1", 3)])
+def test_streams_that_take_nothing(streams: str, code: int) -> None:
+    """Closed ones are no fault; where nothing can be said the exit code is that of an incomplete run."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    line = f"{shlex.join([*RUN, *OWN, '--limit', '1'])} {streams}"
+
+    assert subprocess.run(line, shell=True, check=False).returncode == code  # noqa: S602 - ours
 
 
 @pytest.mark.parametrize("stop", ["SIGTERM", "SIGHUP"])

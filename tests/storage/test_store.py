@@ -276,7 +276,7 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
     assert re.search("damaged|not a run file", why(half))
     text.write_bytes(whole)
     (tmp_path / "a.txt-wal").mkdir()  # SQLite has no place for what it needs beside the file
-    assert "cannot be read (unable to open database file). Is the disk full?" in why(text)
+    assert "unable to open database file). Is the disk full, or the folder read-only?" in why(text)
     assert why(file.path).endswith("written by a newer version (schema 7); update the program.")
 
 
