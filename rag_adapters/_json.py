@@ -119,13 +119,16 @@ class JsonPath:
 
     def of(self, value: Any) -> Any:
         """What stands at this path; raises BotFailure that lists what is there instead."""
-        return _follow(value, self.steps, _REPLY)
+        try:
+            return _follow(value, self.steps, _REPLY)
+        except _Missing as missing:
+            raise BotFailure("malformed", missing.told()) from None
 
     def within(self, value: Any, default: Any = None) -> Any:
         """What stands at this path, else `default`."""
         try:
-            return self.of(value)
-        except BotFailure:
+            return _follow(value, self.steps, _REPLY)
+        except _Missing:
             return default
 
 
@@ -158,6 +161,20 @@ def as_json(value: Any) -> str:
 _REPLY = _("the reply")
 
 
+class _Missing(Exception):
+    """A step leads nowhere; many a reply lacks something, and few are told about."""
+
+    def __init__(self, step: str, place: Sentence | str, value: Any) -> None:
+        self.step, self.place, self.value = step, place, value
+
+    def told(self) -> Sentence:
+        """What was wanted, and what is there instead."""
+        wanted = _("list") if self.step == "*" else f"'{self.step}'"
+        return _(
+            "no {wanted} in {place}, which {kind}", wanted=wanted, place=self.place, kind=kind(self.value)
+        )
+
+
 def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
     if not steps:
         return value
@@ -169,24 +186,22 @@ def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
         return _follow(value[step], rest, here)
     if isinstance(value, list) and _PLACE.fullmatch(step) and -len(value) <= int(step) < len(value):
         return _follow(value[int(step)], rest, here)
-    wanted = _("list") if step == "*" else f"'{step}'"
-    told = _("no {wanted} in {place}, which {kind}", wanted=wanted, place=place, kind=kind(value))
-    raise BotFailure("malformed", told)
+    raise _Missing(step, place, value)
 
 
 def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:
     """The rest of a path in every entry that has it; an entry of another kind may lack it."""
     found: list[Any] = []
-    failure: BotFailure | None = None
+    missing: _Missing | None = None
     for value in values:
         try:
             one = _follow(value, rest, place)
-        except BotFailure as error:
-            failure = failure or error
+        except _Missing as error:
+            missing = missing or error
             continue
         found += one if "*" in rest else [one]
-    if failure and not found:
-        raise failure
+    if missing and not found:
+        raise missing
     return found
 
 
