@@ -47,6 +47,8 @@ def normalised(header: str) -> str:
 _FIELDS: dict[str, str] = {normalised(alias): field for alias, field in by_word(COLUMNS).items()}
 _RANKS = {normalised(alias): rank for aliases in COLUMNS.values() for rank, alias in enumerate(aliases)}
 _EXTRA = frozenset(map(normalised, NAMES["extra"]["names"]))
+# Each is compared with every answer, and some judges have a model embed it.
+_MOST_REFERENCES = 1000
 # In these columns of a table a line break separates items; in others it belongs to the text.
 _ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 
@@ -330,8 +332,13 @@ def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
         cell = cell._replace(value=turns)
     if turns is None or not any(isinstance(turn, list) for turn in turns):
         flat = _items(cell, r"[|\n]" if normalised(cell.column) in _ONE_PER_LINE else r"\|")
-        return (flat,) if flat else ()
-    return tuple(() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns)
+        by_turn = [flat] if flat else []
+    else:
+        by_turn = [() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns]
+    if (n := max(map(len, by_turn), default=0)) > _MOST_REFERENCES:
+        msg = _("{n} right answers to one question; at most {most} are read", n=n, most=_MOST_REFERENCES)
+        raise ValueError(msg)
+    return tuple(by_turn)
 
 
 def _as_text(value: JsonValue) -> JsonValue:

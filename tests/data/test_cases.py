@@ -259,6 +259,10 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
     ("columns", "message"),
     [
         ({"question": ["a"]}, "column 'question': a list is not a text"),
+        (
+            {"question": "a", "references": ["b"] * 1001},
+            "column 'references': 1,001 right answers to one question; at most 1,000 are read",
+        ),
         ({"question": "a", "goal": {"area": "福島"}}, "column 'goal': an object is not a text"),
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
         (
