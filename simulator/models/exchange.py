@@ -59,36 +59,27 @@ async def whole_body(stream: "StreamReader", encoding: str | None) -> bytes:
 
 
 class _Body:
-    """A body as far as it has arrived."""
+    """A body as far as it has arrived, of which gzip or deflate is undone a little at a time."""
 
     def __init__(self, encoding: str | None) -> None:
-        name = (encoding or "").strip().lower()
-        if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
+        self._name = (encoding or "").strip().lower()
+        if self._name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=self._name[:40])
             raise BodyError(msg)
-        self._unpacker = None if name in ("", "identity") else _Unpacker(is_deflate=name == "deflate")
-        self._packed = self._size = 0
+        self._packed = self._size = self._parts = 0
+        self._part: Any = None
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
         """What the next chunk holds."""
         self._packed += len(chunk)
-        for piece in self._unpacker.pieces(chunk) if self._unpacker else (chunk,):
+        for piece in (chunk,) if self._name in ("", "identity") else self._undone(chunk):
             self._size += len(piece)
             if max(self._size, self._packed) > LARGEST_BODY:
                 raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
             yield piece
 
-
-class _Unpacker:
-    """Undoes gzip or deflate a little at a time."""
-
-    def __init__(self, *, is_deflate: bool) -> None:
-        self.is_deflate = is_deflate
-        self._parts = 0
-        self._part: Any = None
-
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """What a chunk holds; nothing of what follows the last part."""
+    def _undone(self, chunk: bytes) -> Iterator[bytes]:
+        """What a packed chunk holds; nothing of what follows the last part."""
         piece = b""
         while chunk or len(piece) == PIECE:  # a full piece: there may be more of the same chunk
             if self._part is None or (self._part.eof and chunk.startswith(_GZIP)):
@@ -108,7 +99,7 @@ class _Unpacker:
         if self._parts > _MOST_PARTS:
             raise BodyError(_("the answer is compressed in more than {n} parts", n=_MOST_PARTS))
         # Some servers leave out deflate's header, by which it would be known.
-        bare = self.is_deflate and chunk[0] & 0x0F != zlib.DEFLATED
+        bare = self._name == "deflate" and chunk[0] & 0x0F != zlib.DEFLATED
         self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)
 
 
