@@ -407,8 +407,9 @@ def lock_folder(folder: Path) -> IO[str]:
     Raises RunFileError when another process holds the lock.
     """
     try:
-        (folder / "run.lock").touch(mode=0o600)
-        lock = (folder / "run.lock").open("a+", encoding="utf-8")
+        # The folder may come from elsewhere: its lock must not be a link to a file of ours.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        lock = os.fdopen(os.open(folder / "run.lock", flags, 0o600), "a+", encoding="utf-8")
     except OSError as error:
         msg = _("{folder}: cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
         raise RunFileError(msg) from None

@@ -172,6 +172,19 @@ def test_the_lock_names_its_holder_not_an_earlier_one(file: RunFile) -> None:
         RunFile.reopen(file.path)
 
 
+def test_a_lock_that_is_a_link_is_not_written(file: RunFile, tmp_path: Path) -> None:
+    """A folder from elsewhere may have it lead to a file of ours."""
+    file.close()
+    precious, lock = tmp_path / "precious", file.path.with_name("run.lock")
+    precious.write_text("kept", encoding="utf-8")
+    lock.unlink()
+    lock.symlink_to(precious)
+
+    with pytest.raises(RunFileError, match="cannot be written"):
+        RunFile.reopen(file.path)
+    assert precious.read_text(encoding="utf-8") == "kept"
+
+
 def test_a_bug_while_writing_leaves_nothing_half_done(file: RunFile) -> None:
     """An exception of ours takes its transaction back, and the file can be written on."""
 
