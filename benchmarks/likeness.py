@@ -27,7 +27,7 @@ from benchmarks.customers_data import rows_of
 from benchmarks.lexical_validity import DATA
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import DEMO, persona
+from simulator.core.shelves import DEMO, persona, persona_names
 from simulator.core.types import Case, Conversation, Language
 from simulator.data.cases import read_cases
 from simulator.stats.customers import customer_messages
@@ -47,6 +47,7 @@ from simulator.stats.likeness import (
 )
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import all_references
+from simulator.text.segments import sentences
 
 # How many of twenty customers each ordinary persona is.
 MIX = {"calm": 5, "regular": 5, "beginner": 4, "hurried": 2, "verbose": 1, "sceptical": 1, "elderly": 2}
@@ -160,13 +161,13 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
     text = known[0]
     if kind in (4, 8):
         return text + MORE[language]
-    return text if kind in (1, 7) else text[: max(12, len(text) // 2)].rsplit(" ", 1)[0]
+    return text if kind in (1, 7) else sentences(text)[0]
 
 
-def played(settings: Settings, language: Language, conversations: int | None) -> Path:
-    """The run of ordinary customers on the bundled questions with `desk`; so many conversations at most."""
-    names = [name for name, n in MIX.items() for _each in range(n)]
-    people = {name: persona(name) for name in MIX}
+def played(settings: Settings, language: Language, conversations: int | None, everybody: bool) -> Path:
+    """The run of ordinary customers, or of all personas, on the bundled questions with `desk`."""
+    names = list(persona_names()) if everybody else [name for name, n in MIX.items() for _each in range(n)]
+    people = {name: persona(name) for name in names}
     cases = [case for _repeat in range(REPEATS) for case in _cases(language).values()]
     plan = [
         Conversation(
@@ -214,6 +215,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="make the shipped reference again")
     parser.add_argument("--keep", help="a folder in which the runs stay")
     parser.add_argument("--user-model", help="plays the customers in the place of the offline ones")
+    parser.add_argument("--everybody", action="store_true", help="every persona as often as any other")
     parser.add_argument("--conversations", type=int, help="at most so many in each language")
     parser.add_argument("--language", choices=("ja", "en"), help="this one alone")
     options, started = (
@@ -235,7 +237,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
             for language in languages:
                 print(among_people(language))
                 runs = [find_run(name, Path(settings.runs)) for name in options.run]
-                for path in runs or [played(settings, language, options.conversations)]:
+                everybody = options.everybody
+                for path in runs or [played(settings, language, options.conversations, everybody)]:
                     held = (c for c in read_run(path).conversations if c.case.language == language)
                     lines = [customer_messages(c) for c in held if c.turns]
                     if lines:
