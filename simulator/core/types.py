@@ -441,16 +441,17 @@ class Conduct(Value):
     """What a kind of customer can set for `simulator.users.rules`; docs/personas.md says what each means.
 
     `patience` is how many useless answers in a row they stand, `feeling` what they begin with; `questions`,
-    `brevity`, `detail` and `politeness` are shares (0..1) of their lines; `pushback` and `change_of_mind` are
-    turns.
+    `brevity`, `detail` (None: as usual in the language) and `politeness` are shares (0..1) of their lines,
+    `fragments` is one of all these customers; `pushback` and `change_of_mind` are turns.
     """
 
     patience: Annotated[int, Field(ge=1)] = 2
     feeling: Annotated[int, Field(ge=-2, le=2)] = 0
     questions: _Share = 0.45
     brevity: _Share = 0.2
-    detail: _Share = 0.0
+    detail: _Share | None = None
     politeness: _Share = 0.5
+    fragments: _Share = 0.5
     discloses: Literal["at_once", "when_asked", "never"] = "when_asked"
     counter_question: Literal["answers", "asks_why", "refuses"] = "answers"
     asks_for_person: bool = False

@@ -27,7 +27,7 @@ _VARIABLES: dict[str, set[str]] = {
     "silence": set(),
     "mood": {"feeling"},
     "settled": set(),
-    "system": {"name", "voice", "case", "cues", "form"},
+    "system": {"name", "voice", "case", "style", "cues", "form"},
     "retry": {"problem"},
     "again": {"problem"},
 }
@@ -51,9 +51,12 @@ class UserPrompts:
                 ("cues", CUES),
                 ("feelings", ("-2", "-1", "1", "2")),
                 ("patterns", ("goodbye",)),
-                ("usual", SHARES),
+                ("usual", (*SHARES, "detail", "figures", "fragments")),
+                ("styles", ("sentences",)),
             ):
                 _check_keys(path, language, name, table, keys)
+            if table["usual"]["fragments"]:
+                _check_keys(path, language, "styles", table, ("fragments",))
             compiled(tuple(table["patterns"].values()), path.name)
         self._forms: dict[Language, str] = {}
         self.guards = {
@@ -96,6 +99,10 @@ class UserPrompts:
             lines.append(self.text(language, "mood", feeling=table["feelings"][str(feeling)]))
         return "\n".join(f"- {line}" for line in lines)
 
+    def style(self, language: Language, name: str) -> str:
+        """How a customer writes, as the model reads it."""
+        return str(self._tables[language]["styles"][name])
+
     def usual(self, language: Language) -> dict[str, float]:
         """How often people of this language do what a persona's shares say, as multiples of these."""
         table: dict[str, float] = self._tables[language]["usual"]
@@ -126,7 +133,7 @@ class UserPrompts:
 
 
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:
-    missing = [key for key in keys if not table.get(name, {}).get(key)]
+    missing = [key for key in keys if table.get(name, {}).get(key) in (None, "")]
     if missing:
         msg = _(
             "{path}: [{language}.{name}] {missing} is missing.",

@@ -11,7 +11,7 @@ from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
 from simulator.text.acts import apologises, ends_with_question, is_refusal
 from simulator.users.base import UserPrompts
-from simulator.users.rules import cues_of, reactions_to, ruled
+from simulator.users.rules import cues_of, reactions_to, ruled, style_of
 
 Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads.
@@ -124,14 +124,15 @@ class PersonaUser:
     ) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
-        earlier = reactions_to(turns)
+        earlier, usual = reactions_to(turns), self.prompts.usual(case.language)
         cues = cues_of(
             self.persona,
             earlier,
             self.seed,
-            self.prompts.usual(case.language),
+            usual,
             asked_back=asked_back,
             refused=refused,
+            has_figure=bool(turns) and any(char.isdigit() for char in turns[-1].answer.text),
             complains=case.is_complaint,
         )
         system = self.prompts.text(
@@ -140,6 +141,7 @@ class PersonaUser:
             name=voice.name,
             voice=voice.voice.strip(),
             case=self.prompts.matter(case, self.persona),
+            style=self.prompts.style(case.language, style_of(self.persona, self.seed, usual)),
             cues=self.prompts.cues(
                 case.language, cues, earlier[-1].feeling if earlier else self.persona.feeling
             ),

@@ -9,7 +9,7 @@ what follows from it:
     cues = cues_of(persona, course[:-1], seed, usual)            # before the line is written
 
 `cues_of` names what matters in the next line, at most two things, as they stand under [xx.cues] of
-personas/_user.toml; `usual` is that of [xx.usual] there.
+personas/_user.toml, and `style_of` how this customer writes; `usual` is that of [xx.usual] there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from simulator.core.types import Next, Persona, Reaction, Turn
 
 # What can matter in a line: how it is put, or what is done in it.
 CUES = (
-    "short", "ask", "tell", "long", "thank", "disclose", "pushback", "change_of_mind", "asked_answers",
-    "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
+    "short", "ask", "tell", "long", "thank", "figure", "disclose", "pushback", "change_of_mind",
+    "asked_answers", "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
 )  # fmt: skip
 # What is done even where the matter is settled.
 ALWAYS_DONE = frozenset({"pushback", "change_of_mind", "person"})
@@ -102,14 +102,17 @@ def cues_of(
     *,
     asked_back: bool = False,
     refused: bool = False,
+    has_figure: bool = False,
     complains: bool = False,
 ) -> tuple[str, ...]:
     """What matters in the customer's next line, drawn by the conversation's `seed`.
 
     `earlier` are the reactions to all answers but the last one, which `asked_back`, `refused` or did neither.
-    What has to be done in the line stands alone, else the line's form and perhaps its length or thanks: to a
-    refusal nobody says but a word, and nobody thanks for one or when annoyed. The persona's `SHARES` are
-    multiplied with what is `usual` in the language; who `complains` tells more and asks half as often.
+    What has to be done in the line stands alone, else the line's form and perhaps its length, thanks, or a
+    figure of an answer that `has_figure`. To a refusal nobody says but a word, and nobody thanks for one or
+    when annoyed; who writes fragments writes none at length. The persona's `SHARES` are multiplied with what
+    is `usual` in the language, which also has the shares of lines at length and with a figure. Who complains
+    (`complains`) tells more and asks half as often.
     """
     turn = len(earlier) + 2
     had_all = any(each.got == "all" for each in earlier)
@@ -128,17 +131,30 @@ def cues_of(
     brevity, questions, politeness = (getattr(persona, share) * usual[share] for share in SHARES)
     feeling = earlier[-1].feeling if earlier else persona.feeling
     brevity = 0 if refused else brevity
+    detail = usual["detail"] if persona.detail is None else persona.detail
+    detail = 0 if style_of(persona, seed, usual) == "fragments" else detail
     thanks = 0 if refused or feeling < 0 else politeness / (1 - brevity)
     draw = _draw("form", seed, turn)
     asks = draw < brevity + questions / (1 + complains)
     cues = ["short" if draw < brevity else "ask" if asks else "tell"]
     if turn == 2 and persona.feeling < 0:
         cues.append("no_reproach")
-    elif draw >= brevity and _draw("length", seed, turn) < persona.detail:
+    elif draw >= brevity and _draw("length", seed, turn) < detail:
         cues.append("long")
     elif draw >= brevity and _draw("courtesy", seed, turn) < thanks:
         cues.append("thank")  # a line of a word has no room for it: the others thank the more often
+    elif draw >= brevity and has_figure and _draw("figure", seed, turn) < usual["figures"]:
+        cues.append("figure")
     return tuple(cues)
+
+
+def style_of(persona: Persona, seed: int, usual: Mapping[str, float]) -> str:
+    """How this customer writes from the first line to the last, as [xx.styles] has it.
+
+    Real customers of one desk write whole sentences, those of another hardly any: customers who all write
+    alike, in between, resemble neither.
+    """
+    return "fragments" if _draw("style", seed, 0) < persona.fragments * usual["fragments"] else "sentences"
 
 
 def _draw(what: str, seed: int, turn: int) -> float:

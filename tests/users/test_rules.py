@@ -6,11 +6,11 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.types import Answer, Got, Next, Persona, Reaction, Turn
-from simulator.users.rules import SHARES, cues_of, reactions_to, ruled
+from simulator.users.rules import SHARES, cues_of, reactions_to, ruled, style_of
 
 CALM, ANGRY, PERSON = (shelves.persona(name) for name in ("calm", "angry", "demands_person"))
 # Of a language in which people do what a persona sets.
-AS_SET = dict.fromkeys(SHARES, 1.0)
+AS_SET = dict.fromkeys((*SHARES, "fragments"), 1.0) | {"detail": 0.0, "figures": 0.0}
 TELLS = shelves.persona("verbose")
 DOUBTS = CALM.model_copy(update={"pushback": 2, "change_of_mind": 4})
 
@@ -116,18 +116,53 @@ def test_what_has_to_be_done_in_a_line_stands_alone(
 
 def test_shares_come_true_over_a_run() -> None:
     """Of many conversations, by their seeds, as often as is usual in the language."""
-    usual = {"brevity": 2.0, "questions": 0.5, "politeness": 0.4}
-    drawn = [cues_of(CALM, [], seed, usual) for seed in range(2000)]
+    usual = {
+        "brevity": 2.0,
+        "detail": 0.5,
+        "questions": 0.5,
+        "politeness": 0.4,
+        "figures": 0.5,
+        "fragments": 0.0,
+    }
+    drawn = [cues_of(CALM, [], seed, usual, has_figure=True) for seed in range(2000)]
+    longer, without_thanks = 1 - 2 * CALM.brevity, 1 - CALM.politeness * 0.4 / (1 - 2 * CALM.brevity)
 
-    shares = {"short": 2 * CALM.brevity, "ask": CALM.questions / 2, "thank": CALM.politeness * 0.4}
+    shares = {
+        "short": 2 * CALM.brevity,
+        "ask": CALM.questions / 2,
+        "long": longer / 2,
+        "thank": CALM.politeness * 0.4 / 2,
+        "figure": longer / 2 * without_thanks / 2,
+    }
     for cue, share in shares.items():
         assert sum(cue in cues for cues in drawn) / 2000 == pytest.approx(share, abs=0.03)
     assert "person" not in cues_of(PERSON, course("all"), 1, AS_SET)
 
 
+@pytest.mark.parametrize(
+    ("name", "usual", "share"),
+    [("calm", 1.0, 0.4), ("hurried", 1.0, 1.0), ("elderly", 1.0, 0.0), ("hurried", 0.0, 0.0)],
+)
+def test_as_many_write_in_fragments_as_persona_and_language_say(
+    name: str, usual: float, share: float
+) -> None:
+    """Who is in a hurry always does, who is old never; in a language where nobody does, no one."""
+    persona = shelves.persona(name)
+    styles = [style_of(persona, seed, {"fragments": usual}) for seed in range(2000)]
+
+    assert styles.count("fragments") / 2000 == pytest.approx(share, abs=0.03)
+
+
 def test_nobody_answers_a_refusal_with_a_word_or_thanks_when_annoyed() -> None:
     """A useless answer is asked about again, and thanks are for who is not annoyed."""
-    usual = {"brevity": 2.0, "questions": 0.5, "politeness": 1.0}
+    usual = {
+        "brevity": 2.0,
+        "detail": 0.0,
+        "questions": 0.5,
+        "politeness": 1.0,
+        "figures": 1.0,
+        "fragments": 0.0,
+    }
     to_a_refusal = {cue for seed in range(200) for cue in cues_of(CALM, [], seed, usual, refused=True)}
     annoyed = [Reaction(got="nothing", feeling=-1)]
 

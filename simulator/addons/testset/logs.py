@@ -23,6 +23,7 @@ from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.stats.likeness import FEATURES, people_of
 from simulator.text.acts import parts
+from simulator.users.rules import SHARES
 
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(
@@ -255,7 +256,8 @@ def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
 def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
     """The shares of short and long lines, questions and thanks in what they said after the first line.
 
-    As a persona sets them: multiples of what is usual in the language. Empty where too little was said.
+    As a persona sets them: `SHARES` are multiples of what is usual in the language. Who never says "I" or
+    "that" writes in fragments, where people do. Empty where too little was said.
     """
     languages = Counter(talk.dialogue.language for talk in kind.talks)
     language = max(languages, key=lambda each: languages[each])
@@ -269,10 +271,15 @@ def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
         return {}
     shares = dict(zip(FEATURES, people.rows.mean(axis=0).tolist(), strict=True))
     named = {"brevity": "short", "detail": "long", "questions": "asks", "politeness": "thanks"}
-    return {
-        key: round(min(1.0, shares[feature] / usual(language).get(key, 1.0)), 2)
+    found = {
+        key: round(min(1.0, shares[feature] / (usual(language)[key] if key in SHARES else 1)), 2)
         for key, feature in named.items()
     }
+    if of_all := usual(language)["fragments"]:
+        in_sentences = people.rows[:, [FEATURES.index("self"), FEATURES.index("refers")]].any(axis=1)
+        bare = 1 - len(set(people.talks[in_sentences])) / len(set(people.talks))
+        found["fragments"] = round(min(1.0, bare / of_all), 2)
+    return found
 
 
 def _text(text: str) -> str:
