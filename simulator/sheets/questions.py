@@ -7,6 +7,7 @@ the reference of that question once its status says that it has been fixed.
 import hashlib
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
     try:
         with zipfile.ZipFile(path) as package, package.open(_OUTLINE) as outline:
             is_ours = _OURS in outline.read(_LARGEST)
-    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
     if not is_ours:
         return None

@@ -173,6 +173,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "deep.yaml": lambda _: b"- " * 100_000 + b"x",
     "large.yaml": lambda n: b"- question: " + b"a" * (min(n, 100) * MEGABYTE),
     "spaces.xlsx": lambda n: archive(xl__workbook=b" " * (n * MEGABYTE)),
+    "torn.xlsx": lambda _: (whole := archive(xl__workbook=b"a"))[:45] + b"\xff" + whole[46:],
     "noise.xlsx": lambda _: os.urandom(99_999),
     "spaces.docx": lambda n: archive(word__document=b" " * (n * MEGABYTE)),
     "spaces.pptx": lambda n: archive(ppt__slides__slide1=b" " * (n * MEGABYTE)),
