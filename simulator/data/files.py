@@ -326,7 +326,7 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
         raise too_large(path, most, unpacked=True)
     taken = 0
     for entry in entries:
-        rows = _ROWS if _IN_PARTS.match(entry.filename) else _AT_ONCE
+        rows = _ROWS if is_read_in_rows(entry.filename) else _AT_ONCE
         each = _TEXTS if entry.filename == "xl/sharedStrings.xml" else rows
         if (more := _parsed_bytes(archive, entry, *each)) is None:
             return _("one text of it is longer than {n} bytes; shorten it", n=_LONGEST_TEXT)
@@ -334,6 +334,11 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
         if taken > _MOST_PARSED:
             raise too_large(path, _MOST_PARSED, unpacked=True)
     return None
+
+
+def is_read_in_rows(place: str) -> bool:
+    """Whether this entry of an Excel file is not read at once, going by its name."""
+    return bool(_IN_PARTS.match(place))
 
 
 def _parsed_bytes(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-import openpyxl
 from openpyxl.cell.read_only import ReadOnlyCell
+from openpyxl.chartsheet import Chartsheet
+from openpyxl.reader.excel import ExcelReader, _find_workbook_part
 from openpyxl.worksheet._reader import DATA_TAG, FORMULA_TAG, MERGE_TAG, ROW_TAG, WorkSheetParser
 from openpyxl.worksheet.merge import MergeCells
 from openpyxl.xml.functions import iterparse
@@ -23,6 +24,7 @@ from simulator.core.messages import _, encodable
 from simulator.data.files import (
     MAX_COLUMNS,
     MAX_LINE,
+    is_read_in_rows,
     printable,
     quote,
     read_archive,
@@ -147,9 +149,25 @@ def open_workbook(path: Path) -> Any:
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
         # What openpyxl leaves out (validation lists, headers) is no part of a table.
         warnings.simplefilter("ignore")
-        return openpyxl.load_workbook(
-            read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False
-        )
+        reader = _Reader(read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False)
+        reader.read()
+        return reader.wb
+
+
+class _Reader(ExcelReader):  # type: ignore[misc]
+    """What `openpyxl.load_workbook` uses, without reading at once what was not counted as such."""
+
+    def read_workbook(self) -> None:
+        """The list of worksheets. Raises ValueError where it stands among them."""
+        if is_read_in_rows(place := _find_workbook_part(self.package).PartName[1:]):
+            raise ValueError(place)
+        super().read_workbook()
+
+    def read_chartsheet(self, sheet: Any, _rel: Any) -> None:
+        """Keeps its place only: there are no rows in it."""
+        chart = Chartsheet()
+        chart._parent, chart.title = self.wb, sheet.name
+        self.wb._add_sheet(chart)
 
 
 def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[Worksheet]:

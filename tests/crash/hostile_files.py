@@ -113,6 +113,11 @@ def elements(megabytes: int, element: bytes) -> bytes:
     return b"<a>" + element * (min(megabytes, 300) * MEGABYTE // len(element)) + b"</a>"
 
 
+# Says that the list of worksheets is one of them.
+_MOVED = b"""<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
+<Override PartName="/xl/worksheets/sheet9.xml"
+ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>"""
+
 # The content of each file, of so many megabytes where that is what is wrong with it.
 FILES: dict[str, Callable[[int], bytes]] = {
     "rows.csv.gz": lambda n: packed(
@@ -158,6 +163,11 @@ FILES: dict[str, Callable[[int], bytes]] = {
         "xl/sharedStrings.xml", elements(n, b"<si><t>a</t></si>"), workbook(0)
     ),
     "styles.xlsx": lambda n: with_entry("xl/styles.xml", elements(n, b"<a/>"), workbook(0)),
+    "list.xlsx": lambda n: with_entry(
+        "xl/worksheets/sheet9.xml",
+        elements(n, b"<a/>"),
+        with_entry("[Content_Types].xml", _MOVED, workbook(0)),
+    ),
     "blank.xlsx": lambda n: with_cells(elements(n, b"<row/>"), b"</sheetData>"),
     "faults.xlsx": lambda n: with_cells(
         elements(n, b"<row>" + b'<c t="e"><v>#N/A</v></c>' * 99 + b"</row>"), b"</sheetData>"
