@@ -1,5 +1,6 @@
 """The customer as a model plays it: the dialogue with roles swapped, and the guard's retry."""
 
+import re
 from typing import TypeVar
 
 from simulator.core.errors import MalformedReply, ModelFailure
@@ -16,6 +17,8 @@ from simulator.users.rules import cues_of, reactions_to, ruled, style_of
 Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads.
 LONGEST_ANSWER = 4000
+# A telephone number, or a time of day.
+_HOW_TO_CALL = re.compile(r"\d[\d()-]{7,}|\d{1,2}:\d\d")
 
 
 class PersonaUser:
@@ -132,7 +135,7 @@ class PersonaUser:
             usual,
             asked_back=asked_back,
             refused=refused,
-            has_figure=bool(turns) and any(char.isdigit() for char in turns[-1].answer.text),
+            has_figure=bool(turns) and has_figure(turns[-1].answer.text),
             complains=case.is_complaint,
         )
         system = self.prompts.text(
@@ -156,6 +159,11 @@ class PersonaUser:
             answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": answer})
         return messages
+
+
+def has_figure(answer: str) -> bool:
+    """Whether an answer has a figure to talk of: how to call, and when, is none."""
+    return bool(re.search(r"\d", _HOW_TO_CALL.sub("", answer)))
 
 
 def read_line(text: str, reply_form: type[NextLine]) -> NextLine:

@@ -14,7 +14,7 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
 from simulator.users.base import UserPrompts
 from simulator.users.opening import OpeningPrompts
-from simulator.users.persona import LONGEST_ANSWER, read_line
+from simulator.users.persona import LONGEST_ANSWER, has_figure, read_line
 from tests.paths import FIXTURES
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
@@ -285,3 +285,9 @@ def test_a_broken_prompt_file_is_named(tmp_path: Path, name: str, old: str, new:
     with pytest.raises(PromptError) as met:
         UserPrompts(path) if name == "_user" else OpeningPrompts(path, prompts().guards)
     assert problem in str(met.value)
+
+
+def test_how_to_call_is_no_figure_to_talk_of() -> None:
+    """A number to ring and when somebody is there leave nothing to take up; a fee does."""
+    assert not has_figure("お電話は0120-000-371（9:00〜18:00）です。")
+    assert has_figure("お電話は0120-000-371、手数料は440円です。")
