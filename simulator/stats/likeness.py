@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -275,7 +275,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
             again = _resampled(ours, n, random)
             found = [like(again, drawn(each, n, random)) for each in reference.sets]
             spread.append(100 * float(np.mean(found)) / top)
-        composite, stderr = min(100.0, whole), float(np.std(spread, ddof=1))
+        composite, stderr = min(100.0, whole), stdev(spread)
         interval = (max(0.0, composite - 1.96 * stderr), min(100.0, composite + 1.96 * stderr))
     return Likeness(
         language=language,

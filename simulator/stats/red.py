@@ -81,7 +81,8 @@ def red_marks(
     if not (marks and any(RETEST in score.detail for score in of_turn)):
         return marks
     again = _marks_of([score.second or score for score in of_turn], rules, primary)
-    return max(marks, again, key=lambda each: (RANK[worst_severity(each)] if each else len(RANK), -len(each)))
+    fewer_first = sorted((marks, again), key=len)
+    return max(fewer_first, key=lambda each: RANK[worst_severity(each)] if each else len(RANK))
 
 
 def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[Mark, ...]:

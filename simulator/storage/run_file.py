@@ -43,6 +43,7 @@ from simulator.core.types import (
     Status,
     Usage,
     Utterance,
+    Value,
 )
 from simulator.models.pricing import JUDGE
 from simulator.storage import schema
@@ -195,7 +196,7 @@ class RunFile:
 
     def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """Saves the customer's line of a turn, before it is sent to the bot."""
-        body = utterance.model_dump_json(exclude_defaults=True)
+        body = _body(utterance)
         # The line of a row is its question, also after an interruption: no need to hurry.
         if self._as_started.asks_once:
             self._utterances[conversation] = body
@@ -207,7 +208,7 @@ class RunFile:
 
     def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
         """Saves the bot's answer of a turn."""
-        body = answer.model_dump_json(exclude_defaults=True)
+        body = _body(answer)
         if (utterance := self._utterances.pop(conversation, None)) is not None:
             self._write(_INSERT_TURN, [(conversation, turn, utterance, body)])
             return
@@ -219,7 +220,7 @@ class RunFile:
         self, conversation: str, ended: Ended, reason: str, closing: str, reaction: Reaction | None = None
     ) -> None:
         """Saves how and why a conversation ended, and the customer's last words and reaction."""
-        last = reaction.model_dump_json(exclude_defaults=True) if reaction else ""
+        last = _body(reaction) if reaction else ""
         self._write(
             "UPDATE conversations SET ended = ?, reason = ?, closing = ?, reaction = ? WHERE id = ?",
             [(ended, reason, closing, last, conversation)],
@@ -229,7 +230,7 @@ class RunFile:
         """Saves the scores of a turn; a score replaces an earlier one of the same judge."""
         self._write(
             "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)",
-            [(s.conversation, s.turn, s.judge, s.model_dump_json(exclude_defaults=True)) for s in scores],
+            [(s.conversation, s.turn, s.judge, _body(s)) for s in scores],
         )
 
     def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
@@ -438,9 +439,14 @@ def lock_folder(folder: Path) -> IO[str]:
 def _conversation_rows(conversations: Iterable[Conversation], first: int) -> Iterator[tuple[Any, ...]]:
     """Rows for `_INSERT_CONVERSATION`, at the positions from `first` on."""
     for position, conversation in enumerate(conversations, first):
-        case = conversation.case.model_dump_json(exclude_defaults=True)
+        case = _body(conversation.case)
         model = conversation.user_model
         yield conversation.id, position, conversation.persona, conversation.repeat, case, model
+
+
+def _body(value: Value) -> str:
+    """A value as JSON, without what is as usual: most of a large run is."""
+    return value.model_dump_json(exclude_defaults=True)
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

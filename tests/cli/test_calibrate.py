@@ -67,6 +67,7 @@ def test_json_has_the_promised_keys(command: Any) -> None:
 
 def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     """The larger one stays; the sample is shown only."""
+    command(*USUAL, "--limit", "20")
     command(*USUAL)
     done = command(*USUAL, "--limit", "20", "--json")
 

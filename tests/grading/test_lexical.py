@@ -129,6 +129,7 @@ def test_groundedness_falls_with_what_no_passage_has() -> None:
     assert "9,900円" in figure.reason
     assert figure.detail["missing_numbers"] == ["9,900円"]
     assert (invention.raw or 0) <= 2
+    assert raw("groundedness", "カエデ光は月額4,000円です。", UNANSWERABLE) <= 2
     assert "現金書留" in invention.reason
 
 

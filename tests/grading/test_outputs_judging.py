@@ -170,6 +170,8 @@ async def test_a_failing_judge_leaves_the_verdict_open_and_is_asked_again() -> N
         first = {score.judge: score for score in await grading.panel.grade(row)}
         done = {name: score for name, score in first.items() if score.state != "failed"}
         assert not set(done) >= grading.names_of(row)
+        of_another = {"judge": "a.em@other", "detail": {"output": "a", "passed": False}}
+        done["a.em@other"] = first["a.em"].model_copy(update=of_another)  # it decides nothing
         again = {score.judge: score for score in await grading.panel.grade(row, done)}
         await grading.models.close()
 

@@ -50,7 +50,7 @@ async def test_what_may_pass_is_tried_again(name: str) -> None:
         (TRANSIENT["429"], 10, "error", "429: Rate limit reached for requests."),
         (TRANSIENT["500"], 10, "error", "500: The server had an error while processing your request."),
         (TRANSIENT["reset"], 10, "unreachable", "no connection"),
-        (FAULTS["stall"](""), 0.1, "timeout", "no reply within 0.1 s"),
+        (FAULTS["stall"](""), 0.126, "timeout", "no reply within 0.13 s"),
     ],
 )
 async def test_after_six_attempts_it_is_a_typed_failure(

@@ -127,17 +127,21 @@ def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
 
     async def main() -> None:
         notices = Notices()
-        notices.waiting("a", 1, "short")
+        notices.waiting("a", 4.9, "short")
         for _ in range(50):
-            notices.waiting("a", 60, "429: busy")
-        notices.waiting("b", 2, "503", since=4)
-        await asyncio.sleep(61)
-        notices.waiting("a", 30, "429: busy")
+            notices.waiting("a", 60, "busy")
+        notices.waiting("b", 2, "503", since=3)
+        await asyncio.sleep(14.9)
+        notices.waiting("b", 9, "told a moment ago")
+        await asyncio.sleep(0.2)
+        notices.waiting("b", 7, "503")
+        await asyncio.sleep(45.9)
+        notices.waiting("a", 30, "busy")
 
     run_virtually(main())
 
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["waiting 60 s: 429: busy", "waiting 2 s: 503", "waiting 30 s: 429: busy"]
+    assert lines == ["waiting 60 s: busy", "waiting 2 s: 503", "waiting 7 s: 503", "waiting 30 s: busy"]
 
 
 def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,9 +117,9 @@ async def test_a_chat_model_without_structured_replies_is_read_as_text(server: A
 async def test_an_answer_that_comes_drop_by_drop_is_late(server: AnthropicServer) -> None:
     """The whole of it has `timeout` seconds, though the client never waits long for the next byte."""
     server.pace = 0.05
-    connections = Connections(calls=1, timeout=0.3, cache=ResponseCache("off"), wait=wait_none())
+    connections = Connections(calls=1, timeout=0.256, cache=ResponseCache("off"), wait=wait_none())
     connections.attempts = 1
 
-    with pytest.raises(ModelFailure, match=r"no reply within 0\.3 s") as error:
+    with pytest.raises(ModelFailure, match=r"no reply within 0\.26 s") as error:
         await model(server, connections=connections).say(ASKED)
     assert error.value.failure.kind == "timeout"

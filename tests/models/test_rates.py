@@ -44,6 +44,8 @@ def test_the_estimate_counts_prompt_and_reply_and_learns() -> None:
     rates = Rates([Window(TOKENS, 10_000)])
     before = rates.estimate(MESSAGES)
     assert 300 < before < 900
+    rates.spent(rates.take(10, 0.0), 10, 1000)
+    assert rates.estimate(MESSAGES) == pytest.approx(before + 50), "a sixteenth of the way from 200 to 1000"
     for _ in range(200):
         rates.spent(rates.take(10, 0.0), 10, 1000)
     assert rates.estimate(MESSAGES) == pytest.approx(before + 800, rel=0.01)
@@ -53,4 +55,9 @@ def test_the_estimate_counts_prompt_and_reply_and_learns() -> None:
 def test_milliseconds_are_more_exact_than_seconds() -> None:
     """retry-after-ms goes first; neither is no wait asked for."""
     assert wait_asked_for({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
+    assert (
+        wait_asked_for({"retry-after-ms": "0", "retry-after": "1"})
+        == 0
+        == wait_asked_for({"retry-after": "0"})
+    )
     assert wait_asked_for({}) is None

@@ -1,5 +1,6 @@
 """Calls, tokens and money by role, and where the budget ends."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -144,10 +145,14 @@ BODY = {"model": PRICED, "messages": [{"role": "user", "content": "?" * 1000}]}
 
 async def test_a_call_that_could_exceed_the_budget_is_not_made() -> None:
     """Its worst case counts: every byte it sends a token, and a long reply."""
-    most = (cost_usd(Usage(model=PRICED, tokens_in=1100, tokens_out=2000))) or 0.0
+    sent = len(json.dumps(BODY, separators=(",", ":")))
+    most = cost_usd(Usage(model=PRICED, tokens_in=sent, tokens_out=2000)) or 0.0
     before = Ledger({"user": Spending(calls=1, cost_usd=0.5)}, budget=0.5 + most / 2)
 
     assert await has_room(Ledger({}, budget=most), BODY)
+    assert not await has_room(Ledger({}, budget=most - 1e-9), BODY)
+    for limit in ("max_tokens", "max_completion_tokens"):
+        assert await has_room(Ledger({}, budget=most / 5), BODY | {limit: 10})
     assert await has_room(Ledger({}), BODY)
     assert not await has_room(before, BODY, "user"), "what was spent before an interruption counts"
     with pytest.raises(BudgetSpent, match=r"the budget of 0\.01 USD is spent \(0\.00 USD paid, and the next"):

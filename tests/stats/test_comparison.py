@@ -99,8 +99,8 @@ def test_how_many_more_by_hand() -> None:
 
     assert more_needed(spread) == 34 - 16
     assert more_needed(spread * 20) == 0
-    assert more_needed([0.1]) is None
-    assert more_needed([0.0] * 3) is None
+    assert more_needed([0.1, -0.1]) == 61
+    assert more_needed([0.1]) is more_needed([0.0] * 3) is None
 
 
 def test_repeats_are_averaged() -> None:
@@ -273,7 +273,7 @@ def test_conversations_are_paired_by_who_plays() -> None:
         update={
             "run": one.run.model_copy(update={"id": "after", "models": {"user": "x, m", "judge": "m"}}),
             "conversations": [
-                c.model_copy(update={"id": f"{model}/{c.id}", "user_model": model})
+                c.model_copy(update={"id": f"{model}/{c.id}", "user_model": model, "ended": None})
                 for c in one.conversations
                 for model in ("x", "m")
             ],
@@ -319,14 +319,13 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     conversation = result.conversations[0]
     asked = conversation.case.model_copy(update={"question": "別の質問"})
     talks = (conversation.model_copy(update={"case": asked}), *result.conversations[1:])
-    other = result.model_copy(update={"conversations": talks})
+    stopped = result.run.model_copy(update={"status": "stopped"})
+    other = result.model_copy(update={"conversations": talks, "run": stopped})
     found = compare_runs(one, side_of(other), seed=1)
 
     assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {
-        "settings": ("turns",),
-        "questions": (0, 1),
-        "unpaired": (0, 2),
-    }
+        "settings": ("turns",), "questions": (0, 1), "unpaired": (0, 2), "unfinished": ("after",),
+    }  # fmt: skip
     assert [(c.name, c.before, c.after) for c in found.changed] == [("top", "1", "4")]
 
 

@@ -118,7 +118,7 @@ NOTHING = MeasuredFigure(None, None, 0)
     ("failed <= 0.05", shares(19, 59), 0.95, "missed", ""),
     # Without a level the figure decides, as a plain target does, but never on fewer than five questions.
     ("turn >= 0.9", shares(9, 10), None, "passed", ""), ("turn >= 0.9", shares(8, 10), None, "missed", ""),
-    ("turn >= 0.9", shares(4, 4), None, "undecided", "few"),
+    ("turn >= 0.9", shares(4, 4), None, "undecided", "few"), ("turn >= 1", shares(5, 5), None, "passed", ""),
     # Missing values and missing questions never pass, however good the rest is.
     ("turn >= 0.5", shares(100, 100)._replace(failed=6), 0.95, "undecided", "ungraded"),
     ("turn >= 0.5", NOTHING, 0.95, "undecided", "nothing"),
@@ -140,6 +140,9 @@ def test_a_condition_is_decided_by_its_bound_or_by_what_was_seen(
     decided = checked(text, found, level)
 
     assert (decided.decision, decided.lack) == (decision, lack)
+    reasons = {"": "does not hold", "few": "It takes 5.", "nothing": "No question", "close": "not settled"}
+    said = decide_conditions(summed(), [decided], 1).reasons
+    assert decision == "passed" or reasons.get(lack, "6 of 106 values are missing") in said[0]
 
 
 def test_what_would_settle_it_does() -> None:
@@ -160,7 +163,7 @@ def test_what_would_settle_it_does() -> None:
     assert p_below(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
     missing = checked("turn >= 0.8", shares(29, 40)).more  # until it is missed for certain
     assert missing is not None
-    assert 40 < missing.questions < 60
+    assert (found.more.questions, missing.questions) == (9, 54)
     later = [checked("turn >= 0.8", shares(*at)).decision for at in ((58, 80), (72, 100))]
     assert later == ["undecided", "missed"]
 
@@ -271,6 +274,7 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     if value is not None or name in known:
         assert found.value == pytest.approx(known.get(name, value))
     assert found.cases == (0 if found.found is None else len(found.found.sizes))
+    assert found.failed == (name == "fluency")
 
 
 @pytest.mark.parametrize(("text", "value", "decision"), [

@@ -113,6 +113,10 @@ def test_a_line_without_its_answer_is_no_turn_yet(file: RunFile) -> None:
 
     assert file.results().conversations[0].turns == ()
     assert file.unanswered() == {FIRST: (1, line)}
+    with contextlib.closing(sqlite3.connect(file.path)) as database:  # as short as it can be
+        assert database.execute("SELECT utterance FROM turns").fetchone() == (
+            '{"text":"いくら？","broken_rules":["desk"]}',
+        )
 
 
 def test_a_later_grade_replaces_an_earlier_one(file: RunFile) -> None:
