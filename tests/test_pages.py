@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from scripts import reference
 from simulator.cli.app import command_tree
-from simulator.core.messages import Language
 from tests.commands import Command
 from tests.paths import ROOT
 
@@ -105,9 +103,3 @@ def test_the_forecast_is_what_is_said_today(
         _, found, rest = rest.partition(piece)
 
         assert found == piece
-
-
-@pytest.mark.parametrize("language", reference.PAGES)
-def test_the_reference_says_what_the_program_declares(language: Language) -> None:
-    """After a change of an option, `python -m scripts.reference` writes it anew."""
-    assert reference.PAGES[language].read_text(encoding="utf-8") == reference.page(language)

@@ -49,7 +49,7 @@ class PastRun(Value):
     red: int
     turns: int
     graded: int
-    stopped_early: bool = False
+    stopped_early: bool
 
     @property
     def is_whole(self) -> bool:

@@ -25,7 +25,7 @@ def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
         "offline": False,
         "adapter": "demo", "model": "m", "primary": "turn", "rubric": ("r",), "cases": frozenset("ab"),
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
-        "red": 1, "turns": 9, "graded": 3,
+        "red": 1, "turns": 9, "graded": 3, "stopped_early": False,
     }  # fmt: skip
     return PastRun(**(known | more))
 
@@ -59,6 +59,7 @@ def test_a_slow_decline_is_flagged() -> None:
     assert to_nothing is not None
     assert to_nothing.interval == pytest.approx((-0.1, -0.1))
     assert to_nothing.model_copy(update={"p": 0.05}).direction == "steady"
+    assert to_nothing.model_copy(update={"interval": (0.0, 0.1)}).direction == "steady"
 
 
 def test_erosion_shows_before_a_trend_can() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from scripts import reference
 from simulator.core.errors import InputError
+from simulator.core.messages import Language
 from simulator.core.settings import (
     NOT_STORED,
     SETTINGS_FILE,
@@ -227,3 +229,9 @@ def test_small_models_get_three_judges(tmp_path: Path) -> None:
     assert "fluency" in load_settings({"judging": "separate"}, tmp_path, {}).judges
     kept = stored_settings(Settings(judging="small").stored_values())
     assert (kept.judging, kept.judges) == ("small", three)
+
+
+@pytest.mark.parametrize("language", reference.PAGES)
+def test_the_reference_says_what_the_program_declares(language: Language) -> None:
+    """After a change of an option, `python -m scripts.reference` writes it anew."""
+    assert reference.PAGES[language].read_text(encoding="utf-8") == reference.page(language)

@@ -100,8 +100,7 @@ async def test_grades_from_1_to_5_have_thresholds_on_their_own_scale() -> None:
     right = {"a": "返品は14日以内です。"}
     exact, lacking = [(await graded(a_row(said, right), file))["a.similarity"] for said in (right, {})]
 
-    assert exact.raw is not None
-    assert (exact.raw >= 4, exact.detail["passed"], exact.scale) == (True, True, (1, 5))
+    assert ((exact.raw or 0) >= 4, exact.detail["passed"], exact.scale) == (True, True, (1, 5))
     assert (lacking.raw, lacking.value, lacking.detail["passed"]) == (1, 0, False)
 
 
@@ -211,6 +210,7 @@ def test_the_forecast_counts_unnamed_outputs() -> None:
     grading = a_grading({"default": ["gpt_similarity"], "a": ["gpt_correctness"]})
     assert grading.outputs is not None
     assert isinstance(grading.panel, OutputPanel)
+    assert len(grading.judges_per_turn) == 2
     grading.outputs.expect([a_row("", {"a": 1, "b": 2, "c": 3, "d": 4}).case, a_row("", {"b": 1}).case])
 
     assert [name for name, _ in grading.judges_per_turn] == ["llm_similarity"] * 3 + ["llm_correctness"]

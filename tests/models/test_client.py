@@ -244,13 +244,14 @@ async def test_a_reply_that_was_cut_off_is_not_read() -> None:
 )  # fmt: skip
 async def test_a_limit_takes_the_name_that_the_endpoint_knows(refusals: list[str], sent: list[str]) -> None:
     """What reasons calls it otherwise; where it is refused it is left out, from then on."""
-    replies = [error(400, message) for message in refusals]
-    async with OpenAIServer(script(replies, then=lambda _: GOOD)) as server, connected() as made:
-        assert await verdict(model_at(server, made)) == FILLED
-        assert await verdict(model_at(server, made), seed=2) == FILLED
+    for status in (400, 404, 415, 422):
+        replies = [error(status, message) for message in refusals]
+        async with OpenAIServer(script(replies, then=lambda _: GOOD)) as server, connected() as made:
+            assert await verdict(model_at(server, made)) == FILLED
+            assert await verdict(model_at(server, made), seed=2) == FILLED
 
-    limits = {"max_tokens", "max_completion_tokens"}
-    assert ["".join(limits & request.body.keys()) for request in server.requests] == sent
+        limits = {"max_tokens", "max_completion_tokens"}
+        assert ["".join(limits & request.body.keys()) for request in server.requests] == sent
 
 
 @pytest.mark.parametrize(("refuses", "statuses"), [(set(), {200: 2}), ({"seed"}, {400: 1, 200: 2})])

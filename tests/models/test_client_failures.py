@@ -281,6 +281,7 @@ async def test_an_endpoint_without_base64_is_asked_for_numbers() -> None:
         {},
         {"data": []},
         {"data": [{"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": at, "embedding": [1.0]} for at in range(3)]},
         {"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]},
         {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": ["x"]}]},
         {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": None}]},

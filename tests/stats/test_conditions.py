@@ -231,6 +231,8 @@ def test_people_decide_where_they_graded() -> None:
     low = corrected.model_copy(update={"score": 0.7, "interval": (0.65, 0.75)})
     assert check_corrected(of_judge, low, 0.95).decision == "missed"
     assert check_corrected(of_judge, low, 0.95).value == 0.7
+    wide = check_corrected(of_judge, low.model_copy(update={"interval": (0.1, 0.9)}), 0.9999)
+    assert (wide.low, wide.high) == (0, 1)
 
 
 @pytest.mark.parametrize(("composite", "stderr", "level", "decision", "lack"), [

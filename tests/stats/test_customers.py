@@ -113,6 +113,7 @@ def test_a_run_has_all_figures_with_their_goals() -> None:
 
     names = ["goal_coverage", "early", "prompt", "invented", "thanks", "repeated"]
     assert list(found.figures) == names
+    assert [name for name in names if not found.figures[name].at_most] == ["goal_coverage", "prompt"]
     assert found.faults == {"invented": 1, "left_early": 1}
     assert found.spoilt == ((conversation.id, 2),)
     assert found.figures["invented"].value == 0.5

@@ -91,6 +91,8 @@ def test_a_share_at_the_limit_passes() -> None:
         ({"target": "score >= 0.5", "max_major": 0.1}, False),
         ({"target": "score >= 0.5 and severity_major == 0"}, False),
         ({"target": "score >= 0.5 and major <= 0.1"}, False),
+        ({"target": "score >= 0.5 and major <= 0.2"}, True),
+        ({"target": "score >= 0.5 and major <= 0.2", "max_major": 0.1}, False),
         ({"target": 0.5, "confidence": 0.9}, False),
         ({"target": 0.5, "confidence": 0.9, "max_major": 0.2}, True),
         ({"target": "score >= 0.5 and severity_major <= 3", "confidence": 0.9}, True),

@@ -41,16 +41,16 @@ def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> N
         right = random.uniform(0.6, 1, 150) if method == "quantile" else random.uniform(0.6, 0.9, 150)
         wrong = random.uniform(0.0, 0.6, 60)
         found = of([*right, *wrong], [True] * 150 + [False] * 60, method)
-        assert found.interval is not None
-        assert found.threshold is not None
-        assert found.interval[0] <= found.threshold <= found.interval[1]
-        hits += found.interval[0] - 0.02 <= true <= found.interval[1] + 0.02
+        low, high = found.interval or (1.0, 0.0)
+        assert low <= (found.threshold or 0.0) <= high
+        hits += low - 0.02 <= true <= high + 0.02
 
     assert hits >= 10
     # A threshold is rounded down, never over the score it was taken from: what reached it still does.
     assert rounded_down(6 / 7) == 0.8571
     assert rounded_down(0.8) == 0.8
     assert of([6 / 7] * 20, [True] * 20).right_passing == 1
+    assert [of([0.5] * right, [True] * right).few for right in (19, 20)] == [True, False]
 
 
 def test_the_best_cut_balances_both_kinds() -> None:
