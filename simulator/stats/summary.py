@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import groupby
-from math import fsum, sqrt
+from math import fsum, inf, sqrt
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -442,7 +442,7 @@ def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversa
 
 def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
     """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
-    value = 2.0 if s.value is None else s.value
+    value = inf if s.value is None else s.value
     return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
 
 

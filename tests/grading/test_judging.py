@@ -11,7 +11,7 @@ import pytest
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.grading import model_judge
-from simulator.grading.judge import KEPT_REPLY, FunctionJudge, JudgeCall, LexicalStandIn, Panel
+from simulator.grading.judge import FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models.pricing import BudgetSpent
 from tests.run_helpers import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.faults import FAULTS, Reply, script
@@ -147,7 +147,7 @@ async def test_done_judges_are_not_asked_again() -> None:
 )  # fmt: skip
 async def test_a_failed_judge_gives_no_grade(fault: str, kind: str) -> None:
     """The score says what failed and how; it has no value, and a malformed reply is kept."""
-    said = json.dumps({name: {"reason": "良い。", "grade": 5} for name in RUBRICS}, ensure_ascii=False)
+    said = json.dumps({name: {"reason": "良い。" * 999, "grade": 5} for name in RUBRICS}, ensure_ascii=False)
     reply = FAULTS[fault](said)
     scores, _ = await grades(an_exhibit(), lambda request: reply)
 
@@ -159,7 +159,7 @@ async def test_a_failed_judge_gives_no_grade(fault: str, kind: str) -> None:
         assert "\n" not in score.reason
         assert len(score.rubric) == 12
     if kind == "malformed":
-        assert scores["turn"].detail["reply"] == (reply.text or "")[:KEPT_REPLY]
+        assert scores["turn"].detail["reply"] == (reply.text or "")[:2000]
 
 
 async def test_a_malformed_reply_is_asked_for_once_more() -> None:

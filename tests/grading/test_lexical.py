@@ -125,6 +125,7 @@ def test_groundedness_falls_with_what_no_passage_has() -> None:
     invention = grade("groundedness", "全額を現金書留でお客様のご自宅までお届けします。")
 
     assert raw("groundedness", GOOD) == 5
+    assert "「" not in grade("groundedness", GOOD).reason
     assert (figure.raw or 0) <= 3
     assert "9,900円" in figure.reason
     assert figure.detail["missing_numbers"] == ["9,900円"]
@@ -458,7 +459,7 @@ def test_a_long_answer_without_a_word_of_the_passages_is_no_other_way_to_say_it(
 
 @pytest.mark.parametrize(
     ("line", "index", "graded"),
-    [("alright", 2, 0), ("not quite", 2, 0), ("fibre fee", 2, 1), ("really?", 2, 1), ("alright", 1, 1)],
+    [("not quite so", 2, 0), ("not quite so far", 2, 1), ("fibre fee", 2, 1), ("why?", 2, 1), ("so", 1, 1)],
 )
 def test_an_answer_to_a_word_that_asks_for_nothing_is_not_graded(line: str, index: int, graded: int) -> None:
     """Counting cannot tell what would be right; a word of the matter, or a question, asks for something."""

@@ -52,7 +52,8 @@ async def test_each_output_has_judges_of_its_own() -> None:
     assert passed(scores) == {"method.em": True, "path.rougeL": True, "path.meteor": True, "limit.em": True}
     assert scores["path.rougeL"].detail["output"] == "path"
     assert scores["path.rougeL"].detail["threshold"] == 0.8
-    assert (scores["passed"].value, scores["passed"].detail["extra"]) == (1, ["note"])
+    whole = scores["passed"]
+    assert (whole.value, whole.scale, whole.detail["extra"]) == (1, (0, 1), ["note"])
 
 
 async def test_identical_text_passes_whatever_meteor_gives() -> None:

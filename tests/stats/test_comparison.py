@@ -274,7 +274,7 @@ def test_conversations_are_paired_by_who_plays() -> None:
             "conversations": [
                 c.model_copy(update={"id": f"{model}/{c.id}", "user_model": model, "ended": None})
                 for c in one.conversations
-                for model in ("x", "m")
+                for model in ("m", "x")
             ],
         }
     )
