@@ -96,7 +96,7 @@ class ResponseCache:
             private_file(path)
             for suffix in ("-wal", "-shm", "-journal"):  # of earlier versions
                 close_to_others(path.with_name(path.name + suffix))
-            self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
+            self._file = sqlite3.connect(path, isolation_level=None)
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
             self._file.execute(_TABLE)
@@ -234,7 +234,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     current.get("")  # which migrates a file of an earlier version
     current.close()
     try:
-        with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
             file.execute("PRAGMA secure_delete=ON")
             yield file
     except sqlite3.Error as error:

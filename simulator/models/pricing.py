@@ -129,7 +129,7 @@ def usage_of(model: str, spent: Spending) -> Usage:
     return Usage(model=model, **tokens)
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def _listed(model: str) -> Rates | None:
     from genai_prices import Usage as TokenCounts  # takes a quarter of a second
     from genai_prices import calc_price

@@ -114,7 +114,7 @@ def drawn_ranks(
     Rows that share score and label are one cell, so that a draw only has to be summed by cell.
     """
     pairs = np.column_stack([scores, labels]).astype(float)
-    rows = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    rows = np.lexsort(pairs.T)
     starts = np.flatnonzero((np.diff(pairs[rows], axis=0, prepend=np.nan) != 0).any(axis=1))
     cells = rows[starts]
     is_good = None if good is None else np.asarray(good, dtype=float)[cells]

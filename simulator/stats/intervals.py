@@ -178,7 +178,7 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
     return chances
 
 
-@lru_cache(maxsize=8)
+@lru_cache
 def _integral_points(step: float) -> Floats:
     points: Floats = np.exp(np.arange(*_ENDS, step))
     return points

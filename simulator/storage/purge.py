@@ -124,7 +124,7 @@ def cached_replies(results: Results) -> list[str]:
     values = (value for part in parts for value in _texts(part.model_dump(mode="json")))
     texts = {text for text in values if len(text) >= _MIN_LENGTH}
     try:
-        with contextlib.closing(sqlite3.connect(path, timeout=5)) as file:
+        with contextlib.closing(sqlite3.connect(path)) as file:
             rows = file.execute("SELECT key, body FROM responses")
             return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
     except sqlite3.Error as error:
