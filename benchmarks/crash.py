@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,7 +27,7 @@ from simulator.core.types import Results
 from simulator.sheets.excel import read_edited
 from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
-from tests.crash.hostile_files import faults, make, read_all
+from tests.crash.hostile_files import faults
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm
 from tests.crash.repeats import Repeats, asked
@@ -92,7 +93,15 @@ def main() -> None:
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
         if flags.megabytes:
-            seen = list(read_all(make(Path(tempfile.mkdtemp(dir=folder)), flags.megabytes)))
+            # In a process of its own: what is started from one that was large counts as large.
+            files = tempfile.mkdtemp(dir=folder), str(flags.megabytes)
+            read = subprocess.run(
+                [sys.executable, "-m", "tests.crash.hostile_files", *files],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+            seen = [json.loads(line) for line in read.stdout.splitlines()]
             broken = {each["name"]: faults(each) for each in seen if faults(each)}
             print(f"{len(seen)} hostile files, {len(broken)} of which broke something: {broken}")
             large_sheet(Path(folder))
