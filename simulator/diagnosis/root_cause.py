@@ -1,7 +1,10 @@
 """Why a turn is red: questions in a fixed order, each of which knows one cause and its evidence.
 
 Whether the bot answered, whether its customer asked sensibly, whether it had to decline, whether what it
-needed came, and only then what is wrong with the answer itself.
+needed came, and only then what is wrong with the answer itself. The first question with an answer decides.
+
+A cause that is `sure` stands; any other gives way to the verdict of a model, where one was asked
+(`diagnosis/asking.py`).
 """
 
 import contextlib
@@ -192,7 +195,11 @@ _OF_THE_WHOLE = _("The answer is not at fault by itself; the conversation as a w
 
 
 def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for each kind of cause
-    """The first cause for which there is evidence."""
+    """The first cause for which there is evidence.
+
+    Where there is no answer, or the customer spoilt the turn, the rest says nothing. What the bot had to work
+    with comes before what it made of it, and tone after all that: it is named where the content is fine.
+    """
     if look.red.failure:
         kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
         kind = kinds.get(look.red.failure, _("it failed"))
@@ -234,6 +241,7 @@ def _should_refuse(look: RedTurnEvidence) -> RootCause:
 
 
 def _kept(look: RedTurnEvidence) -> RootCause:
+    """The bot went on by itself where it had to hand over to a person."""
     kept = _("This matter has to go to a person, but the bot kept it and said {quote}.", quote=_stated(look))
     return _because(look, "misunderstood", kept)
 
@@ -392,6 +400,7 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
 
 
 def _should_answer(look: RedTurnEvidence) -> RootCause | None:
+    """The bot declined, or only asked back, where the question has an answer."""
     if look.refused and look.need.place == "retrieved":
         sentence = _(
             "The answer is in {article}, which the search found, but the bot declined to answer.",
@@ -480,6 +489,7 @@ def _is_about_tone(look: RedTurnEvidence) -> bool:
 
 
 def _unclear(look: RedTurnEvidence) -> RootCause:
+    """No question has found a cause: the judge's own reason is all there is to say."""
     if look.need.place == "hidden":
         hidden = _("The bot does not show what it retrieved, so search and answer cannot be told apart.")
         return _because(look, "unclear", hidden)

@@ -82,6 +82,7 @@ class Grading:
             retest = NO_RETEST
             if settings.retest:
                 seed = stable_int(settings.seed, RETEST)
+                # The same judges make their calls in the same order, so each call meets its own second one.
                 second = (*self.judge_calls(of_turns, seed), *self.judge_calls(of_conversations, seed))
                 pairs = zip((*calls, *whole_calls), second, strict=True)
                 asking = {call: again for call, again in pairs if _asks_model(call)}
@@ -105,6 +106,7 @@ class Grading:
         return self._names(whole=True)
 
     def _names(self, *, whole: bool) -> tuple[str, ...]:
+        """The judges' names, then `rubric@model` for each further model: only rubrics are asked of it."""
         judges = {name: judge for name, judge in self.answer_judges.items() if grades_whole(judge) is whole}
         rubrics = _rubrics(judges.values())
         further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
@@ -152,6 +154,7 @@ class Grading:
     def judge_calls(self, judges: Mapping[str, Judge], seed: int | None = None) -> list[JudgeCall]:
         """The calls that grade with these judges: by a model or its lexical stand-ins, and by functions.
 
+        Functions are given the judge's first model only; the calls of further models come last.
         `seed` is another one than the run's, for a second grading.
         """
         seed = self.settings.seed if seed is None else seed
@@ -173,6 +176,7 @@ class Grading:
     def _model_calls(
         self, rubrics: list[Rubric], model: "Model", seed: int, suffix: str = ""
     ) -> list[JudgeCall]:
+        """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
         alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
         made = feature("model").ModelJudge
@@ -181,6 +185,7 @@ class Grading:
     def _function_calls(
         self, judges: Mapping[str, Judge], model: "Model | None", seed: int
     ) -> list[JudgeCall]:
+        """A call for each judge that is no rubric, with all that a function may ask for by parameter name."""
         embedder = self.models.role("embed", priority=GRADING)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
@@ -240,7 +245,10 @@ def _stand_in(name: str) -> Callable[..., Any] | None:
 
 
 def _asks_model(call: JudgeCall) -> bool:
-    """Whether a call asks the judge's own model, and may say something else when it asks again."""
+    """Whether a call asks the judge's own model, and may say something else when it asks again.
+
+    The calls of further models have a suffix, and are not repeated.
+    """
     if isinstance(call, FunctionJudge):
         return call.arguments.get("fill") is not None
     return isinstance(call, feature("model").ModelJudge) and not call.suffix
@@ -251,6 +259,7 @@ def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
 
 
 def _load_judges(names: Sequence[str], *, short: bool) -> dict[str, Judge]:
+    """The judges by their own name, in the order given."""
     judges: dict[str, Judge] = {}
     for name in names:
         own_name, judge = shelves.judge_name(name), load_judge(name, short=short)

@@ -64,6 +64,7 @@ class Chat(NamedTuple):
 
 
 def _in(line: Record, place: Place) -> Any:
+    """What stands in a line at a place, be it a path or a function."""
     return at(line, place) if isinstance(place, str) else place(line)
 
 
@@ -78,7 +79,15 @@ def _shown(value: Any) -> str:
 
 
 def _of_participants(record: Record) -> Iterator[Record]:
-    """Amazon Connect: each with the role of who speaks, which may stand beside the transcript."""
+    """Amazon Connect: each with the role of who speaks, which may stand beside the transcript.
+
+    The role is in the line itself, or in the list of participants::
+
+        {"Participants": [{"ParticipantId": "p-1", "ParticipantRole": "CUSTOMER"}],
+         "Transcript": [{"Type": "MESSAGE", "ParticipantId": "p-1", "Content": "..."}]}
+
+    What is no message keeps its place without a text, so that it is counted among what was left out.
+    """
     roles = {
         str(each.get("ParticipantId")): each.get("ParticipantRole")
         for each in objects(record.get("Participants"))
@@ -93,6 +102,7 @@ def _of_participants(record: Record) -> Iterator[Record]:
 
 
 def _interactive(line: Record) -> Any:
+    """Amazon Connect: the title of a message with a menu, else the text of the line."""
     if "interactive" in str(line.get("ContentType")):
         return at(line, "Content.data.content.title|Content")
     return line.get("Content")

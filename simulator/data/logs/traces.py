@@ -44,6 +44,12 @@ _DEEPEST = 20
 def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind: Any = "") -> Step:
     """A step whose texts stand in attributes with the names of OpenInference, GenAI or MLflow.
 
+    In OpenInference, for example::
+
+        {"openinference.span.kind": "LLM", "session.id": "s-1",
+         "input.value": "...", "output.value": "..."}
+
+    What comes out of a step that retrieves is its passages, if no attribute of their own names them.
     The ids are those of its trace, its own, and its parent's.
     """
     kind = str(kind or at(attributes, _KIND) or "").upper()
@@ -70,7 +76,16 @@ def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
-    """Traces downloaded from their page or read from its API, and tables of all that they have."""
+    """Traces downloaded from their page or read from its API, and tables of all that they have.
+
+    A trace may hold its steps and its scores, or each is a record of its own and names its trace::
+
+        {"id": "t-1", "sessionId": "s-1", "input": "...", "output": "...", "scores": [...],
+         "observations": [{"id": "o-1", "type": "RETRIEVER", "input": "...", "output": [...]}]}
+        {"id": "o-1", "traceId": "t-1", "parentObservationId": null, "type": "RETRIEVER", ...}
+
+    Keys in snake_case are read alike.
+    """
     record = camelled(record)
     if "countTraces" in record or ("traces" in record and "input" not in record):
         yield _("sessions without texts (the export of traces has them)")
@@ -131,6 +146,7 @@ def is_score(record: Iterable[str]) -> bool:
 
 
 def _score(score: dict[str, Any], trace: str) -> Note:
+    """A score as a note on its trace or session; a correction is a right answer, and has no name."""
     of = str(trace or score.get("traceId") or score.get("sessionId") or "")
     if score.get("dataType") == "CORRECTION":
         return Note(of, "", answered_in(score.get("longStringValue") or score.get("stringValue")))
