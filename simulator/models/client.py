@@ -500,7 +500,7 @@ class Model:
         else:
             code = getattr(error, "code", None)
             kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
-            moved = error.status_code < 400  # not followed: the key is sent to no other address
+            moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
             if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
                 kind = "denied"
             reason = reason_of(error)
