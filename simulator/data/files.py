@@ -117,10 +117,11 @@ _MOST_SHRUNK = 100
 _STREAMED = 5
 # Bytes of a text that is not UTF-8, which is read at once.
 MAX_AT_ONCE = 96 << 20
-# Bytes of a text that becomes passages or nodes, which take many times its size; characters of a line or a
-# cell; columns of a row.
-MAX_TEXT = 1 << 23
+# Bytes of a text that becomes passages or nodes, which take up to fifty times its size; characters of a line;
+# of a cell of a table of questions, which a run holds many times; columns of a row.
+MAX_TEXT = 1 << 22
 MAX_LINE = 1 << 24
+MAX_CELL = 1 << 21
 MAX_COLUMNS = 1 << 14
 
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")

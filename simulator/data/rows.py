@@ -16,8 +16,8 @@ from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.core.shelves import Features
 from simulator.data.files import (
+    MAX_CELL,
     MAX_COLUMNS,
-    MAX_LINE,
     MAX_TEXT,
     Lines,
     files_of,
@@ -207,7 +207,7 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
 
 def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these."""
-    csv.field_size_limit(MAX_LINE)  # a recorded context can be longer than what it stops at
+    csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
     constants: dict[str, JsonValue] = {}
     for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
