@@ -21,7 +21,7 @@ PROVIDERS = frozenset((
     "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
 ))  # fmt: skip
 # Priorities of calls. A conversation waits for each of its calls; grades may come later.
-DIALOGUE, GRADING = range(2)
+DIALOGUE, GRADING = 0, 1
 # The one table of default names.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",

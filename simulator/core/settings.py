@@ -457,7 +457,9 @@ def _read_set(value: Any) -> Any:
 
 
 def _read_switch(value: Any) -> Any:
-    return ("off", "on")[value] if isinstance(value, bool) else value
+    if not isinstance(value, bool):
+        return value
+    return "on" if value else "off"
 
 
 def _texts(value: Any) -> Any:

@@ -31,7 +31,7 @@ BYTES_PER_TOKEN = 3.0
 # The estimated tokens of a reply, until there are replies to go by.
 FIRST_REPLY = 200.0
 
-REQUESTS, TOKENS = range(2)
+REQUESTS, TOKENS = 0, 1
 
 
 @dataclass(slots=True)
