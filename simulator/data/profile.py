@@ -8,10 +8,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Literal, NamedTuple
 
 from simulator.core.messages import Message, _, listed, ngettext, pgettext
+from simulator.core.shelves import Features
 from simulator.core.types import Case
 from simulator.data.cases import Need
 from simulator.data.files import quote
@@ -161,9 +161,8 @@ class Profile:
         return JudgeChoice(judges, reason)
 
 
-# Reads which choice is meant; imported where a row has choices.
-_CHOICES = "simulator.text.choices"
-
+# What reads which choice is meant, where a row has any.
+feature = Features(choices="simulator.text.choices")
 # What a judge needs of a case.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
 _NAMES: Mapping[Need, Message] = {
@@ -200,7 +199,7 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
     if case.label is None:
         return None
     if case.choices:
-        if import_module(_CHOICES).place_of(case.label, case.choices) is not None:
+        if feature("choices").place_of(case.label, case.choices) is not None:
             return None
         count = len(case.choices)
         return _(

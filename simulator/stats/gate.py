@@ -7,7 +7,6 @@ is told before the run begins (stats/target.py).
 
 import math
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, Literal
 
 from simulator.core.document import points, target_points
@@ -19,6 +18,7 @@ from simulator.core.settings import (
     Settings,
     target_conditions,
 )
+from simulator.core.shelves import Features
 from simulator.core.types import Case, Facts, Results, Spending, Value
 from simulator.stats.figures import CorrectedScore, Summary, rounded
 from simulator.stats.red import worst_severity
@@ -27,8 +27,8 @@ from simulator.stats.summary import figures_of
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
 Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
-# Imported where a target has conditions or a confidence, or several models play the customers.
-CONDITIONS = "simulator.stats.conditions"
+# Where a target has conditions or a confidence, or several models play the customers.
+feature = Features(conditions="simulator.stats.conditions")
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge.
@@ -275,7 +275,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """
     gate = _gate_of(results, summary, settings)
     if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
-        gate = import_module(CONDITIONS).agreed_gate(
+        gate = feature("conditions").agreed_gate(
             gate, results, summary, lambda own: _gate_of(own, figures_of(own, settings), settings)
         )
     return gate
@@ -289,7 +289,7 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     blind = depends_on(summary.primary, target) and _lacks_evidence(results)
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(summary, target, settings.max_failed, limit, blind=blind)
-    made: Gate = import_module(CONDITIONS).conditions_gate(results, summary, settings, limit, blind=blind)
+    made: Gate = feature("conditions").conditions_gate(results, summary, settings, limit, blind=blind)
     return made
 
 

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from itertools import groupby
 from math import fsum, inf, sqrt
 from statistics import fmean
@@ -19,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from simulator.core.document import excerpt
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.shelves import judge_name
+from simulator.core.shelves import Features, judge_name
 from simulator.core.types import (
     COMPLETE,
     CONVERSATION,
@@ -83,9 +82,12 @@ from simulator.storage.results import (
     without_superseded,
 )
 
-# What only some runs have: several models on a turn, and grades by people.
-PANEL, PEOPLE = "simulator.stats.agreement", "simulator.stats.review"
-CUSTOMERS = "simulator.stats.customers"
+# What only some runs have: simulated customers, several models on a turn, and grades by people.
+feature = Features(
+    customers="simulator.stats.customers",
+    panel="simulator.stats.agreement",
+    people="simulator.stats.review",
+)
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
@@ -201,7 +203,7 @@ def figures_of(results: Results, settings: Settings) -> Summary:
     # Phrases say what stands in the persona's file: only a model's customers are looked into.
     by_model = results.run.models.get("user", LEXICAL) != LEXICAL
     if not results.run.asks_once and (by_model or settings.customer_faults != "keep"):
-        played = import_module(CUSTOMERS).summarise_customers(results, settings.customer_faults)
+        played = feature("customers").summarise_customers(results, settings.customer_faults)
     judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
     if results.run.asks_once:
         judges = tuple(name for name in judges if name != CONVERSATION)
@@ -268,8 +270,8 @@ def summarise(
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
     asked = any("@" in name for name in every.judges)
-    models = import_module(PANEL).panel_agreement(results.scores) if asked else ()
-    people = import_module(PEOPLE).by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
+    models = feature("panel").panel_agreement(results.scores) if asked else ()
+    people = feature("people").by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
     }
