@@ -180,10 +180,11 @@ def context_of(part: Part, context: GradingContext) -> GradingContext:
     """What is put before the judges of one output: its text as the answer, its references as the case's."""
     turn, case = context.turn, context.case
     answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})
+    references = ((),) * (turn.index - 1) + (part.references,)
     return context.model_copy(
         update={
             "turn": turn.model_copy(update={"answer": answer}),
-            "case": case.model_copy(update={"references": (part.references,) * turn.index}),
+            "case": case.model_copy(update={"references": references}),
         }
     )
 
