@@ -1,7 +1,6 @@
 """The judges that stand in without a model: they count, and say what they counted."""
 
 import re
-import time
 from typing import Any
 
 import pytest
@@ -376,16 +375,6 @@ def test_each_judge_has_its_own_rubric() -> None:
     assert all(rubric.startswith(f"lexical-{FORMULA}-") for rubric in rubrics)
 
 
-def test_a_grade_costs_little() -> None:
-    """Far below ten milliseconds a judge on known passages, whatever the machine is busy with."""
-    started = time.process_time()
-    for at in range(20):
-        for name in STAND_INS:
-            grade(name, f"{GOOD}手続き番号は{at}です。")
-
-    assert (time.process_time() - started) / (20 * len(STAND_INS)) < 0.01
-
-
 HOSTILE = (
     "、", "あ、", "資料には", "1,", "\n", "「", "x", "\ud800。", "Mr. ", "e.g. ", "1. ", "9:00-", "1月",
     "not ", "(", "https://a.b/", "a@b.", "A-1", "二〇", "the 3rd ", "ません", "。」", "- ", "Mon, ",
@@ -393,21 +382,20 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def seconds_for(text: str) -> float:
-    """Of all judges together, by the processor's clock."""
-    started = time.process_time()
-    for name in STAND_INS:
-        grade(name, text, a_case(references=((text,),)), passages=(text,))
-    return time.process_time() - started
+def is_on_scale(name: str, answer: str, reference: str, language: str = "ja") -> bool:
+    """Whether the judge's grade of it is on its scale; it may have nothing to grade."""
+    case = a_case(language=language, references=((reference,),))
+    low, high = SCALES.get(name, (1, 5))
+    raw = grade(name, answer, case, passages=(reference,)).raw
+    return raw is None or low <= raw <= high
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_twice_the_text_takes_about_twice_the_time(text: str) -> None:
-    """Whatever a bot repeats: no judge takes time that grows with the square of an answer."""
-    size = 20_000 // len(text)
-    whole = seconds_for(text * size)
+def test_whatever_a_bot_repeats_is_graded(text: str) -> None:
+    """Thousands of times over, as answer, reference and passage; what that costs, a benchmark tells."""
+    answer = text * (20_000 // len(text))
 
-    assert whole < 1 or whole < 3 * seconds_for(text * (size // 2))
+    assert all(is_on_scale(name, answer, answer) for name in STAND_INS)
 
 
 @given(
@@ -417,11 +405,7 @@ def test_twice_the_text_takes_about_twice_the_time(text: str) -> None:
 )
 def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> None:
     """Whatever comes in, every judge returns a grade on its scale, or none where it has nothing to grade."""
-    case = a_case(language=language, references=((reference,),))
-    for name in STAND_INS:
-        score = grade(name, answer, case, passages=(reference,))
-        low, high = SCALES.get(name, (1, 5))
-        assert score.raw is None or low <= score.raw <= high
+    assert all(is_on_scale(name, answer, reference, language) for name in STAND_INS)
 
 
 def test_the_reason_counts_the_passages_that_are_of_use() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,14 +78,13 @@ def test_letters_within_words_never_count(word: str, lead: str) -> None:
     assert letter_in(f"{lead}{word}") == "-"
 
 
-def test_hostile_replies_take_no_time() -> None:
-    """No text makes the patterns run away."""
-    words = ("Answer: ", "答え", "答えはAでも", "Answer: not A,", "the ", "Aでは", r"\boxed{")
-    began = time.perf_counter()
-    for piece in (*words, *"「( \n$", "- "):
-        stated(piece * 20_000, CHOICES)
-
-    assert time.perf_counter() - began < 3
+@pytest.mark.parametrize(
+    "piece",
+    ["Answer: ", "答え", "答えはAでも", "Answer: not A,", "the ", "Aでは", r"\boxed{", *"「( \n$", "- "],
+)
+def test_hostile_replies_are_read_to_their_end(piece: str) -> None:
+    """Said twenty thousand times over, it chooses what it chooses when it is said a few times."""
+    assert stated(piece * 20_000, CHOICES) == stated(piece * 3, CHOICES)
 
 
 @pytest.mark.parametrize(
