@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Failure, GradingContext, RedRules, Score
-from simulator.grading.outputs import OutputPanel
+from simulator.grading.outputs import OutputPanel, Part, context_of
 from simulator.grading.panel import Grading
 from simulator.stats.red import red_marks
-from tests.run_helpers import a_stage, answered
+from tests.run_helpers import a_stage, a_turn, answered
 from tests.servers.openai import OpenAIServer, Reply
 
 FILE = {
@@ -215,3 +215,12 @@ def test_the_forecast_counts_unnamed_outputs() -> None:
     grading.outputs.expect([a_row("", {"a": 1, "b": 2, "c": 3, "d": 4}).case, a_row("", {"b": 1}).case])
 
     assert [name for name, _ in grading.judges_per_turn] == ["llm_similarity"] * 3 + ["llm_correctness"]
+
+
+def test_an_output_has_its_references_at_its_own_turn_alone() -> None:
+    """What is right for it says nothing of the turns before."""
+    earlier = [a_turn(1), a_turn(2)]
+    context = context_of(Part("path", (), "/v1", ("/v2",)), answered("{}", earlier=earlier))
+
+    assert context.turn.answer.text == "/v1"
+    assert context.case.references == ((), (), ("/v2",))

@@ -16,7 +16,8 @@ from simulator.addons.testset.checks import (
     says_the_same,
 )
 from simulator.addons.testset.files import content_of
-from simulator.addons.testset.logs import FROM_LOGS
+from simulator.addons.testset.logs import FROM_LOGS, Dialogue, Talk, lengths
+from simulator.addons.testset.logs import Kind as Customers
 from simulator.addons.testset.plan import KINDS, WORDINGS, Article, Index, Kind, Plan, quotas, read_articles
 from simulator.addons.testset.prompts import (
     Check,
@@ -203,3 +204,17 @@ def test_files_read_back_as_they_are(
     path.write_bytes(content_of([case], path))
 
     assert read_cases(path) == (case,)
+
+
+def test_logs_tell_how_many_customers_write_bare_words_to_the_end() -> None:
+    """Two of three here, and half of all where people do; a language without them learns no such share."""
+    nobody: Any = None
+    bare, said = ("still no refund", "order 12", "which form"), ("I want it", "that form", "refund")
+    talks = [
+        Talk(Dialogue(str(at), "en", tuple(Message(role="user", content=line) for line in lines)), nobody)
+        for at, lines in enumerate((("refund please", *(bare * 3)), ("hi", *(bare * 3)), ("hi", *(said * 3))))
+    ]
+    usual = dict.fromkeys(("brevity", "questions", "politeness"), 1.0)
+
+    assert lengths(Customers(nobody, talks), lambda _en: usual | {"fragments": 0.8})["fragments"] == 0.83
+    assert "fragments" not in lengths(Customers(nobody, talks), lambda _en: usual | {"fragments": 0.0})
