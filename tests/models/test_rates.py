@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.limiter import TOKENS, Rates, Window, wait_asked_for
+from simulator.models.limiter import MINUTE, TOKENS, Rates, Window, wait_asked_for
 from tests.properties import examples
 
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}
@@ -23,6 +23,15 @@ def test_no_minute_takes_more_than_is_given(most: int, calls: list[tuple[float, 
         taken.append((now, amount))
         within = sum(each for at, each in taken if at > now - 60)
         assert within <= most or within == amount, "only one that is larger than the limit, and alone"
+
+
+def test_what_is_older_than_a_minute_leaves_the_window() -> None:
+    """Nobody waits for it; what is younger is waited for until it leaves."""
+    window = Window(TOKENS, 1)
+    window.take(1, 0.0)
+    assert window.delay(1, 100.0) == 0
+    window.take(1, 100.0)
+    assert window.delay(1, 130.0) == MINUTE - 30
 
 
 def test_estimates_are_corrected_by_what_was_used() -> None:
