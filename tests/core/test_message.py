@@ -38,6 +38,7 @@ def test_a_count_chooses_the_sentence() -> None:
     one, two = (ngettext("{n} passage", "{n} passages", n=n) for n in (1, 2))
 
     assert (str(one), str(two)) == ("1 passage", "2 passages")
+    assert (one.english, two.english) == ("{n} passage", "{n} passages")
     assert (shown(one, "ja"), shown(two, "ja")) == ("資料 1 件", "資料 2 件")
 
 

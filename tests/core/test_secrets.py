@@ -298,3 +298,10 @@ def test_what_a_bot_says_is_not_mistaken_for_a_secret(
     assert {answer.text for answer in answers} == {"", "Click 'Forgot password'. Your order is A-1032-55."}
     errors = [answer.error.message for answer in answers if answer.error]
     assert list(map(str, errors)) == ["RuntimeError: no password: *** (bot.py, line 3)."]
+
+
+def test_an_address_gives_away_its_keys_alone() -> None:
+    """A password, what is named as a secret, and the code of a sign-in; no other part of the query."""
+    address = "https://me:pass-word-12@host/v1?city=Yokohama-77&code=sign-in-code-5&api_key=k-123456789"
+
+    assert set(known_secrets({"url": address}, {})) == {"pass-word-12", "sign-in-code-5", "k-123456789"}

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
+from simulator.core.settings import load_settings
 from simulator.core.types import GradingContext, Handover, Passage, Score
 from simulator.grading.judge import FunctionJudge
-from simulator.grading.panel import read_list
+from simulator.grading.panel import contacts_of, read_list
 from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
 from tests.grading.test_judging import failing
 from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, grader
@@ -169,3 +170,10 @@ def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
         read_list(str(tmp_path / "nothing.txt"), "--ng-words")
+
+
+def test_the_bundled_desk_has_its_contacts_and_no_other_desk_has_them() -> None:
+    """Not with other texts or another bot, which name theirs in a file."""
+    own = {"adapter": "demo", "set": {"knowledge": "articles"}}
+    assert contacts_of(load_settings({"adapter": "demo"}))
+    assert [contacts_of(load_settings(flags)) for flags in (own, {"adapter": "bot.py:answer"})] == [(), ()]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
 from simulator.report.sections import answerable_sections
-from simulator.stats.answerability import answerability, handovers
+from simulator.stats.answerability import answerability, handovers, turn_outcome
 from tests.sample_runs import rehearsed
 from tests.texts import said
 
@@ -116,3 +116,11 @@ def test_every_begun_conversation_is_counted_once(
     assert found.marked + found.unmarked == handed.marked + handed.unmarked == begun
     assert found.held <= found.refused_unanswerable
     assert handed.late <= handed.handed_required
+
+
+def test_a_question_back_may_be_polite_but_states_nothing() -> None:
+    """Thanks beside it change nothing; with a statement it is an answer."""
+    texts = (ASKS, f"ありがとうございます。{ASKS}", f"{ANSWER}{ASKS}")
+    outcomes = [turn_outcome(each.turns[0], each.case) for each in map(talk, texts)]
+
+    assert outcomes == ["asked_back", "asked_back", "answered"]

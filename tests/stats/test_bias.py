@@ -83,10 +83,16 @@ async def test_noise_that_averages_out_is_not_sure() -> None:
         name = context.conversation
         return [score(context, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
 
+    async def slightly(context: GradingContext) -> list[Score]:
+        return [score(context, 3.1 if context.conversation in padded else 3, "groundedness")]
+
     probes = [probe for probe in MADE if probe.cluster != "fees-03-"]
+    slight = row(await measure_bias(probes, slightly), "padding", "groundedness")
     found = row(await measure_bias(probes, grade), "padding", "groundedness")
 
     assert found.n % 2 == 0
+    assert 0 < (slight.difference or 0) < (slight.bound or 0)
+    assert slight.held is True
     assert (found.difference, found.held, found.sure) == (0, True, False)
 
 

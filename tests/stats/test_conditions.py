@@ -228,6 +228,8 @@ def test_people_decide_where_they_graded() -> None:
 
     assert check_corrected(of_judge, corrected, 0.95).decision == "passed"
     assert check_corrected(of_judge, corrected, 0.999).decision == "undecided"
+    plain = check_corrected(of_judge, corrected, None)
+    assert (plain.low, plain.high) == corrected.interval
     low = corrected.model_copy(update={"score": 0.7, "interval": (0.65, 0.75)})
     assert check_corrected(of_judge, low, 0.95).decision == "missed"
     assert check_corrected(of_judge, low, 0.95).value == 0.7

@@ -12,6 +12,7 @@ from simulator.stats.likeness import (
     SEED,
     People,
     Reference,
+    ceilings,
     drawn,
     like,
     likeness,
@@ -153,3 +154,10 @@ def test_logs_without_customers_are_refused(command: Command, text: str, reason:
     assert done.code == 2
     assert reason in done.error
     assert not list(Path().rglob("run.sqlite"))
+
+
+def test_the_ceiling_is_what_people_reach_beside_other_people() -> None:
+    """Not beside themselves: two desks differ, the halves of one hardly do."""
+    sets = shipped_reference("en").sets
+
+    assert max(ceilings(sets).values()) < 60 < min(ceilings(sets[:1]).values())
