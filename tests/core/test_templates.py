@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.messages import encodable
-from simulator.core.templates import check_languages, filled, fingerprint, quote, read_toml, render
+from simulator.core.templates import (
+    MOST_BYTES,
+    check_languages,
+    filled,
+    fingerprint,
+    quote,
+    read_toml,
+    render,
+)
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -108,3 +116,11 @@ def test_english_nouns_are_singular_after_a_one() -> None:
     assert filled("en", "$n rows of $m", {"n": 1, "m": 1000}) == "1 row of 1,000"
     assert filled("en", "$n rows", {"n": 11}) == "11 rows"
     assert filled("ja", "$n rows", {"n": 1}) == "1 rows"
+
+
+def test_a_file_of_megabytes_is_not_read_as_a_prompt() -> None:
+    """Nobody writes so much by hand; a line says so before it fills the memory."""
+    Path("huge.toml").write_bytes(b"#" * (MOST_BYTES + 1))
+
+    with pytest.raises(PromptError, match="File too large"):
+        read_toml(Path("huge.toml"))

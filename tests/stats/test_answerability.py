@@ -3,10 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.settings import Condition
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
 from simulator.report.sections import answerable_sections
 from simulator.stats.answerability import answerability, handovers, turn_outcome
-from tests.sample_runs import rehearsed
+from simulator.stats.conditions import measure_condition
+from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 ANSWER = "月額4,180円です。"
@@ -124,3 +126,11 @@ def test_a_question_back_may_be_polite_but_states_nothing() -> None:
     outcomes = [turn_outcome(each.turns[0], each.case) for each in map(talk, texts)]
 
     assert outcomes == ["asked_back", "asked_back", "answered"]
+
+
+def test_the_gate_counts_a_handover_where_it_belongs() -> None:
+    """Handing over what had to be, and keeping what may not be handed over: two of these four."""
+    talks = [talk(text, handover=each) for text in (HANDS, ANSWER) for each in ("required", "forbidden")]
+    results, condition = run(*talks), Condition(name="handover_correctly", comparison=">=", threshold=0.5)
+
+    assert measure_condition(condition, results, summed(results, ("turn",))).value == 0.5
