@@ -9,64 +9,80 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from simulator.api import (
-        RunResults,
-        acompare,
-        aevaluate,
-        agrade,
-        arehearse,
-        compare,
-        evaluate,
-        grade,
-        rehearse,
-    )
-    from simulator.core import answers as returned
-    from simulator.core.answers import MOST_PASSAGES, passages_of
-    from simulator.core.concurrency import is_async, on_a_thread
-    from simulator.core.errors import BotFailure, InputError, Transient, value_problem
-    from simulator.core.messages import Message as Sentence
-    from simulator.core.messages import _, changed, message_of, ngettext, say, sentences
-    from simulator.core.secrets import is_telling
-    from simulator.core.shelves import describe_error, user_object
-    from simulator.core.templates import Texts, read_text_file
-    from simulator.core.types import (
-        Answer,
-        Bot,
-        Case,
-        Chat,
-        Embed,
-        Fill,
-        GradingContext,
-        Message,
-        Passage,
-        Query,
-        Rule,
-        Score,
-        Traits,
-        Turn,
-        Usage,
-        token_count,
-        traits_of,
-    )
-    from simulator.data.knowledge import read_knowledge
-    from simulator.models.cache import close_to_others, private_file, private_folder
-    from simulator.models.exchange import (
-        ACCEPTED,
-        PIECE,
-        BodyError,
-        client_words,
-        http_client,
-        unpacked,
-        whole_body,
-    )
-    from simulator.models.limiter import Notices, wait_asked_for
-    from simulator.storage.run_file import open_run
-    from simulator.text import choices as multiple_choice
-    from simulator.text import metrics
-    from simulator.text.acts import is_handover
-    from simulator.text.entities import Specific, located, specifics_of
-    from simulator.text.typography import nfkc, straight, straight_pattern
+if TYPE_CHECKING:  # with `as`, which makes each a name of this package
+    from simulator.api import RunResults as RunResults
+    from simulator.api import acompare as acompare
+    from simulator.api import aevaluate as aevaluate
+    from simulator.api import agrade as agrade
+    from simulator.api import arehearse as arehearse
+    from simulator.api import compare as compare
+    from simulator.api import evaluate as evaluate
+    from simulator.api import grade as grade
+    from simulator.api import rehearse as rehearse
+    from simulator.core import answers, messages
+    from simulator.core.answers import MOST_PASSAGES as MOST_PASSAGES
+    from simulator.core.answers import passages_of as passages_of
+    from simulator.core.concurrency import is_async as is_async
+    from simulator.core.concurrency import on_a_thread as on_a_thread
+    from simulator.core.errors import BotFailure as BotFailure
+    from simulator.core.errors import InputError as InputError
+    from simulator.core.errors import Transient as Transient
+    from simulator.core.errors import value_problem as value_problem
+    from simulator.core.messages import _ as _
+    from simulator.core.messages import changed as changed
+    from simulator.core.messages import message_of as message_of
+    from simulator.core.messages import ngettext as ngettext
+    from simulator.core.messages import say as say
+    from simulator.core.messages import sentences as sentences
+    from simulator.core.secrets import is_telling as is_telling
+    from simulator.core.shelves import describe_error as describe_error
+    from simulator.core.shelves import user_object as user_object
+    from simulator.core.templates import Texts as Texts
+    from simulator.core.templates import read_text_file as read_text_file
+    from simulator.core.types import Answer as Answer
+    from simulator.core.types import Bot as Bot
+    from simulator.core.types import Case as Case
+    from simulator.core.types import Chat as Chat
+    from simulator.core.types import Embed as Embed
+    from simulator.core.types import Fill as Fill
+    from simulator.core.types import GradingContext as GradingContext
+    from simulator.core.types import Message as Message
+    from simulator.core.types import Passage as Passage
+    from simulator.core.types import Query as Query
+    from simulator.core.types import Rule as Rule
+    from simulator.core.types import Score as Score
+    from simulator.core.types import Traits as Traits
+    from simulator.core.types import Turn as Turn
+    from simulator.core.types import Usage as Usage
+    from simulator.core.types import token_count as token_count
+    from simulator.core.types import traits_of as traits_of
+    from simulator.data.knowledge import read_knowledge as read_knowledge
+    from simulator.models.cache import close_to_others as close_to_others
+    from simulator.models.cache import private_file as private_file
+    from simulator.models.cache import private_folder as private_folder
+    from simulator.models.exchange import ACCEPTED as ACCEPTED
+    from simulator.models.exchange import PIECE as PIECE
+    from simulator.models.exchange import BodyError as BodyError
+    from simulator.models.exchange import client_words as client_words
+    from simulator.models.exchange import http_client as http_client
+    from simulator.models.exchange import unpacked as unpacked
+    from simulator.models.exchange import whole_body as whole_body
+    from simulator.models.limiter import Notices as Notices
+    from simulator.models.limiter import wait_asked_for as wait_asked_for
+    from simulator.storage.run_file import open_run as open_run
+    from simulator.text import choices
+    from simulator.text import metrics as metrics
+    from simulator.text.acts import is_handover as is_handover
+    from simulator.text.entities import Specific as Specific
+    from simulator.text.entities import located as located
+    from simulator.text.entities import specifics_of as specifics_of
+    from simulator.text.typography import nfkc as nfkc
+    from simulator.text.typography import straight as straight
+    from simulator.text.typography import straight_pattern as straight_pattern
+
+    Sentence = messages.Message
+    returned = answers
+    multiple_choice = choices
 
 # Public names that are modules.
 _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
@@ -95,79 +111,7 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "ACCEPTED",
-    "MOST_PASSAGES",
-    "PIECE",
-    "Answer",
-    "BodyError",
-    "Bot",
-    "BotFailure",
-    "Case",
-    "Chat",
-    "Embed",
-    "Fill",
-    "GradingContext",
-    "InputError",
-    "Message",
-    "Notices",
-    "Passage",
-    "Query",
-    "Rule",
-    "RunResults",
-    "Score",
-    "Sentence",
-    "Specific",
-    "Texts",
-    "Traits",
-    "Transient",
-    "Turn",
-    "Usage",
-    "_",
-    "__version__",
-    "acompare",
-    "aevaluate",
-    "agrade",
-    "arehearse",
-    "changed",
-    "client_words",
-    "close_to_others",
-    "compare",
-    "describe_error",
-    "evaluate",
-    "grade",
-    "http_client",
-    "is_async",
-    "is_handover",
-    "is_telling",
-    "located",
-    "message_of",
-    "metrics",
-    "multiple_choice",
-    "nfkc",
-    "ngettext",
-    "on_a_thread",
-    "open_run",
-    "passages_of",
-    "private_file",
-    "private_folder",
-    "read_knowledge",
-    "read_text_file",
-    "rehearse",
-    "returned",
-    "say",
-    "sentences",
-    "specifics_of",
-    "straight",
-    "straight_pattern",
-    "token_count",
-    "traits_of",
-    "unpacked",
-    "user_object",
-    "value_problem",
-    "wait_asked_for",
-    "whole_body",
-]
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 
 
 # Names of earlier versions, which go with the next release.
