@@ -119,21 +119,18 @@ class RunResults:
         return json_object(self._context, self.path)
 
     def report(self, path: str | Path) -> Path:
-        """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says."""
+        """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says.
+
+        It is a copy of what `--to` writes beside the run: a workbook has what people wrote in earlier ones.
+        """
         path, context = Path(path), self._context
         if path.suffix == ".html":
             path.write_bytes(page_html(context))
             return path
         if path.suffix not in _REPORTS:
             raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
-        with tempfile.TemporaryDirectory() as folder:
-            output = ReportOutput(context, run_report(context), Path(folder), self._settings, self.as_dict())
-            if path.suffix == ".xlsx":  # beside the run, from which it takes over what people wrote
-                output = ReportOutput(
-                    context, output.report, self.path.parent, self._settings, output.json_object
-                )
-            written = write_report(_REPORTS[path.suffix], output).partition("\n")[0]
-            path.write_bytes(Path(written).read_bytes())
+        output = ReportOutput(context, run_report(context), self.path.parent, self._settings, self.as_dict())
+        path.write_bytes(Path(write_report(_REPORTS[path.suffix], output)).read_bytes())
         return path
 
     def __repr__(self) -> str:

@@ -9,13 +9,12 @@ from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_rep
 from simulator.addons.review.sources import ReviewTarget, Taken, as_lines, taken_from
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
-from simulator.cli.show import show_report, write_atomically, write_for_user
+from simulator.cli.show import show_report, write_atomically
 from simulator.cli.terminal import ExitCode, say
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, as_called, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Results
-from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.stats import review
 from simulator.stats.review import blind_agreement, review_findings
 from simulator.stats.summary import figures_of
@@ -42,7 +41,6 @@ def command(
     export: str | None = option(
         "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."
     ),
-    markdown: str | None = option("--markdown FILE", "Write the review as Markdown, for a meeting."),
 ) -> int:
     """Read the team's reviews, compare the judge with people's blind grades, and correct the score.
 
@@ -57,18 +55,9 @@ def command(
     read = _read(path, source, sheet, strict=strict) if source else None
     results = read_run(path)
     outcome = _outcome(path, results, stored_settings(results.run.settings), read)
-    report = review_report(outcome)
-    show_report(report, _as_json(outcome, path), as_json=today.json_output)
+    show_report(review_report(outcome), _as_json(outcome, path), as_json=today.json_output)
     if export:
         _export(results, outcome, Path(export))
-    if markdown:
-        if outcome.findings is None and outcome.review is None:
-            told = _(
-                "nobody has reviewed a turn of {run}; read the sheet or the workbook with --from.",
-                run=results.run.id,
-            )
-            raise InputError(told)
-        write_for_user(markdown, as_markdown(report))
     return ExitCode.DONE
 
 

@@ -188,12 +188,11 @@ class Chart:
     """A picture; `description` says in a sentence what it shows.
 
     `lines`: the first series with dots and figures, the others as thin lines, over `labels` from left to
-    right. `bars`: one series, with a bar for every label. `shares`: every label has a bar, which the series
-    divide.
+    right. `bars`: one series, with a bar for every label.
     `marks` are values of the scale with their texts, and `limit` is the one that must be reached.
     """
 
-    kind: Literal["lines", "bars", "shares"]
+    kind: Literal["lines", "bars"]
     title: Text
     description: Text
     labels: tuple[Text, ...]

@@ -157,12 +157,11 @@ class _Parts:
     def verdict(self) -> Iterator[Section]:
         """Whether the bot got better, what that rests on, and what makes the two hard to compare.
 
-        In brief without how turns were compared, and without the reasons that stand with the turns.
+        In brief without how turns were compared.
         """
-        first, guarded = list(self._below()), list(self._guarded())
+        first: list[Text | Line] = [*self._below(), *self._guarded()]
         last: list[Text | Line] = [*self._changed(), *self._cautions()]
-        notes = Notes.of((*first, *guarded, *self._compared(), *last))
-        brief = Notes.of((*first, *(line for line in guarded if isinstance(line, Line)), *last))
+        notes, brief = Notes.of((*first, *self._compared(), *last)), Notes.of((*first, *last))
         yield Section("verdict", "", (self._headline(), notes))
         yield Section("verdict", "", (self._headline(), brief), views=BRIEF)
 

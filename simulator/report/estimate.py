@@ -22,7 +22,11 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
             advice = _("To know better, run it with --limit {n} first: forecasts then go by that run.")
             lead.append(Line(advice.format(n=PILOT)))
     end = Line(sentences(_why_free(forecast), _("Nothing was started.")))
-    sections = (Section("end", "", (*map(Line, _answers(forecast)), end)),)
+    answers = _(
+        "The bot is asked for at most {n} answers; what its own model takes is no part of this forecast.",
+        n=forecast.answers,
+    )
+    sections = (Section("end", "", (Line(answers), end) if forecast.answers else (end,)),)
     return Report(_("Forecast"), forecast.language, tuple(lead), sections)
 
 
@@ -82,16 +86,6 @@ def _assumptions(forecast: Forecast) -> Message:
     if forecast.rows:
         ends = _("At least, if answers and grades are short; at most, if they are long.")
     return sentences(ends, asked_again)
-
-
-def _answers(forecast: Forecast) -> list[Message]:
-    """How often the bot is asked."""
-    text = _(
-        "The bot is asked for at most {n} answers; what its own model takes is no part of this forecast."
-    )
-    if forecast.rows:
-        text = _("Questions to the bot: {n}; what its own model takes is no part of this forecast.")
-    return [text.format(n=forecast.answers)] if forecast.answers else []
 
 
 def _why_free(forecast: Forecast) -> Message | None:

@@ -103,16 +103,6 @@ def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
     )
 
 
-def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | None:
-    """The best fixes with an example each, and where the others are; None where nothing is to be fixed."""
-    if not (found.fixes or found.customer):
-        return None
-    items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
-    lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
-    fixes = Items(items, _below(found, run), numbered=True)
-    return Section("fix", _("Fix first"), (*lead, fixes), views=TEXT)
-
-
 def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
     """The gravest turn of each of the reddest questions with its reason, and the best fixes.
 
@@ -136,13 +126,8 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     if found.fixes:
         figures = ((fix.what, _figures(fix, found, brief=True)) for fix in found.fixes[:SHOWN])
         best = tuple(Item(what, (Fact("", text),), "strong") for what, text in figures)
-        yield Section("fix", _("Fix first"), (Items(best, _below(found, run), numbered=True),), views=BRIEF)
-
-
-def _below(found: Improvements, run: str) -> Message:
-    """How many fixes there are besides, what the customer spoilt, and the command that shows all."""
-    left = len(found.fixes) + found.left_out - SHOWN
-    return rest_text(left, run, spoilt_text(found))
+        below = rest_text(len(found.fixes) + found.left_out - SHOWN, run, spoilt_text(found))
+        yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
 
 
 def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
@@ -184,10 +169,10 @@ def fixes_report(
     )
 
 
-def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False) -> Item:
-    """What to do, its gain and its counts; one example with the judge's reason.
+def _item(fix: Fix, found: Improvements, titles: Titles) -> Item:
+    """What to do, its gain and its counts; one example with the judge's reason and the right answer.
 
-    Unless `brief`, also the evidence of the cause, the right answer, and where the other examples are.
+    Below them the evidence of the cause, and where the other examples are.
     """
     first, *others = fix.examples
     facts = [
@@ -197,8 +182,6 @@ def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False)
     ]
     if first.reason.strip() and not first.failure:
         facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
-    if brief:
-        return Item(fix.what, tuple(facts), "strong")
     facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.evidence, excerpt)))
     if first.reference.strip():
         facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))

@@ -24,7 +24,6 @@ from simulator.stats.classification import (
 from simulator.stats.contest import contest_result
 from simulator.stats.figures import rounded
 from simulator.stats.outputs import OutputsFigures, Share, outputs_of
-from simulator.text.choices import LETTERS
 
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
@@ -224,7 +223,7 @@ def skipped_section(results: Results) -> Section | None:
 
 
 def choices_section(results: Results) -> Section | None:
-    """Accuracy on multiple-choice questions, by subject, and the letters that were chosen."""
+    """Accuracy on multiple-choice questions, by subject; `--json` has the letters that were chosen, too."""
     found = choices(results)
     if found is None:
         return None
@@ -243,14 +242,6 @@ def choices_section(results: Results) -> Section | None:
         (name, figure_cell(each.value, each.stderr), each.right, each.n, each.not_extracted)
         for name, each in subjects.items()
     )
-
-    sides = (found.chosen, found.right)
-    numbers = ((each, [side.get(each, 0) for side in sides]) for each in LETTERS)
-    letters: Iterator[tuple[str | Cell, ...]] = (
-        (letter, *(Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%") for n in counts))
-        for letter, counts in numbers
-        if any(counts)
-    )
     return figures_section(
         key="choices",
         title=_("Multiple choice"),
@@ -262,10 +253,7 @@ def choices_section(results: Results) -> Section | None:
             chance=f"{found.chance:.3f}",
             longest=f"{found.longest:.3f}",
         ),
-        tables=[
-            Table.of("subjects", columns, rows, _("By subject")),
-            Table.of("letters", (_("Letter"), _("Chosen"), _("Right answers")), letters, _("Letters chosen")),
-        ],
+        tables=[Table.of("subjects", columns, rows, _("By subject"))],
         notes=_choices_notes(found),
         figures=found.as_json(),
     )

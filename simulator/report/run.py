@@ -97,7 +97,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if context.improvements:
         fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
         yield from fixes.brief_sections(context.improvements, run, summary, context.language)
-        yield fixes.fixes_section(context.improvements, run, context.titles)
         yield fixes.red_turns_section(summary, context.language)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
     yield Section("mends", _("Fix first"), views=PAGE)

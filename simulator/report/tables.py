@@ -24,11 +24,7 @@ SEVERITIES: dict[Severity, Message] = {
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
-    """Mean of every judge for every persona, then for all of them.
-
-    When the bot left turns unanswered, a last row has the means without those, which do not show what they
-    rest on.
-    """
+    """Mean of every judge for every persona, then for all of them."""
     limit = summary.rules.overall
 
     def row(
@@ -56,10 +52,6 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         summary.judges,
     )
     rows.append(everyone)
-    if summary.bot_failures:
-        score = Mean(mean=summary.answered_score, n=0, planned=0)
-        judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
-        rows.append(row(Cell(text=_("Answered only")), score, Cell(text=""), judges))
     if any(judge.retest for judge in summary.judges.values()):
         # Of a judge that gave no verdict twice the cell is empty.
         cells = [Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text="")]

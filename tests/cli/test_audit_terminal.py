@@ -62,7 +62,7 @@ def test_no_command_prints_control_codes(runs: Sequence[str], capfd: pytest.Capt
     for command in (
         ("fixes", first), ("fixes", failed), ("fixes", first, "--markdown", "f.md"),
         ("fixes", second, "--focus", "focus.jsonl"), ("diff", first, second, "--markdown", "d.md"),
-        ("history",), ("compare", first, second, "--markdown", "c.md", "--html", "c.html"),
+        ("history",), ("compare", first, second),
         ("cross-examine", first, "--limit", "2"), ("report", first, "--to", "csv,markdown"),
         ("report", first, second), ("review", first),
         ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),

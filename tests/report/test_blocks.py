@@ -40,7 +40,6 @@ def report_of(text: str) -> Report:
         Table(name="t", title=text, columns=(text, text, "n"), rows=(cells, cells), words=frozenset({1})),
         Chart("bars", text, text, (text, text), (bars,), note=text),
         Chart("lines", text, text, (text, text), (bars,), marks, (2.0, text)),
-        Chart("shares", text, text, (text,), (bars, bars)),
     )
     folded = Section("folded", text, blocks, folded=True)
     return Report(text, "ja", blocks, (Section("open", text, blocks), folded), text, text)

@@ -6,7 +6,6 @@ from simulator.addons.compare.comparison import Duel, PairwiseResult, Share, Win
 from simulator.addons.compare.grade import Outcome, Side
 from simulator.core.document import (
     Block,
-    Chart,
     Fact,
     Facts,
     Item,
@@ -15,7 +14,6 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Series,
     Table,
     Text,
     excerpt,
@@ -82,11 +80,6 @@ def _wins(duel: Duel) -> Iterator[Block]:
     elif duel.lead != "level":
         verdict = _("{a} vs {b}: {winner} is better beyond chance.", a="A", b="B", winner=duel.lead.upper())
     yield Line(verdict, "strong")
-    if duel.share.n:
-        wins = {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b}
-        label = _("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", a="A", b="B", **wins)
-        series = tuple(Series("", (n,)) for n in wins.values())
-        yield Chart("shares", "", _("Wins and losses"), (label,), series)
     yield _table("", [(_("{a} vs {b}", a="A", b="B"), duel)])
     note = _(
         "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"

@@ -5,7 +5,7 @@ text keeps its size on a telephone and on a wide screen alike.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,15 +82,6 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
         }
         dots.append(dot)
     return {"ticks": ticks, "dots": dots, "paths": [path(series.values) for series in chart.series]}
-
-
-def parts(chart: Chart, at: int) -> Iterator[tuple[float, float]]:
-    """Start and length of each part of the bar of one label, in percent of it; one for each series."""
-    values = [series.values[at] or 0.0 for series in chart.series]
-    total, start = sum(values) or 1.0, 0.0
-    for value in values:
-        yield round(start, 2), round(100 * value / total, 2)
-        start += 100 * value / total
 
 
 def bar_lengths(chart: Chart) -> list[float]:

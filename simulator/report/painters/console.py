@@ -40,6 +40,8 @@ _LABEL, _WORD = 10, 32
 _NAME = 24
 # Below this width (in cells) the columns that a table can spare are left out.
 _NARROW = 100
+# Cells between the columns of a table.
+_GAP = 2
 # The longest bar of a chart, in marks of two cells.
 _BAR = 12
 # The warnings that a summary in brief has room for.
@@ -173,11 +175,8 @@ class _Painter:
         if table.title:
             self.line(Line(table.title, "strong"))
             self._after_space = True
-        gap, parts = 2, self._parts(table, 2)
-        if len(parts) > 1:
-            gap, parts = 1, self._parts(table, 1)
-        for columns in parts:
-            grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+        for columns in self._parts(table):
+            grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
             for place in columns:
                 left = not place or place in table.words
                 grid.add_column(
@@ -204,7 +203,7 @@ class _Painter:
         return text.append(f"\n{self._fit(cell.note)}", style=_SOFT) if cell.note else text
 
     def _chart(self, chart: Chart) -> None:
-        """A line as a row of bars, bars as rows of marks; of other charts, the tables hold the figures."""
+        """A line as a row of bars, bars as rows of marks."""
         if chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
             first, *_others, last = [self._fit(text) for text in chart.series[0].texts if text] or [""]
             self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
@@ -221,8 +220,8 @@ class _Painter:
     def _marked(self, cell: Cell) -> str:
         return self._fit("▲" if cell.red else "") + self._fit(cell.text)
 
-    def _parts(self, table: Table, gap: int) -> list[list[int]]:
-        """The columns, `gap` cells apart, in groups that fit the width; the first column leads each."""
+    def _parts(self, table: Table) -> list[list[int]]:
+        """The columns in groups that fit the width; the first column leads each."""
         width = self._console.width
         places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
         texts = {at: [self._fit(table.columns[at])] for at in places}
@@ -232,13 +231,13 @@ class _Painter:
         for at in table.words & widths.keys():
             widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
         label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
-        parts, free = [[0]], width - label - gap
+        parts, free = [[0]], width - label - _GAP
         for place in places[1:]:
             if widths[place] > free and len(parts[-1]) > 1:
                 parts.append([0])
-                free = width - label - gap
+                free = width - label - _GAP
             parts[-1].append(place)
-            free -= widths[place] + gap
+            free -= widths[place] + _GAP
         return parts
 
     def _fit(self, text: Text) -> str:

@@ -1,4 +1,4 @@
-"""How the team's review is shown: on a terminal and, for a meeting, as Markdown."""
+"""How the team's review is shown."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import pytest
 
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.report.painters.markdown import markdown
 from simulator.stats.gate import decide
 from simulator.stats.review import blind_agreement, review_findings
 from tests.golden_files import compare
@@ -57,7 +56,6 @@ def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
     what = report_of(reviewed_run(*verdicts, language=language, passages=(gold,)), language, READ)
 
     compare(f"review_{language}.txt", terminal(review_report(what)))
-    compare(f"review_{language}.md", markdown(review_report(what)))
 
 
 READ = ReadCounts("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12, review=6, blind=2)
@@ -86,5 +84,5 @@ def test_the_share_in_words(right: int, said_so: str) -> None:
     many = found.model_copy(update={"right": 2 * right, "wrong": 10 - 2 * right, "precision": right / 5})
 
     what = report_of(results)
-    assert said_so in markdown(review_report(what._replace(findings=many)))
-    assert "まだ 2 件です" in markdown(review_report(what))
+    assert said_so in terminal(review_report(what._replace(findings=many)))
+    assert "まだ 2 件です" in terminal(review_report(what))

@@ -90,7 +90,6 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
         (("latest", "--from", "x.pdf"), "'.pdf' is not a known kind of data file"),
         (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
         (("latest", "--export", "labels.jsonl"), "nobody has graded a turn"),
-        (("latest", "--markdown", "review.md"), "nobody has reviewed a turn"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
         (("latest", "--from", "sheet:!!"), "no sheet's key or address"),
         (("latest", "--form", "x.csv"), "No such option: --form"),
