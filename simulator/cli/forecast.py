@@ -120,9 +120,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
         return
     rate, short = settings.jpy_per_usd, None
     cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
-    if cost > budget and estimate.like:
-        short = _("It may not be enough: {cost} USD are expected.", cost=dollars(cost))
-    elif cost > budget:
+    if cost > budget:
         short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
     line = _(
         "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",

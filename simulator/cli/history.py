@@ -5,15 +5,13 @@ from typing import Any
 from simulator.cli.options import option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode
-from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Language
+from simulator.core.settings import load_settings
 from simulator.report.comparison import history_report
 from simulator.report.painters.html import page
-from simulator.runner.plan import read_plan
-from simulator.stats.history import PastRun, history, history_json, past_runs
+from simulator.stats.history import history, history_json, past_runs
 
 
-@takes("cases", "adapter", "language", "runs", "json_output")
+@takes("adapter", "runs", "json_output")
 def command(
     flags: dict[str, Any],
     *,
@@ -23,28 +21,15 @@ def command(
     """Show how the runs developed: score, red turns, trend; a slow decline is pointed out.
 
     The trend is over the runs with the same questions, bot and rubric as the newest run. --adapter shows
-    only the runs of one bot, --cases only those with questions of this file. The exit code is always 0:
-    use `diff` as a gate.
+    only the runs of one bot. The exit code is always 0: use `diff` as a gate.
     """
     settings = load_settings(flags)
     runs, unread = past_runs(settings.runs)
-    past = history(_selected(runs, flags, settings), unread, last)
-    language: Language = past.runs[-1].language if past.runs else "ja"
-    report = history_report(past, settings.case_language or language, html or "")
+    if flags["adapter"]:
+        runs = tuple(run for run in runs if run.adapter == settings.adapter)
+    past = history(runs, unread, last)
+    report = history_report(past, past.runs[-1].language if past.runs else "ja", html or "")
     if html:
         write_for_user(html, page(report))
     show_report(report, {**history_json(past), "page": html}, as_json=settings.json_output)
     return ExitCode.DONE
-
-
-def _selected(runs: tuple[PastRun, ...], flags: dict[str, Any], settings: Settings) -> list[PastRun]:
-    """The runs of one bot or of one case file, where either was named."""
-    selected = list(runs)
-    if flags["adapter"]:
-        selected = [run for run in selected if run.adapter == settings.adapter]
-    if flags["cases"]:
-        # Here --language is that of the report: all questions of the file count.
-        plan, *_ = read_plan(settings.model_copy(update={"language": None, "limit": None}))
-        cases = {conversation.case.id for conversation in plan}
-        selected = [run for run in selected if run.cases and run.cases <= cases]
-    return selected

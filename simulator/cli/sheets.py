@@ -15,11 +15,10 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, safe_text
 from simulator.core.settings import SETTINGS_FILE, load_settings
 from simulator.sheets import connect as connection
-from simulator.sheets.google_api import VARIABLES, Refused, SheetsClient, account, key_of
+from simulator.sheets.google_api import APIS, VARIABLES, Refused, SheetsClient, account, key_of
 from simulator.sheets.google_sheets import new_sheet, write_test_cell
 
 ABOUT = "Connect a Google Sheet, for results to be reviewed there."
-APIS = "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com"
 ACCOUNTS = "https://console.cloud.google.com/iam-admin/serviceaccounts/create"
 CLIENTS = "https://console.cloud.google.com/auth/clients/create"
 DOWNLOADS = Path("~/Downloads")

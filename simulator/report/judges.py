@@ -24,7 +24,6 @@ from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import feature
 from simulator.report.tables import replay_note, signed
 from simulator.runner.masking import masks_of
-from simulator.runner.merge import MERGED_NOTE
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
@@ -133,9 +132,6 @@ def judge_trusts(
         notes.append(Line(_("Personal data is masked: {kinds}.", kinds=kinds), "soft"))
     elif masked is not None:
         notes.append(Line(_("Personal data would be masked; none was found."), "soft"))
-    merged = results.notes.get(MERGED_NOTE)
-    if isinstance(merged, dict) and isinstance(runs := merged.get("runs"), list):
-        notes.append(Line(_("Runs merged into this one: {n}.", n=len(runs)), "soft"))
     # Whether the bot told customers different things; rows of a data set have no customers.
     if not results.run.asks_once and (apart := feature("consistency").consistency_line(results)):
         notes.append(Line(apart, "alarm"))

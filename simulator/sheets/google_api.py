@@ -9,7 +9,7 @@ import re
 import time
 import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -221,28 +221,18 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
     listed = [*(body.get("errors") or []), *(body.get("details") or [])]
-    details = [entry for entry in listed if isinstance(entry, dict)]
-    texts = [str(body.get("message", error)), *(str(entry.get("reason")) for entry in details)]
+    reasons = [str(entry.get("reason")) for entry in listed if isinstance(entry, dict)]
+    texts = [str(body.get("message", error)), *reasons]
     by_code = _BY_CODE.get((code, writing)) or _BY_CODE.get((code, None)) or _ANSWERED
     reason = next((words for words in _KNOWN if any(words in text for text in texts)), str(code))
     account = who or _("the account of your credentials")
-    why = _KNOWN.get(reason, by_code).format(who=account, link=_switch(details), code=code, short=short)
+    why = _KNOWN.get(reason, by_code).format(who=account, link=APIS, code=code, short=short)
     return Refused(_("{name}: {why}.", name=name, why=why), reason)
 
 
-def _switch(details: Sequence[Json]) -> str:
-    """Where an API is switched on: as Google says, if that is a page of Google's."""
-    service = "sheets.googleapis.com"
-    for entry in details:
-        metadata = entry.get("metadata")
-        told = metadata if isinstance(metadata, dict) else {}
-        link = str(told.get("activationUrl", ""))
-        if _PAGE_OF_GOOGLE.fullmatch(link):
-            return link
-        service = DRIVE_API if told.get("service") == DRIVE_API else service
-    return f"https://console.cloud.google.com/apis/library/{service}"
-
-
+# Where both APIs are switched on, after choosing the project. Links in Google's answers are not passed on:
+# anybody may stand in Google's place.
+APIS = "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com"
 # What Google's message or its list of reasons says, and what to do.
 _KNOWN = {
     "SERVICE_DISABLED": _(
@@ -281,8 +271,6 @@ _KNOWN = {
 _BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
 _AWAY = _("{name}: Google Sheets cannot be reached ({short}); try again later.")
 _ANSWERED = _("Google Sheets answered {code:d} ({short})")
-DRIVE_API = "drive.googleapis.com"
-_PAGE_OF_GOOGLE = re.compile(r"https://(?:[a-z0-9-]+\.)+google\.com/[!-~]*")
 # By status, and by whether it was a write.
 _BY_CODE = {
     (400, None): _(

@@ -154,11 +154,10 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 
 def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """By adapter and by case file; the page has the picture."""
+    """By adapter; the page has the picture."""
     for day in range(6):
         stored(a_result(grades_of([0.9 - 0.03 * day] * 4), f"{day}-run", days=day))
     stored(a_result(grades_of({"x": 0.5}), "7-other", days=7, adapter="other"))
-    Path("cases.csv").write_text("id,question,language\ncase-0,A,ja\ncase-1,B,ja\ncase-2,C,ja\ncase-3,D,ja\n")
 
     assert main(["history", "--adapter", "demo", "--json", "--html", "page.html"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -167,8 +166,3 @@ def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture
     page = Path("page.html").read_text(encoding="utf-8")
     assert "少しずつ下がっています" in page
     assert page.count("<circle") == 6
-
-    assert main(["history", "--cases", "cases.csv", "--json", "--language", "en"]) == 0
-    streams = capsys.readouterr()
-    assert len(json.loads(streams.out)["runs"]) == 6
-    assert "Slowly falling: −3 points per run" in streams.err

@@ -16,6 +16,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.sheets.connect import name_sheet
+from simulator.sheets.google_api import APIS
 from tests.commands import Done
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
@@ -282,19 +283,16 @@ def test_an_api_that_is_off_is_named_with_googles_own_link(google: Google, conne
     refused = connect("--key", key, "--share", LEAD, "--yes")
     done = connect("--share", LEAD, answers=(google.disabled.clear, ""))
 
-    link = (
-        f"https://console.developers.google.com/apis/api/{api}.googleapis.com/overview?project=123456789012"
-    )
     assert refused.code == 2
     assert refused.err.count("\n") == 1
-    assert link in refused.err
+    assert APIS in refused.err
     assert f"not yet: {'new sheet Rehearsal' if api == 'drive' else f'sheet {key_of(google)}'}" in done.out
     assert done.code == 0
     assert len(google.store.books) == 1
 
 
 def test_a_link_elsewhere_and_control_codes_are_not_shown(google: Google, connect: Any) -> None:
-    """A page that only looks like Google's gives way to Google's library; what is said is one plain line."""
+    """No link of an answer is passed on; what is said is one plain line."""
     metadata = {
         "activationUrl": "https://google.com.evil.example/\x1b[31m",
         "service": "drive.googleapis.com",
@@ -309,7 +307,7 @@ def test_a_link_elsewhere_and_control_codes_are_not_shown(google: Google, connec
     google.on_create = lambda: refuse(409, "no\n\x1b[2Jerror: fake")
     odd = connect(answers=(lambda: None,))
 
-    assert "https://console.cloud.google.com/apis/library/drive.googleapis.com" in off.err
+    assert APIS in off.err
     assert "evil" not in off.err
     for said in (off.err, odd.out, odd.err):
         assert "\x1b" not in said

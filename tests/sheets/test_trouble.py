@@ -121,7 +121,7 @@ def guarded(server: SheetsServer) -> None:
         (lambda server: server.share(KEY, ROBOT, "reader"), ("reading only", "編集者", ROBOT)),
         (
             lambda server: server.disabled.add("sheets"),
-            ("switched off", "https://console.developers.google.com/apis/api/sheets.googleapis.com"),
+            ("switched off", "https://console.cloud.google.com/flows/enableapi"),
         ),
         (policy, ("外部共有禁止", "administrator", ROBOT)),
         (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
