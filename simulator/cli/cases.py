@@ -11,6 +11,7 @@ from simulator.addons.testset import files
 from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
+from simulator.addons.testset.plan import WORDINGS
 from simulator.cli.forecast import show_calls, spent_json, total
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import write_atomically
@@ -56,13 +57,6 @@ KIND_TITLES: dict[str, Message] = {
     "private": _("private data"),
     "small-talk": _("small talk"),
     FROM_LOGS: _("from logs"),
-}
-WORDING_TITLES: dict[str, Message] = {
-    "plain": _("plain"),
-    "keigo": _("polite"),
-    "casual": _("casual"),
-    "keywords": _("keywords"),
-    "typed": _("mistyped"),
 }
 REASON_TITLES: dict[str, Message] = {
     "empty": _("no question or no right answer"),
@@ -294,7 +288,7 @@ class Outcome:
         why: Counter[str] = Counter(question.why for question in self.rejected)
         return {
             "kinds": {kind: tags[kind] for kind in KIND_TITLES if tags[kind]},
-            "wordings": {wording: tags[wording] for wording in WORDING_TITLES if tags[wording]},
+            "wordings": {wording: tags[wording] for wording in (*WORDINGS, "typed") if tags[wording]},
             "why": {reason: why[reason] for reason in REASON_TITLES if why[reason]},
         }
 
@@ -339,8 +333,6 @@ def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
     if outcome.cases:
         yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
         yield _("Kinds: {counts}", counts=_named(KIND_TITLES, counts["kinds"]))
-        if counts["wordings"]:
-            yield _("Wordings: {counts}", counts=_named(WORDING_TITLES, counts["wordings"]))
     else:
         yield _("No question could be made.")
     if n := len(outcome.rejected):

@@ -185,7 +185,8 @@ class _MatrixRun(NamedTuple):
             finished = resume(settings.model_copy(update={"resume": str(begun.parent)}))
         else:
             now = datetime.now(tz=UTC).astimezone()
-            run_id = new_run_id(now, [_label(self.file.record.cells[at].cell)])
+            cell = self.file.record.cells[at].cell
+            run_id = new_run_id(now, ["-".join(filter(None, (cell.data, cell.prompt, cell.model)))])
             self.file.change(at, run=run_id, error="")
             finished = start(settings, run_id)
         if isinstance(finished, int):
@@ -226,12 +227,6 @@ def _opened(
     cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in planned)
     record = records.Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
     return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in planned], today)
-
-
-def _label(cell: matrices.CellId) -> str:
-    """The cell in the id of its run: the beginnings of its names."""
-    parts = [part for part in (cell.data, cell.prompt, cell.model) if part]
-    return "-".join(part[: (21 - len(parts)) // len(parts)] for part in parts)
 
 
 # --- What it will cost ---

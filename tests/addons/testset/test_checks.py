@@ -27,7 +27,7 @@ from simulator.addons.testset.prompts import (
     Prompts,
     check_form,
 )
-from simulator.cli.cases import KIND_TITLES, REASON_TITLES, WORDING_TITLES
+from simulator.cli.cases import KIND_TITLES, REASON_TITLES
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
@@ -134,7 +134,6 @@ def test_a_passage_cannot_speak_to_the_model() -> None:
 def test_every_tag_and_reason_has_a_title() -> None:
     """Each kind, wording and reason, and what comes from logs."""
     assert set(KIND_TITLES) == {*KINDS, FROM_LOGS}
-    assert set(WORDING_TITLES) == {*WORDINGS, "typed"}  # of questions from logs
     assert set(REASON_TITLES) == set(get_args(Reason))
 
 
