@@ -34,10 +34,6 @@ def command(
         "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz) with the "
         "columns conversation, turn, reviewer, grade (1-5) and comment, as --export writes it.",
     ),
-    *,
-    strict: bool = option(
-        "--strict", "Store nothing if a row is invalid. Otherwise invalid rows are listed and skipped."
-    ),
     export: str | None = option(
         "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."
     ),
@@ -52,7 +48,7 @@ def command(
     today = load_settings(flags)
     path = find_run(run, today.runs)
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
-    read = _read(path, source, sheet, strict=strict) if source else None
+    read = _read(path, source, sheet) if source else None
     results = read_run(path)
     outcome = _outcome(path, results, stored_settings(results.run.settings), read)
     show_report(review_report(outcome), _as_json(outcome, path), as_json=today.json_output)
@@ -61,14 +57,14 @@ def command(
     return ExitCode.DONE
 
 
-def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> ReadCounts:
-    """Stores what fits the run, and names what does not."""
+def _read(path: Path, source: str, sheet: SheetOptions) -> ReadCounts:
+    """Stores what fits the run, and names what does not. Raises InputError where nothing fits."""
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
     taken = taken_from(source, target)
     is_of_run = bool(taken.verdicts or taken.empty)
-    is_refused = bool(taken.faults) and strict if is_of_run else bool(taken.faults or taken.other_runs)
+    is_refused = not is_of_run and bool(taken.faults or taken.other_runs)
     for place, why in taken.notes:
         say(_("{place}: {why}.", place=_("{source}, {place}", source=source, place=place), why=why))
     for place, why in taken.faults:
@@ -76,7 +72,7 @@ def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> Read
         line = _("{place}: {why}.", place=at, why=why)
         say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
     if is_refused:
-        raise InputError(_refused(source, taken, results.run.id, strict=strict))
+        raise InputError(_refused(source, taken, results.run.id))
     with contextlib.closing(RunFile.reopen(path)) as file:
         new = file.save_verdicts(taken.verdicts)
     kinds = [verdict.source for verdict in taken.verdicts]
@@ -86,7 +82,7 @@ def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> Read
     )  # fmt: skip
 
 
-def _refused(source: str, taken: Taken, run: str, *, strict: bool) -> Message:
+def _refused(source: str, taken: Taken, run: str) -> Message:
     if not taken.faults:
         return _(
             "{source}: none of its {n} rows is about {run}. Was another run written there?",
@@ -100,8 +96,6 @@ def _refused(source: str, taken: Taken, run: str, *, strict: bool) -> Message:
         n=len(taken.faults),
         source=source,
     )
-    if strict and taken.verdicts:
-        return sentences(refused, _("Fix them, or leave out --strict."))
     return sentences(refused, _("Is it a file of another run?"))
 
 

@@ -220,10 +220,7 @@ class _Parts:
         """Which turns were compared."""
         changes = self.changes
         if origin := changes.after.replay_of:
-            text = _("This run is a replay of {run}, as long as the lines fitted.")
-            if changes.same_lines == changes.lines:
-                text = _("This run is a replay of {run} (the customers say the same).")
-            yield text.format(run=origin)
+            yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
             same, n = changes.same_lines, changes.lines
             yield _("The same customer lines on {same} of {n} turns.", same=same, n=n)

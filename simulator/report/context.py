@@ -112,7 +112,8 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         of = summary.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     people = feature("people").correction_texts(summary) if summary.labels else ()
-    remarks = (*_gate_remarks(summary, gate), *people, *_remarks(summary))
+    counted = feature("conditions").count_notes(gate) if gate.conditions else ()
+    remarks = (*counted, *people, *_remarks(summary))
     listed = [Line(text, "alarm") for text in alarms]
     if summary.spared:
         spared = _(
@@ -212,13 +213,11 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         if summary.offline:
             skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
         yield skipped.format(judges=judges)
-    if twice := [judge.retest for judge in summary.judges.values() if judge.retest]:
+    if any(judge.retest for judge in summary.judges.values()):
         yield _(
             "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
             " interval allows for what changed."
         )
-        if failed := sum(retest.failed for retest in twice):
-            yield _("Second gradings that failed, and count as nothing: {n}.", n=failed)
     for pair in summary.panel:
         yield _(
             "{judge} was graded by {model}, too ({n}): agreement (weighted kappa) {kappa}, mean differs by"
@@ -236,20 +235,6 @@ def _remarks(summary: Summary) -> Iterator[Message]:
             n=n,
             turns=summary.turns,
             kinds=counts_text(summary.simulator.rules, "rule"),
-        )
-    if n := summary.simulator.overruled:
-        yield _("Where the persona's rules, not its model, decided whether the customer stays: {n}.", n=n)
-
-
-def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
-    """What a reader must know of the gate besides: what its counts rest on."""
-    if gate.conditions:
-        yield from feature("conditions").count_notes(gate)
-    if summary.spared and gate.confidence is not None:
-        yield _(
-            "The gate was looked at on the way, so the ranges are a little wider (a wrong pass happens in at"
-            " most {error} % of runs).",
-            error=f"{100 * (1 - gate.confidence):.3g}",
         )
 
 

@@ -179,8 +179,8 @@ def worth(trust: JudgeTrust | None) -> Text:
 
 
 def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
-    """Whether the judge grades a bot of its own family, or shares one with the customer."""
-    judge, user, notes = models.get("judge", ""), models.get("user", ""), list[Line]()
+    """A warning where the judge grades a bot of its own family."""
+    judge = models.get("judge", "")
     # The bundled bot's model, or the one that `--set model` names for an adapter.
     adapter_settings = settings.get("set")
     bot = str(adapter_settings.get("model", "")) if isinstance(adapter_settings, Mapping) else ""
@@ -191,11 +191,8 @@ def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list
             "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
             " more kindly."
         )
-        notes.append(Line(own.format(judge=judge, other=bot), "alarm"))
-    if same_family(judge, user):
-        shared = _("Judge and simulated customer are models of one family (judge {judge}, customer {other}).")
-        notes.append(Line(shared.format(judge=judge, other=user), "soft"))
-    return notes
+        return [Line(own.format(judge=judge, other=bot), "alarm")]
+    return []
 
 
 def bias_text(row: BiasRow) -> Message:

@@ -390,12 +390,9 @@ _BORDER = {"border": 1, "border_color": "D0D0D0"}
 _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
-# Columns that are only looked up are clipped sooner, in points: with whole passages, five rows were a page.
-# At the right end of a worksheet they are clipped sooner still, and not printed.
-_LOOKUP_COLUMNS, _MOST_POINTS, _MOST_ASIDE = frozenset({"scores", "passages", "earlier", "run"}), 90, 55
+# Columns that are only looked up are clipped sooner: with whole passages, five rows were a page.
+_LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "run"}), 4
 _MOST_NOTE = 3000
-# So many narrow characters across a page can still be read.
-_PAGE = 190
 _A4 = 9
 _FIRST_DAY = datetime(1900, 3, 1)
 
@@ -443,16 +440,8 @@ class _Painter:
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
             self._column(sheet, worksheet, number, column)
-        printed = {column.key for column in _printed(worksheet)}
-        # The most lines for which a column makes its row higher.
-        most = {
-            column.key: int(((_MOST_POINTS if column.key in printed else _MOST_ASIDE) - 3) // self.line)
-            if column.key in _LOOKUP_COLUMNS
-            else _MOST_LINES
-            for column in worksheet.columns
-        }
         for number, row in enumerate(worksheet.rows, start=1):
-            self._row(sheet, worksheet, number, row, most)
+            self._row(sheet, worksheet, number, row)
         chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
         if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
             self._chart(sheet, worksheet, chart, keys)
@@ -511,12 +500,13 @@ class _Painter:
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row, most: Mapping[str, int]) -> None:
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
         texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
             if _wraps(column, text := texts[column.key]):
-                high = max(high, line_count(text, max(column.width - 1, 4), most[column.key]))
+                most = _MOST_LOOKED_UP if column.key in _LOOKUP_COLUMNS else _MOST_LINES
+                high = max(high, line_count(text, max(column.width - 1, 4), most))
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
             cell = row.cell(column.key)
@@ -612,16 +602,8 @@ def _number_format(text: str) -> str:
     return ("#,##0" if "," in text.partition(".")[0] else "0") + (f".{'0' * decimals}" if decimals else "")
 
 
-def _printed(worksheet: Worksheet) -> list[Column]:
-    """The columns that are printed: all but those at the right end that are only looked up."""
-    printed = list(worksheet.columns)
-    while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
-        printed.pop()
-    return printed
-
-
 def _view(sheet: Any, worksheet: Worksheet) -> None:
-    """On paper landscape, the header on each page, as few pages across as can still be read.
+    """On paper landscape, the header on each page.
 
     What people fill in is one page across: a row that is parted is filled in beside the wrong question.
     """
@@ -630,17 +612,9 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(HEADINGS["team"])
-    printed = _printed(worksheet)
-    if len(printed) < len(worksheet.columns):
-        sheet.print_area(0, 0, max(len(worksheet.rows), 1), len(printed) - 1)
-    filled_in = any(column.owner == "team" for column in printed)
-    across = 1 if filled_in else max(1, round(sum(column.width for column in printed) / _PAGE))
+        sheet.fit_to_pages(1, 0)
     sheet.set_landscape()
     sheet.set_paper(_A4)
-    sheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
     sheet.repeat_rows(0)
-    if across > 1:
-        sheet.repeat_columns(0, worksheet.frozen_columns - 1)
-    sheet.fit_to_pages(across, 0)
     sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
     sheet.set_footer("&C&P / &N")
