@@ -39,7 +39,6 @@ from simulator.report.context import (
     verdict,
 )
 from simulator.report.sections import (
-    SPOILT_SHOWN,
     course_sections,
     customers_section,
     feature,
@@ -88,9 +87,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
-        spoilt = {key for key, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]}
-        anchors = tables.anchors_of(results, spoilt)
-        yield customers_section(summary.simulator, anchors)
+        yield customers_section(summary.simulator)
         if context.likeness:
             yield feature("customers").likeness_section(context.likeness)
     yield from context.answerable

@@ -25,7 +25,7 @@ from simulator.core.types import RETEST, Conversation, Passage, Reaction, Result
 from simulator.report import tables
 from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
 from simulator.report.painters.html import render
-from simulator.report.sections import SPOILT_SHOWN, feature
+from simulator.report.sections import feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, red_questions, worst_severity
@@ -84,7 +84,6 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     questions = every[:SHOWN_QUESTIONS]
     linked = [example.conversation for fix in mends for example in fix.examples]
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
-    linked += [conversation for conversation, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]]
     shown = shown_conversations(results, summary, linked, share)
     anchors = tables.anchors_of(results, shown)
     asked = [_question(reds, context, anchors) for reds in questions]

@@ -5,7 +5,7 @@ answers and handovers, the course of turns, the simulated customers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from simulator.core.document import (
@@ -56,8 +56,6 @@ feature = Features(
 )
 # More lines of a chart than this cannot be told apart.
 _LINES = 4
-# Links to spoilt turns that a page shows at most.
-SPOILT_SHOWN = 30
 
 
 def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
@@ -279,13 +277,8 @@ def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
         yield _("off the mark: {names}", names=names)
 
 
-def customers_section(
-    simulator: SimulatorSummary, anchors: Mapping[tuple[str, int], str] | None = None
-) -> Section | None:
-    """What stands out, figures, and links to spoilt turns; None where nobody looked.
-
-    `anchors` are where a page has its turns, by conversation and number.
-    """
+def customers_section(simulator: SimulatorSummary) -> Section | None:
+    """What stands out, and the figures; None where nobody looked."""
     customers = simulator.customers
     if not customers.figures:
         return None
@@ -304,13 +297,6 @@ def customers_section(
             measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
             rows.append((_FIGURES[key], measured, counted, goal, verdict))
     columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
-    blocks: list[Block] = [*map(Line, remarks), Line(note, "soft"), Table.of("figures", columns, rows)]
-    spoilt = [
-        [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
-        for talk, turn in customers.spoilt[:SPOILT_SHOWN]
-        if (anchor := (anchors or {}).get((talk, turn)))
-    ]
-    if spoilt:
-        blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
-    title = _("The simulated customers")
-    return Section("customers", title, tuple(blocks), views=PAGE | TERMINAL, folded=True)
+    figures = Table.of("figures", columns, rows)
+    blocks: tuple[Block, ...] = (*map(Line, remarks), Line(note, "soft"), figures)
+    return Section("customers", _("The simulated customers"), blocks, views=PAGE | TERMINAL, folded=True)
