@@ -1,6 +1,17 @@
 """Google Sheets: which spreadsheet is meant, credentials, errors in one line, and the client.
 
 gspread and google-auth are imported inside functions: only runs with a sheet load them.
+
+Credentials are looked for in this order, and the first that is set counts, whether it works or not:
+
+    1. REHEARSAL_GOOGLE_CREDENTIALS     a path, or the JSON itself (as a secret of a CI has it)
+    2. GOOGLE_APPLICATION_CREDENTIALS   the same, and whatever google-auth takes there
+    3. the machine's                    gcloud's login, or the account of a machine at Google's
+
+Errors are of three kinds. `Conflict` is tried again at once. What may pass (429, 408, 5xx, a lost
+connection) is tried again after a while, eight times in all, and ends as `SinkUnavailable`: exit code 3, the
+run is safe. Everything else is `Refused`, with a sentence that says what to click: exit code 2. No sentence
+quotes what is in a key file, and none passes on a link.
 """
 
 import json
@@ -23,11 +34,17 @@ from simulator.models.limiter import RetryAfter
 
 Json = dict[str, Any]
 SCHEME = "sheet:"
+# A key alone, or with an address around it, as browsers and "Copy link" give it:
+#     1AbC-d_9
+#     https://docs.google.com/spreadsheets/d/1AbC-d_9/edit#gid=0
+#     https://docs.google.com/spreadsheets/u/1/d/1AbC-d_9/edit    (of the second login of a browser)
 # Behind /d/e/ stands a published copy, whose key opens nothing.
 _ADDRESS = re.compile(
     r"(?:https?://[^/\s]+(?:/[^#?]*)?/spreadsheets/(?:u/\d+/)?d/(?!e/))?([A-Za-z0-9_-]+)(?:[/?#].*)?"
 )
+# An address with the name of a worksheet behind `#`; `#gid=12` is part of an address, and names none.
 _NAMED = re.compile(r"([^#]*)(?:#gid=\d+|#(?P<name>.+))?", re.DOTALL)
+# With our titles it stays below the 100 characters that Google allows a worksheet's title.
 _LONGEST_SUFFIX = 60
 
 
@@ -43,7 +60,10 @@ class Target(Value):
 
 
 def target(sheet: str, suffix: str = "") -> Target:
-    """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
+    """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line.
+
+    ("1AbC", " Team  Tokyo ") -> Target(key="1AbC", suffix="Team Tokyo")
+    """
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
         msg = _("--worksheet: at most {n} characters, and no control characters.", n=_LONGEST_SUFFIX)
@@ -52,7 +72,10 @@ def target(sheet: str, suffix: str = "") -> Target:
 
 
 def key_of(sheet: str) -> str:
-    """The key in an address from the browser, or the key itself."""
+    """The key in an address from the browser, or the key itself; InputError for a published page or neither.
+
+    Nothing is asked of Google: whether there is such a sheet shows at the first read.
+    """
     found = _ADDRESS.fullmatch(sheet.strip())
     if "/d/e/" in sheet:
         msg = _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
@@ -67,7 +90,11 @@ def key_of(sheet: str) -> str:
 
 
 def worksheet_of(address: str) -> tuple[str, str | None]:
-    """Key and worksheet of `sheet:KEY#worksheet`, where the address may stand for the key."""
+    """Key and worksheet of `sheet:KEY#worksheet`, where the address may stand for the key.
+
+    "sheet:1AbC#FAQ 7月"                                           -> ("1AbC", "FAQ 7月")
+    "sheet:https://docs.google.com/spreadsheets/d/1AbC/edit#gid=12" -> ("1AbC", None)
+    """
     found = _NAMED.fullmatch(address.removeprefix(SCHEME))
     if found is None or not found[1].strip():
         msg = _(
@@ -78,14 +105,20 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
     return key_of(found[1]), found["name"]
 
 
+# Ours comes first: the other may be there for another program.
 VARIABLES = ("REHEARSAL_GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
+# Read and write spreadsheets, and nothing else of a Drive.
 SHEETS = "https://www.googleapis.com/auth/spreadsheets"
 # Only to put a new file into a folder that is already there.
 DRIVE = "https://www.googleapis.com/auth/drive"
 
 
 class Account(NamedTuple):
-    """Whose credentials these are; those of a person do not contain an address."""
+    """Whose credentials these are; those of a person do not contain an address.
+
+    `service` is an account made for the program, which owns a key and sees only what is shared with it;
+    `person` somebody who signed in; `machine` whatever google-auth found by itself, of unknown name.
+    """
 
     kind: Literal["service", "person", "machine"]
     email: str = ""
@@ -132,6 +165,10 @@ def _credentials(scopes: list[str]) -> Any:
 
 
 def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
+    """Credentials by what the JSON says it is; `name` is the variable it came from, for messages.
+
+    Other kinds (external accounts, impersonation) are left to google-auth, under its own variable alone.
+    """
     from google.oauth2.credentials import Credentials as Person
     from google.oauth2.service_account import Credentials as Service
 
@@ -164,6 +201,7 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
 
 
 def _of_the_machine(scopes: list[str]) -> Any:
+    """Application default credentials; InputError, which names `sheets connect`, where there are none."""
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError
 
@@ -208,7 +246,12 @@ def _is_transient(error: BaseException) -> bool:
 
 
 def _one_line(error: BaseException, name: Message | str, who: str, *, writing: bool) -> RehearsalError:
-    """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
+    """The typed error for what Google, or the way to it, answered; `who` is the account that asked.
+
+    Google's own word for the reason decides first (`_KNOWN`), then the status and whether it was a write
+    (`_BY_CODE`): the same 403 means "not shared" to a read and "shared for reading only" to a write.
+    A page of HTML, which proxies send, is cut to its status.
+    """
     from google.auth.exceptions import GoogleAuthError
 
     code, short = _code(error), " ".join(str(error).split())[:160]
@@ -271,7 +314,7 @@ _KNOWN = {
 _BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
 _AWAY = _("{name}: Google Sheets cannot be reached ({short}); try again later.")
 _ANSWERED = _("Google Sheets answered {code:d} ({short})")
-# By status, and by whether it was a write.
+# By status, and by whether it was a write (None: either).
 _BY_CODE = {
     (400, None): _(
         "Google Sheets refused the request ({short}); if worksheets were changed meanwhile, try again"
@@ -291,11 +334,13 @@ def _code(error: BaseException | None) -> int:
 
 
 T = TypeVar("T")
+# With the waits between them these outlast a minute, Google's unit of quota.
 ATTEMPTS = 8
 # Seconds after a 429 that names none: all attempts together outlast a minute.
 LEAST_WAIT = 10.0
 # Google gives 60 writes a minute to each user of a project.
 SECONDS_BETWEEN_WRITES = 1.0
+# Seconds to connect, and to wait for an answer: Google itself gives up a request after 180.
 _TIMEOUT = (10.0, 180.0)
 # Another address of Google's, on this machine only: for tests and for trying things out.
 LOCAL = "REHEARSAL_SHEETS_URL"
@@ -304,7 +349,9 @@ LOCAL = "REHEARSAL_SHEETS_URL"
 class SheetsClient:
     """Reads and writes of the Sheets API, at most one write a second.
 
-    `clock` and `sleep` (seconds) are there to be replaced.
+    Its requests raise what gspread and requests raise; whoever uses it wraps a whole piece of work in
+    `persist`, which tries again and has the last word. `drive` asks for access to Drive as well, which only
+    a new file in a folder needs. `clock` and `sleep` (seconds) are there to be replaced.
     """
 
     def __init__(
@@ -375,7 +422,11 @@ class SheetsClient:
         return found
 
     def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:
-        """Does the work, trying again where that may help; raises the last error as one line."""
+        """Does the work, trying again where that may help; raises the last error as one line.
+
+        `work` is repeated as a whole, so it has to read before it writes. `name` is what the line begins
+        with: the sheet, or an address.
+        """
         import requests
         from google.auth.exceptions import GoogleAuthError
         from gspread.exceptions import GSpreadException
@@ -404,6 +455,7 @@ _after = RetryAfter(longest=60.0)
 
 
 def _wait(state: RetryCallState) -> float:
+    """Seconds until the next attempt: what Retry-After says, else exponential, after a 429 ten at least."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, Conflict):
         return 0.0

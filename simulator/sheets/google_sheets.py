@@ -7,6 +7,22 @@ columns by theirs.
 
 A push goes in rounds: it reads the sheet, writes what is missing, and reads again, for people may sort or
 insert in between. Text is never a formula.
+
+One round:
+
+    1. read   which worksheets there are, and their metadata (`read_spreadsheet`)
+    2. read   their heads and columns of keys (`read_sheets`)
+    3. read   the rows whose keys are pushed (`read_cells`)
+    4. merge  which cells are the report's (`sheets/merge.py`), as groups of requests (`Changes`)
+    5. write  :batchUpdate with structure, new rows, fills and notes; then values by column metadata
+    6. read   keys and columns again (`_verify`); what is not where it was written raises Conflict
+
+A Conflict starts the next round, at most eight of them (`SheetsClient.persist`). So does a lost connection: a
+batch is atomic at Google's, and what has arrived is found by its key, so that no row is written twice. A push
+that has nothing to change makes three reads and no write, however long the sheet is.
+
+Numbers: Google counts rows and columns from 0 and leaves ends out, and so do `Tab`, `box`, `Span` and
+`Changes`. `EditedSheet` and `PulledRow` count from 1, as people do; the step between the two is `n - 1`.
 """
 
 import json
@@ -59,15 +75,24 @@ from simulator.sheets.model import (
 
 Item = TypeVar("Item")
 Json = dict[str, Any]
+# Google's `CellData` by row and column, from 0.
 Cells = dict[tuple[int, int], Json]
+# From the first index up to the second, which is not included; None goes to the end of the worksheet.
 Span = tuple[int, int | None]
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
-# The keys of our metadata: what a worksheet is, its id (that of a copy differs), its columns ever, a column.
+# The keys of our metadata, with what their values are. A worksheet has the first three, a column the last.
+#     rehearsal:worksheet   review Team Tokyo       its name, and the suffix of --worksheet
+#     rehearsal:id          1729384756              its sheetId; a worksheet with another one is a copy
+#     rehearsal:columns     key severity persona    all columns that it ever had, so that those that are
+#                                                   missing now were deleted by people, and stay deleted
+#     rehearsal:column      severity                the key of the column
 WORKSHEET, OWN_ID, EVER, COLUMN = (
     "rehearsal:worksheet", "rehearsal:id", "rehearsal:columns", "rehearsal:column",
 )  # fmt: skip
-# Rows in which a header is looked for.
+# Rows in which a header is looked for: people put titles and notes above it.
 _HEAD = 12
+# The fields of a spreadsheet that are asked for (a partial response): without a mask Google sends every
+# format of every cell. Cells are added where areas are named, see `read_spreadsheet`.
 _METADATA = "developerMetadata(metadataId,metadataKey,metadataValue)"
 _LISTED = (
     "spreadsheetUrl,"
@@ -109,14 +134,18 @@ class Spreadsheet(NamedTuple):
 
 
 def identity(name: str, suffix: str) -> str:
-    """What the metadata of a worksheet names it by."""
+    """What the metadata of a worksheet names it by: ("review", "Team Tokyo") -> "review Team Tokyo"."""
     return f"{name} {suffix}".rstrip()
 
 
 def read_spreadsheet(
     client: SheetsClient, key: str, areas: Sequence[Json] | None = None, mask: str = ""
 ) -> Spreadsheet:
-    """The spreadsheet's worksheets: one read. With `areas` only those that they lie in, and their cells."""
+    """The spreadsheet's worksheets: one read. With `areas` only those that they lie in, and their cells.
+
+    `mask` names the fields of a cell that are read, such as "userEnteredValue,note". Charts on a tab of their
+    own are no worksheets here. Raises what gspread and requests raise: `persist` turns it into one line.
+    """
     query = {"fields": _LISTED + (f",rowData(values({mask}))))" if mask else "))")}
     if areas is None:
         response = client.read(f"{SPREADSHEETS}/{key}", query=query)
@@ -150,7 +179,10 @@ def _tab(sheet: Json) -> Tab:
 
 
 def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:
-    """A part of a worksheet, counted from 0; ends are left out, and None is an open one."""
+    """A part of a worksheet as Google's `GridRange`, counted from 0; ends are left out, None is an open one.
+
+    (7, (1, None), (0, 2)) -> {sheetId: 7, startRowIndex: 1, startColumnIndex: 0, endColumnIndex: 2}
+    """
     ends = {"endRowIndex": rows[1], "endColumnIndex": columns[1]}
     start = {"sheetId": sheet_id, "startRowIndex": rows[0], "startColumnIndex": columns[0]}
     return start | {name: end for name, end in ends.items() if end is not None}
@@ -168,7 +200,10 @@ def read_cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str)
 
 
 def text_of(cell: Json) -> str:
-    """What people typed into the cell, as text; whole numbers without a point."""
+    """What people typed into the cell, as text; whole numbers without a point (3.0 -> "3").
+
+    Empty for a formula: what it shows depends on other cells, and a key is never one.
+    """
     value = cell.get("userEnteredValue") or {}
     if "numberValue" in value:
         return f"{value['numberValue']:.15g}"
@@ -217,7 +252,11 @@ def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
 
 
 def _lines(tab: Tab, cells: Cells) -> list[WorksheetRow]:
-    """The filled rows; each cell of a merged area shows what its upper left one does."""
+    """The filled rows, as people see them; each cell of a merged area shows what its upper left one does.
+
+    Of a merged area only the first column is filled in: people merge rows that share an assignee or a status.
+    A formula counts by what it shows, but one that shows an error (#REF!) is a fault of its cell.
+    """
     shown = dict(cells)
     for area in tab.merges:
         top, left = area.get("startRowIndex", 0), area.get("startColumnIndex", 0)
@@ -283,6 +322,7 @@ def worksheet_values(
 
 # What Google takes in one cell, in UTF-16 units.
 LONGEST = 50_000
+# Longer notes are cut: they cover the sheet when the pointer rests on their cell.
 LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
 _FILL = "userEnteredFormat.backgroundColorStyle"
@@ -291,16 +331,18 @@ WRITTEN = f"userEnteredValue,note,{_FILL}"
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
 CLIPPED = frozenset({"passages", "earlier"})
+# Widths are kept in narrow characters: 34 of them are 16 + 7 * 34 = 254 pixels.
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
-# Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
+# Bytes. Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns
+# along, so a portion of new rows stays well below that.
 LARGEST, _PORTION = 1_900_000, 1_500_000
-# Gaps of so many rows are read along: fewer, larger areas.
+# Gaps of so many rows are read along: fewer, larger areas. Rows of one run stand together unless people sort.
 _GAP = 50
 
 
 def color(fill: str) -> Json:
-    """RRGGBB as Google's colour style."""
+    """RRGGBB as Google's colour style: "FADBDA" -> {rgbColor: {red: 0.98, green: 0.859, blue: 0.855}}."""
     red, green, blue = (int(fill[at : at + 2], 16) / 255 for at in (0, 2, 4))
     return {"rgbColor": {"red": red, "green": green, "blue": blue}}
 
@@ -316,7 +358,11 @@ def _fill_of(cell: Json) -> str:
 
 
 def _looks(want: Json, have: Json) -> list[str]:
-    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say."""
+    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say.
+
+    A fill is taken away only if it is one of ours (`FILLS`): a turn that is no longer red loses its red, and
+    a yellow that somebody gave it stays.
+    """
     note = ["note"] if want.get("note", have.get("note")) != have.get("note") else []
     fill, current = _fill_of(want), _fill_of(have)
     return [*note, _FILL] if fill != current and (fill or current in FILLS.values()) else note
@@ -337,7 +383,11 @@ def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
 
 
 def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
-    """Indexes as spans without holes wider than `gap`, in order; ends are not included."""
+    """Indexes as spans without holes wider than `gap`, in order; ends are not included.
+
+    [1, 2, 3, 7, 9]  -> [(1, 4), (7, 8), (9, 10)]
+    [1, 4, 9], gap 3 -> [(1, 5), (9, 10)]
+    """
     found: list[tuple[int, int]] = []
     for index in sorted(indexes):
         if found and index - found[-1][1] <= gap:
@@ -348,7 +398,10 @@ def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
 
 
 def column_format(column: Column, area: Json) -> Json:
-    """How cells of a column look, and what may be picked in them; other entries are never refused."""
+    """How cells of a column look, and what may be picked in them; other entries are never refused.
+
+    `strict: False` lets people write a status of their own, which is counted as it stands.
+    """
     wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
     look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
     condition: Json = {}
@@ -370,6 +423,11 @@ class Changes:
     First come columns and new worksheets, then new rows, then fills and notes of rows that were there.
     `values` are the cells of those by column metadata, written after all groups. `places` are the columns by
     key, `updated` the rows by key, `top` the row below the header, all from 0 and once all is done.
+
+    Rows that are there are written in two ways on purpose. Their values go by column metadata, so that a
+    column moved since the read still gets its own; only rows may have moved, which `_verify` sees by their
+    keys. Google has no such way for fills and notes, which go by place: at worst a colour is off, until the
+    next round puts it right.
     """
 
     def __init__(
@@ -482,6 +540,8 @@ class Changes:
     def _insert_rows(self, rows: Sequence[Mapping[int, Json]], last: bool) -> Iterator[Json]:
         """Rows below the header, filled in the same batch: no sort can come between the two.
 
+        The newest run stands at the top, and formulas and charts of the team's that span the table grow.
+
         `last`: there is none below to take over the look of, for people deleted them all.
         """
         new = self.top, self.top + len(rows)
@@ -551,7 +611,12 @@ def _entered(cell: Json) -> Json:
 
 
 def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
-    """Items in lists, each of at most `room` bytes in a request's body; a larger item is alone."""
+    """Items in lists, each of at most `room` bytes in a request's body; a larger item is alone.
+
+    ["aaaa", "bb", "c" * 20, "d"], room 16 -> [["aaaa", "bb"], ["c" * 20], ["d"]]
+
+    Order is kept. A group of requests is one item: what has to happen at once is never parted.
+    """
     lists: list[list[Item]] = []
     left = 0
     for item in items:
@@ -565,7 +630,10 @@ def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
 
 
 class PushSummary(NamedTuple):
-    """The sheet's address, how many rows were added, and lines for people: what to look at."""
+    """The sheet's address, how many rows were added, and lines for people: what to look at.
+
+    `rows` counts over all worksheets; rows that were there and only changed are not among them.
+    """
 
     url: str
     rows: int
@@ -610,7 +678,11 @@ class _Push:
         self.fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
 
     def round(self) -> None:
-        """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies."""
+        """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies.
+
+        Rows of other runs are known by their keys alone, and not read. A worksheet whose key column was
+        deleted is left alone with a note; the others are written all the same.
+        """
         found = read_spreadsheet(self.client, self.target.key)
         self.url = found.url
 
@@ -674,7 +746,15 @@ class _Push:
         self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
     def _verify(self, work: Sequence[Changes]) -> None:
-        """Reads keys and columns again; raises Conflict where something is not where it was written."""
+        """Reads keys and columns again; raises Conflict where something is not where it was written.
+
+        What can have happened between the read and the write, and what follows:
+
+        - a column was moved or deleted: new rows were filled by the old order; they are taken out again;
+        - rows were sorted: values went into rows of other keys. The next round writes those of this push
+          anew; of rows of other runs a note says which to look at;
+        - the worksheet was deleted: the next round makes a new one.
+        """
         areas = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
         areas += [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
         found = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
