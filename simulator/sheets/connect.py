@@ -1,4 +1,13 @@
-"""What connects a sheet: the key file, and the lines that name it and the sheet. Nobody is asked anything."""
+"""What connects a sheet: the key file, and the lines that name it and the sheet. Nobody is asked anything.
+
+`cli/sheets.py` leads through the steps and asks; here is what they do. In the end there are
+
+    ~/.config/rehearsal/KEY.json   the key, for its owner only (0600, in a folder of 0700)
+    .env                           REHEARSAL_GOOGLE_CREDENTIALS=that path
+    rehearsal.toml                 sheet = "https://docs.google.com/spreadsheets/d/...", to = ["sheets"]
+
+Whatever else stands in the two files stays as it is, to the letter.
+"""
 
 import json
 import os
@@ -18,17 +27,23 @@ from simulator.sheets.google_api import SHEETS, VARIABLES
 # Of what a person lets the program do in their Drive: the files that it makes itself.
 OWN_FILES = "https://www.googleapis.com/auth/drive.file"
 ENV = Path(".env")
+# Bytes. Keys have about 2,400; whatever is longer is no key, and is not read to its end.
 _LONGEST_KEY = 100_000
-# A setting at the start of a line; its list may go over several.
+# A setting at the start of a line; its list may go over several. It can also hit a line within a text of
+# several lines: what comes of it is therefore parsed again before anything is written.
 _LINE = {
     name: re.compile(rf"^{name}[ \t]*=[ \t]*(?:\[[^]]*\]|[^\r\n]*)", re.MULTILINE) for name in ("sheet", "to")
 }
-# The comments at the head of a file, if they stand apart from what follows.
+# The comments at the head of a file, if they stand apart from what follows; new lines go below these. With
+# nothing of the kind it matches nothing, and they go to the top, above all tables.
 _HEAD = re.compile(r"\ufeff?(?:(?:#.*\n)+(?=\r?\n))?")
 
 
 class Key(NamedTuple):
-    """A key file: of a service account, of a person who signed in, or of a client that people sign in to."""
+    """A key file: of a service account, of a person who signed in, or of a client that people sign in to.
+
+    A client opens nothing yet: `sign_in` makes the file of a person of it.
+    """
 
     path: Path
     kind: Literal["service", "person", "client"]
@@ -92,7 +107,7 @@ def repository_of(path: Path) -> Path | None:
 
 
 def private_place(name: str) -> Path:
-    """Where a key of this name is kept."""
+    """Where a key of this name is kept: outside of every checkout, whichever project it is for."""
     return Path("~/.config/rehearsal").expanduser() / name
 
 
@@ -115,7 +130,11 @@ def _unwritable(error: OSError) -> InputError:
 
 
 def sign_in(client: Key) -> Path:
-    """Has a person sign in in the browser; the file with what Google gave, for its owner only."""
+    """Has a person sign in in the browser; the file with what Google gave, for its owner only.
+
+    Kept is the refresh token, not the access token, which ends within the hour. Raises InputError, which
+    quotes no token, where the browser was closed, access refused, or Google could not be reached.
+    """
     from google.auth.exceptions import GoogleAuthError
     from gspread.auth import local_server_flow
     from oauthlib.oauth2 import OAuth2Error
@@ -150,7 +169,14 @@ def name_key(path: Path) -> None:
 def name_sheet(address: str, file: Path) -> bool:
     """Names the sheet in rehearsal.toml, and in `to` that results go there; whether that was new.
 
-    All else stays as it is; raises InputError where that cannot be had.
+    All else stays as it is; raises InputError, with the lines to write by hand, where that cannot be had. New
+    lines stand above the first table, for a key below one would belong to it:
+
+    # the bot                  # the bot
+                          ->   sheet = "https://..."
+    adapter = "bot.py:a"       to = ["sheets"]
+
+                               adapter = "bot.py:a"
     """
     file = file.resolve()
     text = file.read_bytes().decode("utf-8") if file.exists() else ""

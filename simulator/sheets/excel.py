@@ -2,6 +2,21 @@
 
 First what becomes of the workbooks that are there, then how one is read, whatever was moved or renamed in
 it, and how it is painted, row by row, with formats, notes, dropdowns and print settings.
+
+Whether people wrote in a workbook shows in two properties that it carries. `rehearsal_written` is the time of
+the file as the program left it: a file with another one was saved by somebody. `rehearsal_fresh` says that
+nothing in it was the team's then; it is missing where the team's words were carried in. From these follows
+where the next report goes, in a run's folder with
+
+    nothing, or report.xlsx as the program left it  -> report.xlsx, written anew
+    report.xlsx that somebody saved                 -> report-2.xlsx, with their words, rows and columns
+    report.xlsx saved, and report-2.xlsx made of it -> report-2.xlsx anew, with the same words
+    report.xlsx open in Excel or LibreOffice        -> the next free number, and a line on stderr
+    nothing, but workbooks of earlier runs that     -> report.xlsx, with what they wrote about answers and
+    people saved                                       fixes that are the same again
+
+Worksheets and columns are found by defined names, which follow their cells through moves and renames:
+`rehearsal_review_judge_is` = 'Review'!$H$1. Rows are found by their keys.
 """
 
 import os
@@ -56,13 +71,17 @@ from simulator.sheets.model import (
 
 # When the program wrote a workbook, in seconds, and that nothing in it is the team's.
 _WRITTEN, _FRESH = "rehearsal_written", "rehearsal_fresh"
-# Some file systems keep times of even seconds only.
+# Some file systems (FAT) keep times of even seconds only, so all times are made even.
 _SECONDS = 2
+# report.xlsx and report-2.xlsx; a copy that people named themselves (report-final.xlsx) has no number.
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
 # Of earlier runs the workbooks that were saved last: so many are looked at, so many with words are read.
 _LOOKED_AT, _READ = 50, 10
+# A text of people's own that was typed as a number, and reads the same when it is one again: 12, -3.5. Not
+# 007, 1.50 and 1e5, which would come back changed, nor more digits than a spreadsheet keeps.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
+# The width of a column that people added.
 _OTHER_WIDTH = 20
 
 
@@ -87,7 +106,10 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
 
     What the team wrote into the newest workbook beside the run file is carried over; where there is none,
     what it wrote in those of earlier runs about what is the same again. A workbook that is open in Excel is
-    left alone; stderr says where the report stands instead.
+    left alone; stderr says where the report stands instead. Returns the path that was written.
+
+    Raises RunFileError where nothing can be written. A workbook that cannot be read counts as the team's: it
+    is left alone with a line on stderr, and the report gets the next number.
     """
     folder, started = run_file.parent, time.time_ns()
     workbooks, edited = dict[Path, _Workbook](), None
@@ -130,7 +152,7 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
 
 
 def _newest_first(folders: Iterable[Path]) -> list[Path]:
-    """The workbooks in these folders, the last one saved first."""
+    """The workbooks in these folders, the last one saved first; of two at one time that of the later run."""
     paths = [path for folder in folders for path in folder.glob("report*.xlsx") if path.is_file()]
     return sorted(
         paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.parent.name, path.stem), reverse=True
@@ -204,8 +226,9 @@ def write(
 ) -> Path:
     """Writes a workbook that knows when that was; `alone` says that nothing in it is the team's.
 
-    Raises RunFileError where it cannot be written; _LockedFile where the old file is open, or was written
-    after `since` (nanoseconds).
+    It is made under another name and moved into its place, so a killed process leaves the old one. Raises
+    RunFileError where it cannot be written; _LockedFile where the old file is open, or was written after
+    `since` (nanoseconds): somebody saved it while the new one was made of what it said before.
     """
     # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
@@ -229,7 +252,8 @@ def write(
 def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, str]) -> Worksheet:
     """A worksheet with the team's cells, rows, columns, their order and their titles.
 
-    Rows that the report lacks stay where people wrote in them.
+    Rows that the report lacks stay where people wrote in them, and go where nobody did. Columns that the team
+    deleted are noted in `properties`, for the next workbook to leave them out, too.
     """
     edited = content.sheets.get(sheet.name)
     if edited is None:
@@ -272,6 +296,7 @@ def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -
 
 
 def _cell(column: Column, text: str) -> SheetCell:
+    """What people wrote, as they see it: the id of a choice becomes its title in the report's language."""
     titles = {choice.id: choice.title for choice in column.choices}
     title = titles.get(text, text)
     # A grade is a number, as it is when people type it.
@@ -279,7 +304,11 @@ def _cell(column: Column, text: str) -> SheetCell:
 
 
 def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
-    """In the program's `order`; where the team sorted, its order below the new rows."""
+    """In the program's `order`; where the team sorted, its order below the new rows.
+
+    order a b c d, new b, rows a (people's own) c -> a (people's own) b c
+    order a b c,   new b, rows c a                -> b c a
+    """
     place = {key: number for number, key in enumerate(order)}
     keys = [place[row.key] for row in rows if row.key in place]
     if keys != sorted(keys):
@@ -294,7 +323,10 @@ def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
 
 # --- Reading ---
 
+# The name of a header cell, `rehearsal_review_judge_is`: worksheet and column.
 _NAMED = re.compile(r"rehearsal_([a-z]+)_(\w+)")
+# What it stands for: 'Review (2)'!$H$1, Review!$H$1, =Review!$H$1. Of a column that was deleted it is
+# Review!#REF!, which is no place.
 _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7})")
 
 # Column keys with the row and the column (from 1) of the header cell.
@@ -309,7 +341,8 @@ def _properties(workbook: Any) -> dict[str, str]:
 def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -> EditedSheets:
     """All known worksheets; with `names` these, as far as the workbook itself still says where they are.
 
-    Raises CaseFileError in one line for a file that is not a workbook.
+    Raises CaseFileError in one line for a file that is not a workbook. `workbook` is the file, opened.
+    Hidden worksheets are looked at last, so that a visible copy comes before a hidden original.
     """
     from openpyxl.utils import column_index_from_string
 
@@ -374,26 +407,31 @@ def _sheet(
 
 # What Excel takes in one cell, in UTF-16 units.
 LONGEST = 32_767
-# What a spreadsheet takes for a formula as soon as somebody edits the cell.
+# What a spreadsheet takes for a formula as soon as somebody edits the cell: such texts get the mark that
+# Excel sets for a leading apostrophe (quotePrefix). The last four are full-width signs, which Japanese Excel
+# takes for the narrow ones.
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
 # Where earlier workbooks have the lists of their dropdowns.
 LISTS = "rehearsal_lists"
 # Of a worksheet's columns, those that the team deleted.
 DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
-# The font with which each language is read, and the height of one of its lines in points.
+# The font with which each language is read, and the height of one of its lines in points at `SIZE`.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
 SIZE = 10
 # On paper there are no gridlines, and over a fill there are none on the screen.
 _BORDER = {"border": 1, "border_color": "D0D0D0"}
-# Dropdowns reach so many rows below the last one: people add rows.
+# Dropdowns reach so many rows below the last one: people add rows, to "questions" above all.
 _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
 # Columns that are only looked up are clipped sooner: with whole passages, five rows were a page.
 _LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "run"}), 4
+# Characters of a note: a judge's conclusion has some hundred.
 _MOST_NOTE = 3000
+# The paper's number in xlsxwriter, which is Excel's.
 _A4 = 9
+# Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
 _FIRST_DAY = datetime(1900, 3, 1)
 
 
@@ -413,7 +451,11 @@ def paint(
 
 
 class _Painter:
-    """A workbook being written row by row; rows that are written are no longer in memory."""
+    """A workbook being written row by row; rows that are written are no longer in memory.
+
+    xlsxwriter's `constant_memory` asks for every cell of a row before the next row: 10,000 turns take about a
+    second and no memory of their own. Formats are shared, for Excel takes only about 64,000 different ones.
+    """
 
     def __init__(self, path: Path, folder: str, language: Language) -> None:
         self.language = language
@@ -473,6 +515,7 @@ class _Painter:
         return self._formats[key]
 
     def _cell_format(self, column: Column, mark: Mark = "", number_format: str = "", text: str = "") -> Any:
+        """How a cell looks: wrapped or not, filled by its mark, a number or a day by its format."""
         settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
         if mark:
             settings["bg_color"] = FILLS[mark]
@@ -501,6 +544,10 @@ class _Painter:
             self._file.define_name(name, f"={at}")
 
     def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+        """A row, as high as its highest text, within limits.
+
+        Excel would set the height itself, but as high as the longest passage, of 4,000 characters.
+        """
         texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
@@ -568,7 +615,10 @@ class _Painter:
 
 
 def text_width(text: str) -> float:
-    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
+    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two.
+
+    "abc" -> 3.0, "日本" -> 4.0. The standard library's east_asian_width, letter by letter, takes far longer.
+    """
     return (len(text) + len(text.encode())) / 2
 
 
@@ -597,7 +647,7 @@ def _wraps(column: Column, text: str) -> bool:
 
 
 def _number_format(text: str) -> str:
-    """With as many decimals as the number is worded with."""
+    """With as many decimals as the number is worded with: "82.5" -> "0.0", "1,234" -> "#,##0"."""
     decimals = decimals_of(text)
     return ("#,##0" if "," in text.partition(".")[0] else "0") + (f".{'0' * decimals}" if decimals else "")
 

@@ -2,6 +2,22 @@
 
 However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says which of its cells the
 report writes. All others are the people's. Workbooks and Google Sheets differ only in how they write it.
+
+The rule, by whose column it is and whether the row was there:
+
+                           the row is there       the row is new       only people have the row
+    column of the program  written anew           written              left
+    column of the team     left                   written once         left
+    column that is new     written                written              left
+    column of people's own left                   empty                left
+
+Columns that people deleted stay out. A row that people deleted comes back: its key is in the report. Example,
+of a report with the rows k1 and k3, and a worksheet in which people added a column "Priority":
+
+    before   key  What      Notes     Priority        after   key  What      Notes     Priority
+             k1   old       ask Mari  high                    k3   third
+             k2   gone                                        k1   new text  ask Mari  high
+                                                              k2   gone
 """
 
 import re
@@ -15,12 +31,16 @@ from simulator.core.types import Language
 from simulator.data.values import WorksheetRow
 from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded
 
+# A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day
+# here: nobody knows which of the two is the month.
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
+# What XML 1.0 has no place for; tab and line feed are allowed, a carriage return is made a line feed first.
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
 # two that share a low line only the first is escaped: the other would be read as the character.
 _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
-# Titles and notes of people may stand above the header, in at most this many rows.
+# Titles and notes of people may stand above the header, in at most this many rows. Rows further down would be
+# taken for a header where somebody copied one into the data.
 _MOST_TITLE_ROWS = 30
 # Columns that people added have this and their number for a key.
 OTHER = "other."
@@ -31,7 +51,10 @@ Place = TypeVar("Place")
 
 
 class Note(NamedTuple):
-    """What could not be read, and where; `about` a cell, a column that is gone, or a row that is a copy."""
+    """What could not be read, and where; `about` a cell, a column that is gone, or a row that is a copy.
+
+    What can be read is read all the same; whoever asked for it says the notes that concern people.
+    """
 
     place: Message | str
     why: Message | str
@@ -89,14 +112,23 @@ class EditedSheets(NamedTuple):
 
 
 def read_value(column: str, text: str, layout: Layout) -> str:
-    """The value of a cell: the id of a choice, a day in ISO 8601, or its text."""
+    """The value of a cell: the id of a choice, a day in ISO 8601, or its text.
+
+    ("checked", "２０２６年1月5日") -> "2026-01-05"
+    ("status", "反映済み")         -> "mended"     in whichever language the sheet is
+    ("status", "so-so")            -> "so-so"      which whoever reads it may refuse
+    """
     if column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text).strip())):
         return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
     return layout.choice(column, text)
 
 
 def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]) -> dict[str, int]:
-    """The columns by key: those that are `known`, and of the others those with one of our titles."""
+    """The columns by key: those that are `known`, and of the others those with one of our titles.
+
+    {1: "キー", 2: "コメント", 3: "優先度"} -> {"key": 1, "comment": 2}
+    Of two columns with one title the left one counts; the other is the people's own.
+    """
     columns = dict(known)
     for place, title in sorted(titles.items()):
         key = layout.column(title)
@@ -106,7 +138,10 @@ def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]
 
 
 def best_header(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, int]:
-    """How many of a layout's titles the row has that has most of them, and its number."""
+    """How many of a layout's titles the row has that has most of them, and its number.
+
+    Of rows with equally many the first; (0, 0) for a worksheet without rows.
+    """
     counts = [
         (len(by_title(line.texts, layout, {})), -line.number, line.number)
         for line in lines[:_MOST_TITLE_ROWS]
@@ -184,6 +219,9 @@ class Merged(NamedTuple):
     `changed` has by row number the cells that are written, empty ones included; `new` are the rows that are
     not there. `places` are all columns by key once those in `added` stand at theirs, one after the other;
     `deleted` are the columns that people deleted: they stay out.
+
+    In the example at the top, with the columns key, what, memo: changed {2: what = "new text"}, new [k3],
+    places {"key": 1, "what": 2, "memo": 3, "other.0": 4}.
     """
 
     changed: dict[int, Row]
@@ -198,7 +236,8 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
 
     A row without a key that holds the text of a new question is that question. A new one may have been thrown
     out by the team, so it waits for approval.
-    Columns that are `fresh` are there, but nobody has worked in them; with the keys the worksheet is new.
+    Columns that are `fresh` are there, but nobody has worked in them; with the keys the worksheet is new. (A
+    push that lost its connection reads the columns that it has just made, and still has to fill them.)
     """
     places, added, deleted = _places(sheet, edited)
     ours = [
@@ -228,7 +267,10 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
 
 
 def lasting(sheet: Worksheet) -> bool:
-    """Whether a row of this worksheet is the same in the next run, with what people wrote into it."""
+    """Whether a row of this worksheet is the same in the next run, with what people wrote into it.
+
+    True of "review", whose keys come of what was said, and "fixes", whose keys come of what is to be done.
+    """
     return any(column.key == CARRIED for column in sheet.columns)
 
 
@@ -291,6 +333,7 @@ def team_kept(sheet: Worksheet) -> bool:
 
 
 def _unapproved(sheet: Worksheet, row: Row) -> Row:
+    """A new question with "Not yet" in its column of approval: only what people approved is asked."""
     if sheet.name != "questions":
         return row
     no = next(choice.title for choice in sheet.column("approved").choices if choice.id == "no")
@@ -298,7 +341,7 @@ def _unapproved(sheet: Worksheet, row: Row) -> Row:
 
 
 def visible(text: str) -> str:
-    """The text as a cell can hold it: what no cell can hold is seen to be missing."""
+    """The text as a cell can hold it: U+FFFD stands for what no cell can hold."""
     if text.isprintable() and "_x" not in text:
         return text
     text = _ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -306,7 +349,10 @@ def visible(text: str) -> str:
 
 
 def cell_text(text: str, language: Language, longest: int) -> str:
-    """The text as a cell holds it, cut with a mark where it is longer than a cell may be, in UTF-16 units."""
+    """The text as a cell holds it, cut with a mark where it is longer than a cell may be, in UTF-16 units.
+
+    ("a" * 50, "en", 40) -> "aaaaaaaaaaaaaaaaaa… (32 more characters)". No pair of surrogates is parted.
+    """
     text = visible(text)
     if 2 * len(text) <= longest or units(text) <= longest:
         return text

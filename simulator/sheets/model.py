@@ -1,6 +1,12 @@
 """Worksheets as values, before they are written to a Google Sheet or an Excel workbook.
 
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
+
+`report/worksheets.py` makes `Worksheet`s of a run, `sheets/excel.py` and `sheets/google_sheets.py` write them
+and read them back as `PulledRow`s, in which choices are ids and days ISO dates whatever the language was. The
+tables below are the only place that says which worksheets, columns and choices there are: `worksheet()` makes
+a worksheet of them, `layouts()` what it takes to recognise one. A new column is a line of `COLUMNS`, and its
+key in `WORKSHEETS`.
 """
 
 import hashlib
@@ -21,10 +27,12 @@ from simulator.core.types import Case, Turn, Value
 
 Item = TypeVar("Item")
 
-# How a cell is marked; its text says so, too, for those who see no colour.
+# How a cell is marked: red to be looked at, warn where too much is missing, failed for what could not be
+# graded, good for what was reached. Its text says so, too, for those who see no colour.
 Mark = Literal["red", "warn", "failed", "good", ""]
 Owner = Literal["program", "team"]
-# Fills of marked cells, and of headings: blue ones are the team's.
+# Fills of marked cells, and of headings: blue ones are the team's. RRGGBB; red is (250, 219, 218), which the
+# article that this sheet comes from uses.
 FILLS: dict[Mark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
 HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
 
@@ -39,7 +47,9 @@ class Choice(Value):
 class Column(Value):
     """A column; a team's column is written when its row is made, and never again.
 
-    `width` is in characters of the narrow kind, `help` is the note of the header cell.
+    `width` is in characters of the narrow kind, `help` is the note of the header cell. `kind` says how texts
+    of the team's are read ("date"), or how cells are aligned and formatted. `choices` are offered, not
+    enforced. `wrap`: long texts make the row higher.
     """
 
     key: str
@@ -59,7 +69,9 @@ class Column(Value):
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """What a cell shows; a `number` makes it numeric, and `text` is then only its wording elsewhere.
+    """What a cell shows; a `number` makes it numeric, and `text`, its wording, says with how many decimals.
+
+    SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text.
 
     A dataclass with slots, not a model: there are hundreds of thousands of them.
     """
@@ -126,6 +138,7 @@ class Worksheet(Value):
     """One worksheet: `name` is its stable id, `title` what people read on its tab.
 
     The first column holds the rows' keys. `help` says above or beside the table what it is for.
+    `frozen_columns` counts from the left, the key among them.
     """
 
     name: str
@@ -146,15 +159,16 @@ class Worksheet(Value):
         return "\n\n".join(filter(None, (self.help if column == first else "", column.help)))
 
 
-# Columns that are repeated for every turn, with its number.
+# Columns that are repeated for every turn, with its number: user1, assistant1, check1, user2, ...
 TURN_COLUMNS = ("user", "assistant", "check")
 
 
 @dataclass
 class Layout:
-    """One worksheet: the titles of its tab, columns by title, choices by column and title.
+    """One worksheet, as it may look in either language: what its tab, columns and choices are called.
 
-    Titles are folded. `team` and `days` are the columns of the team and of dates.
+    `tabs` are titles of the tab; `columns` has keys by title, `choices` ids by column and title. All titles
+    are folded. `team` and `days` are the columns of the team and of dates.
     """
 
     tabs: set[str] = field(default_factory=set)
@@ -165,11 +179,17 @@ class Layout:
 
     @property
     def least(self) -> int:
-        """How many of its columns a worksheet must have to be taken for this one."""
+        """How many of its columns a worksheet must have to be taken for this one: two thirds, at least three.
+
+        Twelve of the 19 of "review": people delete some, and no sheet of their own has so many by chance.
+        """
         return max(3, len(set(self.columns.values())) * 2 // 3)
 
     def column(self, title: str) -> str | None:
-        """The key of the column of that title, in either language."""
+        """The key of the column of that title, in either language; None for a title of people's own.
+
+        " コメント " -> "comment"    "お客様3" -> "user3"
+        """
         key = folded(title)
         if found := self.columns.get(key):
             return found
@@ -183,13 +203,17 @@ class Layout:
 
 
 def folded(title: str) -> str:
-    """A title in NFKC, lower case and with single spaces: people change these by accident."""
+    """A title in NFKC, lower case and with single spaces: people change these by accident.
+
+    " Ｃｏｍｍｅｎｔ　１ " -> "comment 1"
+    """
     return " ".join(normalize("NFKC", title).casefold().split())
 
 
 # --- Which worksheets and columns a run has, what they are called, and what is picked in them ---
 
-# The worksheets, by name, in the order of their tabs.
+# The worksheets, by name, in the order of their tabs. The name is in metadata, defined names and keys, and
+# never changes; the title may.
 TABS: Mapping[str, Message] = {
     "summary": pgettext("a worksheet", "Summary"),
     "review": pgettext("a worksheet", "Review"),
@@ -241,7 +265,8 @@ class ColumnKind(NamedTuple):
     kind: Literal["text", "number", "date"] = "text"
 
 
-# The columns by key. Those of turns have the number of the turn.
+# The columns by key. Those of turns have the number of the turn. A key is the same in every worksheet that
+# has the column; its owner is the program where `team` is not said.
 COLUMNS: Mapping[str, ColumnKind] = {
     "key": ColumnKind(pgettext("a column", "Key"), 8),
     "run": ColumnKind(pgettext("a column", "Run")),
@@ -328,7 +353,7 @@ COLUMN_HELP: Mapping[str, Message] = {
     "grade_2": _GRADES,
 }
 
-# The columns of each worksheet, in their order.
+# The columns of each worksheet, in their order: what is read first stands left, what is only looked up right.
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
     "review": "key severity persona question answer reason judge_is likely_cause cause correct_answer comment"
@@ -343,7 +368,7 @@ WORKSHEETS: Mapping[str, str] = {
 }
 
 _GRADE: Mapping[str, Message | str] = {n: n for n in "54321"}
-# What is picked in a column, by what the program understands.
+# What is picked in a column, by what the program understands: ids are in run files and never change.
 CHOICES: Mapping[str, Mapping[str, Message | str]] = {
     "judge_is": {
         "right": pgettext("a choice", "Judge is right"),
@@ -394,7 +419,7 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
     "grade_1": _GRADE,
     "grade_2": _GRADE,
 }
-# How choices were called before, in sheets that people have filled in.
+# How choices were called before, in sheets that people have filled in: folded titles, with their ids.
 _EARLIER = {
     "cause": {"passage ignored": "ignored", "無視": "ignored", "invented": "invented", "創作": "invented"}
 }
@@ -424,7 +449,8 @@ def worksheet(
 ) -> Worksheet:
     """A worksheet of a run with titles as `text` shows them; `turns` are the numbers of its turns.
 
-    `wording` is "rows" in a report on single-turn rows.
+    `wording` is "rows" in a report on single-turn rows, which has no customers, but references.
+    Columns of turns follow the others: key config user1 assistant1 check1 user2 ...
     """
     keys = [key for key in WORKSHEETS[name].split() if _ONLY.get((name, key), wording) == wording]
     numbered = [(key, n) for n in turns for key in keys if key in TURN_COLUMNS]
@@ -520,13 +546,16 @@ def number_cell(n: float, mark: Mark = "") -> SheetCell:
 # --- The keys of rows in the worksheet to review: one for each distinct answer, the same in every run ---
 
 # They rest on what was said, never on ids: these may be the numbers of rows, and change when rows are added.
+#     answer-b68e7b11b447d55c-first-3f660c66268e2901-red
+#            question and     turn  line, contexts,   red for somebody: an answer that turns red, or is so no
+#            history                answer            longer, is a row of its own, to be looked at once more
 # What ends the key of an answer that is red for somebody, and stands in that of an answer to a first line.
 RED, FIRST = "-red", "-first-"
 _START = "answer-"
 
 
 def question_key(case: Case) -> str:
-    """What the keys of all answers to a question begin with."""
+    """What the keys of all answers to a question begin with: width, case and spaces make no difference."""
     history = [[line.role, folded(line.content)] for line in case.history]
     return _START + _digest(folded(case.question), history)
 
@@ -544,4 +573,5 @@ def is_answer_key(key: str) -> bool:
 
 
 def _digest(*parts: Any) -> str:
+    """16 hexadecimal digits: that two of 100,000 answers share them by chance has odds of 3 in 10 billion."""
     return hashlib.blake2s(json.dumps(parts).encode(), digest_size=8).hexdigest()

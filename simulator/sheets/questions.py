@@ -2,6 +2,13 @@
 
 Only rows that are in use and approved are asked. What the team wrote as the right answer of a first turn is
 the reference of that question once its status says that it has been fixed.
+
+    Questions   key      question   reference   use   approved        a case: id refund, question "Fee?",
+                refund   Fee?       9,800 yen   yes   yes         ->  reference "4,800 yen": the team's answer
+    Review      answer-...-first-...            correct_answer 4,800 yen, status mended
+
+The row becomes a line of a question file, and is read like one (`data/cases.py`): columns, separators and
+errors are those of any question file, and errors name the row of the sheet.
 """
 
 import hashlib
@@ -29,6 +36,8 @@ _COLUMNS = {
     "question": "question", "reference": "reference", "answerable": "answerable", "handover": "handover",
     "category": "category", "gold": "passages", "goal": "goal", "facts": "facts", "history": "history",
 }  # fmt: skip
+# The key of a first turn in worksheets of earlier versions: run/customer/case#repeat/turn, as in
+# 20261121-090400-mixed-3f2a/angry/refund#1/1; of a turn 2 it says nothing about the question's answer.
 _FIRST_TURN = re.compile(r"(?P<run>[^/]+)/[^/]+/(?P<case>.+)#\d+/1", re.DOTALL)
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.
@@ -41,7 +50,8 @@ def cases_of_sheet(
     """The cases of `sheet:KEY#worksheet`; without a name those of our worksheet of test questions.
 
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
-    question file, with `columns` as `--columns` has them. Notes go to stderr.
+    question file, with `columns` as `--columns` has them. Notes go to stderr. Raises InputError for what
+    people can fix, and SinkUnavailable when Google cannot be reached.
     """
     client = SheetsClient()
     at = _ours(address, client, suffix)
@@ -54,7 +64,11 @@ def cases_of_sheet(
 
 
 def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
-    """The cases of a workbook of `--to xlsx`; None for any other file."""
+    """The cases of a workbook of `--to xlsx`; None for any other file, which is then read as a question file.
+
+    Whether it is ours is looked up in the outline alone, at most 4 MB of it: to load the whole workbook for
+    that would take seconds, and a bomb would be unpacked.
+    """
     try:
         with zipfile.ZipFile(path) as package, package.open(_OUTLINE) as outline:
             is_ours = _OURS in outline.read(_LARGEST)
@@ -140,7 +154,11 @@ def _ours(address: str, client: SheetsClient, suffix: str) -> Target | None:
 
 
 def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[Message, list[int]]]:
-    """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
+    """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong.
+
+    A row that people added has no key: its id comes of its text, "q-" and ten digits, so that runs can be
+    compared however the sheet is sorted. Reworded, it is another question.
+    """
     asked: dict[str, PulledRow] = {}
     left: dict[Message, list[int]] = {}
     for row in rows:
