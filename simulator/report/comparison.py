@@ -1,6 +1,12 @@
 """Runs compared: whether the bot got better and how sure that is, what turned, pair beside pair.
 
-Two runs are compared in all detail, many by how their scores developed.
+Two runs are compared in all detail, many by how their scores developed. What is compared, how it is tested
+and what counts as a regression is worked out in `stats/comparison.py` and `stats/history.py`; here it is put
+in words.
+
+`diff` says in this order: the verdict (score before and now, what may be said of it), what must not break,
+what makes the two runs hard to compare, the turns that turned red with the judge's reason, those that no
+longer are, and the difference by judge. Its page has the conversations of both runs side by side.
 """
 
 from collections import Counter
@@ -56,7 +62,9 @@ from simulator.stats.history import MIN_RUNS, History, PastRun
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
 _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
-# The change itself comes first, what may be said of it follows.
+# The change itself comes first, what may be said of it follows. A verdict takes both an interval that leaves
+# out 0 and a p below 5 %. `leaning_...` has the interval alone: the direction is told, with its uncertainty.
+# `no_difference` has neither, and says which difference the data rule out.
 _VERDICTS = {
     "better": _("Score {was} → {now}: it got better ({by} points, 95 % interval {low} to {high})."),
     "worse": _("Score {was} → {now}: it got worse ({by} points, 95 % interval {low} to {high})."),
@@ -113,7 +121,8 @@ _METHOD = _(
     " score: it is tested first and alone, its p not corrected. The p of the others is corrected by Holm's"
     " method, and doubled as long as {primary} cannot be said to have changed."
 )
-# In brief, on a terminal: turns of a kind, and characters of a question or a reason.
+# In brief, on a terminal, where 25 lines have to do: turns of a kind, characters of a question and of a
+# reason.
 SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
 _MORE = _("{n} more are on the page.")
 # So many pairs are shown with their turns, each text cut to so many characters.
@@ -217,7 +226,11 @@ class _Parts:
             )
 
     def _compared(self) -> Iterator[Message]:
-        """Which turns were compared."""
+        """Which turns were compared.
+
+        From the second turn on, customers say what the bot's answer made them say. Only turns in which both
+        runs were asked the same are compared by turn; scores are compared by conversation, whatever was said.
+        """
         changes = self.changes
         if origin := changes.after.replay_of:
             yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
@@ -342,7 +355,11 @@ class _Parts:
             yield Section("groups", _("Where it changed (not tested)"), blocks, folded=True)
 
     def pairs(self, runs: PairedRuns) -> Iterator[Section]:
-        """What became of the conversations that both runs have: in figures, then those that changed."""
+        """What became of the conversations that both runs have: in figures, then those that changed.
+
+        Listed are those with more or fewer red turns, or a score that moved by half a point or more; what
+        turned red comes first, in each colour what fell most.
+        """
         before, after, columns = runs.before, runs.after, ("", _("Before"), _("Now"))
         rows: tuple[tuple[Text, ...], ...] = (
             (_("Score"), points(before.summary.score), points(after.summary.score)),
@@ -409,13 +426,20 @@ def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Tabl
 
 
 def _compared_turns(changes: RunComparison) -> int:
-    """First turns and those with the same message in both runs; equal first answers count once."""
+    """First turns and those with the same message in both runs; equal first answers count once.
+
+    The first line is the case's question whoever asks it: three customers who get the same answer to it in
+    both runs are one observation, not three.
+    """
     reds = changes.reds
     return reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
 
 
 def _verdict_key(row: Difference) -> str:
-    """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance."""
+    """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance.
+
+    `equal` is the case in which no pair of conversations differs: there is nothing to put an interval around.
+    """
     if row.verdict == "no_difference" and not row.larger:
         return "equal"
     return f"leaning_{row.leaning}" if row.leaning else row.verdict
@@ -447,12 +471,12 @@ def ends(interval: tuple[float, float] | None) -> dict[str, str]:
 
 
 def largest(larger: float | None) -> str:
-    """The largest difference that the data allow, without a sign."""
+    """The largest difference that the data allow, without a sign: 0.051 -> "5.1"."""
     return signed_points(larger).lstrip("+±") if larger is not None else "–"
 
 
 def p_text(p: float | None) -> str:
-    """A p value in two or three decimals."""
+    """A p value in two or three decimals: 0.0004 -> "<0.001", 0.0123 -> "0.012", 0.3 -> "0.30"."""
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
@@ -497,7 +521,11 @@ _SCALE = (0, 0.25, 0.5, 0.75, 1)
 
 
 def history_report(history: History, language: Language, page: str = "") -> Report:
-    """The trend first, then the runs, the newest first; `page` is where it is written as a page."""
+    """The trend first, then the runs, the newest first; `page` is where it is written as a page.
+
+    Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
+    its end) are listed with a note, and are no part of line and trend.
+    """
     comparable = [run for run in history.runs if run.run in set(history.followed)]
     table = Table.listing(
         "runs",

@@ -1,6 +1,14 @@
 """The conditions of a target in words: what passed, a table, and how far counts can be relied on.
 
-Imported where a run was asked for conditions.
+Imported where a run was asked for conditions: `--target "turn >= .9 and severity_major == 0"`, or a plain
+target with `--confidence`. They are decided in `stats/conditions.py`. A row of the table:
+
+    Condition    Verdict     Result   May lie between   Rests on
+    Score ≥ 70   Undecided   74       62–83             63 (21 questions)
+
+A condition on a count that allows some failures (`severity_major <= 3`) passes by what was seen: nobody can
+be 95 % sure that the next run has no more. It therefore reads "Passed (count)", and a note says how far it
+goes.
 """
 
 from collections.abc import Iterator
@@ -19,7 +27,11 @@ _DECISIONS: dict[str, Message] = {
 
 
 def verdict_subject(gate: Gate) -> Message:
-    """What passed or was missed, and with which confidence."""
+    """What passed or was missed, and with which confidence: "2 of 3 conditions, 95 % sure".
+
+    A plain target is named as it was set, with the condition that it was missed for where that is another
+    one.
+    """
     missed, n = [each for each in gate.conditions if each.decision == "missed"], len(gate.conditions)
     if gate.target is not None and not isinstance(gate.asked, str) and len(missed) == (not gate.passed):
         what = _("target {target}", target=target_points(gate.target))

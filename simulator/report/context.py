@@ -1,6 +1,11 @@
 """What every report of a run shares: its context, the gate in words, notes to read before relying on it.
 
-`ReportContext` is what the page, worksheets, Markdown and files are made from.
+`ReportContext` is what the page, worksheets, Markdown and files are made from. It is made once for a run
+(`cli/publish.py`), and what is costly about it is made at the first look: titles, sections, causes.
+
+Notes come in three tones, in this order: alarms, without which the figures are misread ("Fluency, failed
+grades: 1 of 13 ..."), good news (what stopping early saved), and small print, which says what shaped the
+figures. A summary in brief shows three of the first two kinds at most, and no small print.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +36,17 @@ STAND_INS = _(
     " judge the bot by these grades and marks."
 )
 
-# How well a judge agrees with people.
+# How well a judge agrees with people: the first four by its agreement (`report/judges.py`), `few` where fewer
+# answers were compared than that takes, `not_calibrated` where nobody compared any with this rubric and
+# model.
 TrustLevel = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
 
 
 class JudgeTrust(Value):
-    """One judge: `calibration` words its agreement with people (None: not calibrated)."""
+    """One judge: `calibration` words its agreement with people (None: not calibrated).
+
+    `warnings` are what is known to sway it, and that its grades have drifted since it was calibrated.
+    """
 
     calibration: Text | None
     level: TrustLevel
@@ -50,6 +60,7 @@ class JudgeTrusts(Value):
     notes: tuple[Line, ...] = ()
 
 
+# Nobody has looked: of stand-ins, whose grades are worth nothing, nothing is said.
 UNKNOWN = JudgeTrusts()
 
 
@@ -58,7 +69,12 @@ _LONGEST_REASON = 600
 
 
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
-    """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'."""
+    """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'.
+
+    "No target was set", "Target 90 reached", "Target 90 missed by 20", "Target 90: cannot be decided",
+    "Passed (all 3 conditions, 95 % sure)". What else the gate found stands in the notes; of several reasons
+    for a miss, the score comes first, then too many questions with a major turn.
+    """
     problems = {finding.problem: finding.message for finding in gate.findings}
     if "simulators" in problems:
         return _("Undecided: it depends on the model that plays the customers")
@@ -90,7 +106,11 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
 
 
 def lowest_score(results: Results, summary: Summary) -> float | None:
-    """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0."""
+    """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0.
+
+    Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of
+    100. Whoever does not know that takes 40 for nearly half right.
+    """
     scales = (s.scale for s in results.scores.of_judge(summary.primary, "scored"))
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
@@ -243,7 +263,8 @@ class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
     `improvements` are None where no turn is red, `likeness` where customers said too little. `page` is where
-    its page is written.
+    its page is written, empty where there is none. `check` is how the worksheet of conversations shows a
+    grade: in words, or as the judge's own JSON.
     """
 
     results: Results
@@ -312,7 +333,10 @@ class ReportContext:
 
 
 def score_lines(context: ReportContext) -> Iterator[Message]:
-    """The score with its interval, the corrected one where people's grades made it, and its coverage."""
+    """The score with its interval, the corrected one where people's grades made it, and its coverage.
+
+    "Score 70 / 100", "95 % interval 52–86", "6 of 6 conversations graded": each a phrase of one line.
+    """
     summary, target = context.summary, context.gate.target
     if summary.corrected:
         yield _("Score {score}", score=corrected_line(summary, target))

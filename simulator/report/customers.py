@@ -1,4 +1,8 @@
-"""How good the customers are: whether they resemble real ones, and react to how a bot answers."""
+"""How good the customers are: whether they resemble real ones, and react to how a bot answers.
+
+The first is a section of a run, worked out in `stats/likeness.py`; the second a report of its own, of `doctor
+--customers`, which plays every persona with four bots whose behaviour is known (`runner/reactions.py`).
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,6 +24,8 @@ from simulator.core.titles import Titles, title
 from simulator.runner.reactions import BOTS, Reacted
 from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
+# Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
+# is the case's question whoever asks it; the last five are of conversations.
 _SHARES: dict[str, Message] = {
     "length": _("Length of a line (median)"),
     "short": _("Short replies"),
@@ -45,7 +51,11 @@ _DEFINITION = _(
 
 
 def likeness_section(found: Likeness) -> Section:
-    """The figure or why there is none, the three largest differences, the table, definition and sources."""
+    """The figure or why there is none, the three largest differences, the table, definition and sources.
+
+    The definition stands in the report itself: 100 is not "human", but as like the reference as other people
+    are to it.
+    """
     if found.composite is None or found.interval is None:
         head = _(
             "No likeness figure: it takes {least} lines after the first from these customers and from the"

@@ -1,4 +1,9 @@
-"""The forecast of a run: what it costs, by role, and how to know better."""
+"""The forecast of a run: what it costs, by role, and how to know better.
+
+Figures are those of `runner/estimate.py`. Without a run like it the range is wide, for what a run costs
+depends on how long customers stay and how much a bot says; with one, it is expected to cost what that one did
+for each conversation. Either way nothing has been started when this is shown.
+"""
 
 from simulator.core.document import Block, Line, Report, Section, Table, Text
 from simulator.core.messages import Message, _, sentences
@@ -67,7 +72,7 @@ def _table(forecast: Forecast) -> Table:
 
 
 def _figures(ends: list[Spending]) -> tuple[Text, ...]:
-    """Calls, tokens in and out, and dollars; `12-36` where the ends differ."""
+    """Calls, tokens in and out, and dollars; `12-36` where the ends differ, "unknown" without a price."""
     counts = ([f"{getattr(each, key):,}" for each in ends] for key in ("calls", "tokens_in", "tokens_out"))
     costs = [dollars(each.cost_usd) for each in ends if each.cost_usd is not None]
     figures = ["-".join(dict.fromkeys(figure)) for figure in (*counts, costs)]

@@ -1,4 +1,9 @@
-"""A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML."""
+"""A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML.
+
+Their columns and keys are documented in docs/outputs.md, and programs rely on them: a new one may be added,
+one that goes or changes its meaning raises `JSON_SCHEMA` (`cli/destinations.py`). All are English, whatever
+the run's language is. Rows come one at a time from the run file, so that a run of any size fits into memory.
+"""
 
 import csv
 import io
@@ -16,7 +21,8 @@ from simulator.stats.figures import turn_failure
 from simulator.stats.red import worst_severity
 from simulator.storage.results import conversations_with_scores
 
-# A text that begins so, also after spaces, is a formula to a spreadsheet; full-width signs are, too.
+# A text that begins so, also after spaces, is a formula to a spreadsheet (OWASP, CSV injection); full-width
+# signs are, too, to Japanese ones.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
@@ -24,7 +30,7 @@ HEAD = (
 )  # fmt: skip
 
 
-# What a row has of a score.
+# What a row has of a score, by the names of its fields: see "report.json" in docs/outputs.md.
 _SCORE = ("state", "value", "raw", "reason", "severity", "detail", "rubric")
 
 
@@ -53,7 +59,8 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
 def csv_bytes(context: ReportContext) -> bytes:
     """The file's content: UTF-8 with BOM, which spreadsheets open as it is.
 
-    Text that a spreadsheet would take for a formula is led by an apostrophe.
+    Text that a spreadsheet would take for a formula is led by an apostrophe. Columns are `HEAD`, then grade
+    and reason of each judge; True is "red", False and None are empty, lists have `|` between their items.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -93,11 +100,16 @@ def _dumps(value: Any) -> str:
     return to_json(value, indent=2).decode()  # several times as fast as json.dumps with an indent
 
 
+# What XML 1.0 has no place for, control characters and lone surrogates; U+FFFD stands for it.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(context: ReportContext) -> str:
-    """A test case per turn (a red one failed, an ungraded one is an error), and one for the target."""
+    """A test case per turn (a red one failed, an ungraded one is an error), and one for the target.
+
+    <testcase classname="angry" name="cancel-03-en turn 1"><failure type="major" message="the reason">
+    Q: the question / A: the answer</failure></testcase>
+    """
     rows = list(turn_rows(context))
     gate, name = context.gate, f"rehearsal {context.results.run.id}"
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))

@@ -1,4 +1,15 @@
-"""What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
+"""What to fix, for every report: terminal, cards of the page, Markdown and a worksheet.
+
+What a fix is, its cause and its gain come from `diagnosis/recommendations.py`. In the summary one reads
+
+    1. Add to the prompt: "Do not say what is not in the material."
+       +9.3 points · Made up (likely) · Prompt author · 3 questions
+    2 more · see all: python run.py fixes RUN
+
+and in `fixes`, below the counts, the gravest example with the judge's reason, what the cause rests on, the
+right answer, and where the other examples are. The gain is of the run's score, of 100, if the fixed turns
+were graded like the average turn that is not red.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -28,7 +39,7 @@ from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import red_questions
 
-# In the summary of a run.
+# In the summary of a run: three red questions and three fixes, with all else, are 40 lines.
 SHOWN = 3
 # Red turns that Markdown quotes; the rest is on the page.
 QUOTED = 10
@@ -90,7 +101,7 @@ def lead_text(found: Improvements) -> Text:
 
 
 def how_text(found: Improvements) -> Text:
-    """How gains are calculated; empty where there are none."""
+    """How gains are calculated, with the average turn that is not red; empty where there are none."""
     text = _("Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).")
     return text.format(goal=points(found.goal)) if found.foretells and lead_text(found) else ""
 
@@ -131,7 +142,10 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
 
 
 def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
-    """How many more fixes there are, if any, what the customer spoilt, and the command that shows all."""
+    """How many more fixes there are, if any, what the customer spoilt, and the command that shows all.
+
+    "2 more · see all: python run.py fixes latest"
+    """
     more = _("{n} more", n=left) if left > 0 else ""
     shown = _("see all: python run.py fixes {run}", run=run)
     return _("{parts:dots}", parts=tuple(filter(None, (more, spoilt, shown))))

@@ -4,6 +4,15 @@ A mean alone does not say whether people would agree with it, so judge trust sta
 only compare by rule (labels, choices, exact match, ROUGE and so on) are left out until someone has
 calibrated them: they claim nothing but what they count, and "not calibrated" would be noise. Offline
 stand-ins are left out whoever has calibrated them: they do not judge a bot.
+
+A calibration counts for exactly the rubric (prompt, form and model, by its hash) that it was made with. One
+judge in a report:
+
+    Groundedness   people mostly agree: agreement with people AUROC .89 [.84–.93] (answers: 222, mtrag_human
+                   faithfulness)
+                   ! CHECK: an angry customer moves it by -0.41
+
+The level in front is by the size of the agreement, and only where its interval rules chance out.
 """
 
 import re
@@ -30,8 +39,13 @@ from simulator.stats.calibration import ENOUGH_ROWS
 from simulator.stats.figures import Summary
 from simulator.stats.judge_trust import Drift, bias_for, calibration_for, short_number
 
+# A name begins where no letter stands before it: "my-gpt-4" has one, "calming" is none of "calm".
 _STARTS = r"(?<![a-z])"
 # The makers of models and the names they go by; a name may belong to two (a distilled model).
+#     gpt-4.1, openai:o3-mini -> gpt               Llama-3.1-Swallow-8B -> llama (made of it)
+#     anthropic:claude-sonnet-4 -> claude          deepseek-r1-distill-qwen-32b -> deepseek, qwen
+# A provider's name counts only as a prefix with : or /; behind openrouter/ and ollama/ anybody's model
+# stands.
 FAMILIES: dict[str, re.Pattern[str]] = {
     family: re.compile(_STARTS + f"(?:{names})")
     for family, names in {
@@ -60,7 +74,11 @@ _NO_MODEL = frozenset(("", "lexical", "none"))
 
 
 def families(model: str) -> frozenset[str]:
-    """The families of a model by its name; an unknown model is a family of its own."""
+    """The families of a model by its name; an unknown model is a family of its own.
+
+    "my/own-model" -> {"own-model"}: without its provider, so that one model behind two doors is one family.
+    Empty for stand-ins, which are of no family, not even of each other's.
+    """
     name = model.strip().lower()
     if name in _NO_MODEL:
         return frozenset()
@@ -88,6 +106,7 @@ _LEVELS: Mapping[str, tuple[tuple[float, TrustLevel], ...]] = {
 }
 # A longer list of judges is folded on a page.
 OPEN_AT_MOST = 8
+# What grades reach that have nothing to do with people's.
 _CHANCE = {"AUROC": 0.5, "rho": 0.0}
 _TRUST: dict[TrustLevel, Message] = {
     "well": _("people mostly agree"),
@@ -97,7 +116,8 @@ _TRUST: dict[TrustLevel, Message] = {
     "few": _("too few answers to tell yet"),
     "not_calibrated": _("not calibrated"),
 }
-# What was done to an answer, its customer or its passages without making it better or worse.
+# What was done to an answer, its customer or its passages without making it better or worse: the probes of
+# `calibrate --probes` that should not move a judge (`addons/bias_probes`).
 _CHANGES: dict[str, Message] = {
     "padding": _("adding thanks"),
     "curt": _("answering curtly"),
@@ -111,7 +131,11 @@ _CHANGES: dict[str, Message] = {
 def judge_trusts(
     results: Results, summary: Summary, language: Language, folder: Path = judge_trust.FOLDER
 ) -> JudgeTrusts:
-    """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric."""
+    """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric.
+
+    Its notes are what else a reader has to know before trusting figures: drift, a judge of the bot's own
+    family, that the run is a replay, what was masked, and that the bot told customers different things.
+    """
     stored = results.notes.get("drift")
     try:
         drifts = [Drift.model_validate(each) for each in stored] if isinstance(stored, list) else []

@@ -1,4 +1,9 @@
-"""Sections on what was asked more than once: by several models, by the same one again, and in a replay."""
+"""Sections on what was asked more than once: by several models, by the same one again, and in a replay.
+
+simulators    --user-model A,B    the score by who played the customers, and how far these are apart
+reliability   --repeats 3         which questions passed always, sometimes and never; pass^k
+replay        --replay RUN        turns in which the customers' earlier lines still fitted, and the others
+"""
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, points
 from simulator.core.messages import _, ngettext, pgettext
@@ -43,7 +48,12 @@ def simulators_section(summary: Summary) -> Section | None:
 
 
 def reliability_section(summary: Summary) -> Section | None:
-    """Which questions passed always, sometimes and never; None where none was repeated."""
+    """Which questions passed always, sometimes and never; None where none was repeated.
+
+    Listed are those that did not always pass, never first. pass^k (tau-bench, Yao et al., 2024) is the chance
+    that k conversations about a question all pass, C(passed, k) / C(n, k), averaged over questions: a bot
+    that is right two times of three has pass^1 67 % and pass^3 0 % on such a question.
+    """
     found = summary.reliability
     if found is None:
         return None
@@ -103,7 +113,11 @@ def _chance(value: float | None) -> Text:
 
 
 def replay_section(results: Results, summary: Summary) -> Section | None:
-    """Turns and score of both parts; None where every line still fitted."""
+    """Turns and score of both parts; None where every line still fitted.
+
+    A replay says the earlier lines as long as they make sense after what the bot says now; from the first
+    that does not, a model plays on. Only the first part answers the same questions as the earlier run.
+    """
     diverged = 0
     followed, after = list[tuple[str, int]](), list[tuple[str, int]]()
     for conversation in results.conversations:

@@ -1,7 +1,12 @@
 """Sections that only single-turn data sets have.
 
 Each function makes one, or returns None where the run has nothing to show: the contest's total, skipped rows,
-outputs of JSON answers, classes, and choices.
+outputs of JSON answers, classes, and choices. Figures come from `stats/contest.py`, `stats/outputs.py` and
+`stats/classification.py`.
+
+What the model under test failed to produce (no JSON, no such key, no label, no letter) is wrong, and counted
+as "not extracted" beside it; what failed for us (a grading that broke) is left out, and counted as well. So
+every table says how many rows it rests on.
 """
 
 from collections.abc import Iterator
@@ -29,7 +34,7 @@ from simulator.stats.outputs import OutputsFigures, Share, outputs_of
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 # With more labels than this, the most frequent confusions stand in place of the matrix.
 _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
-# Shares of a row below this have no colour.
+# Shares of a row below this have no colour: one row of fifty is no pattern.
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
@@ -48,7 +53,10 @@ def row_sections(results: Results) -> Iterator[Section | None]:
 
 
 def contest_section(results: Results) -> Section | None:
-    """The contest's total, the mean of every metric and what each cost."""
+    """The contest's total, the mean of every metric and what each cost.
+
+    The total is the sum of the means of grades from 1 to 5: 3.75 + 1.8 + 2.55 + 4.975 + 4.975 = 18.050 of 25.
+    """
     if not results.run.is_contest:
         return None
     found = contest_result(results)
@@ -276,7 +284,7 @@ def _choices_notes(found: Choices) -> Iterator[Message]:
 
 
 def classes_section(results: Results) -> Section | None:
-    """Accuracy and F1 of labelled rows, by class, with the confusion matrix."""
+    """Accuracy and F1 of labelled rows, by class, with the confusion matrix; of each judge of labels."""
     found = classifications(results)
     if not found:
         return None
@@ -329,7 +337,11 @@ def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
 
 
 def _confusion_table(found: Classification) -> Table:
-    """Counts with their share of the row; on the diagonal a large share is good, elsewhere it is bad."""
+    """Counts with their share of the row; on the diagonal a large share is good, elsewhere it is bad.
+
+    Shades go from .6 to 1 on the diagonal and from .7 down to .2 elsewhere: right cells are green, and the
+    commonest error is the reddest.
+    """
     rows = []
     for label, counts in zip(found.labels, found.confusion, strict=True):
         cells: list[Cell | Text | int] = [label]

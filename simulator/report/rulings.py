@@ -15,7 +15,10 @@ _CONFLICTS_SHOWN = 20
 
 
 def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
-    """Questions whose reference contradicts what was retrieved, those with most turns first."""
+    """Questions whose reference contradicts what was retrieved, those with most turns first.
+
+    Such turns are left undecided: nobody but the team knows which of the two is out of date.
+    """
     by_case: dict[str, list[UndecidedTurn]] = {}
     for each in undecided:
         by_case.setdefault(each.case.id, []).append(each)
@@ -64,7 +67,11 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
 
 
 def risk_section(results: Results) -> Section | None:
-    """How often each rule of the desk was kept, broken and not put to the test, broken ones first."""
+    """How often each rule of the desk was kept, broken and not put to the test, broken ones first.
+
+    An example is the judge's quotation, checked against the answer. A rule that was never put to the test has
+    neither passed nor failed, which is why the section says so.
+    """
     tallies, lost = rule_tallies(results)
     if not tallies:
         return None

@@ -1,4 +1,15 @@
-"""The report of a run: the summary for a terminal and for Markdown, and the sections of its page."""
+"""The report of a run: the summary for a terminal and for Markdown, and the sections of its page.
+
+Which sections a view has, of a run with customers and without anything special:
+
+    brief      outcome, reddest, fix, next        what a terminal shows after a run, in 40 lines
+    terminal   outcome, means, latency, course, reddest, fix, technical, next      with --verbose
+    markdown   means, fix, gravest                for a comment on a pull request
+    page       before, latency, heat, course, endings, reddest, mends, talks, shelf, technical
+
+Lead (score, verdict, notes) is in all of them; `--quiet` prints its first two lines. The page's sections
+without blocks here are drawn by its own template, from what `report/run_page.py` makes.
+"""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -49,7 +60,10 @@ _NO_CALLS = _("no model was called for customers or grading")
 
 
 def run_report(context: ReportContext) -> Report:
-    """The report of a run in the order of its page; sections without blocks are drawn by its template."""
+    """The report of a run in the order of its page; sections without blocks are drawn by its template.
+
+    Nothing is read from the run file again, and no cause or mean is worked out: all comes of the context.
+    """
     run, summary, gate = context.results.run, context.summary, context.gate
     red = ngettext(
         "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
@@ -135,14 +149,18 @@ def _means(context: ReportContext) -> tuple[Block, ...]:
 
 
 def run_argument(page: str, run: str) -> str:
-    """The run as an argument of a command: its id in the usual folder, its path elsewhere."""
+    """The run as an argument of a command: its id in the usual folder, its path, quoted, elsewhere.
+
+    runs/20261121-x/report.html     -> 20261121-x
+    /tmp/a b/20261121-x/report.html -> '/tmp/a b/20261121-x'
+    """
     folder = Path(page).parent
     usual = not page or folder.parent.resolve() == Path(Settings().runs).resolve()
     return run if usual else shlex.quote(str(folder))
 
 
 def _next(context: ReportContext) -> Iterator[Line]:
-    """What the reader can do now."""
+    """What the reader can do now: at most four lines, each with what to open or to type."""
     summary = context.summary
     if context.page:
         yield Line(_("open the report: {path}", path=context.page))

@@ -3,9 +3,17 @@
 The templates beside the painters draw it. What they get of conversations, turns, grades and fixes are
 mappings of finished values, made here, whose keys they name: nothing is worked out while a page is drawn.
 
+A page has room for about a thousand conversations. It is filled in this order: conversations to which
+something on the page links, red ones from the gravest on, then a sample of the others, spread over the plan.
+What is left out is said above the list; figures are always of all conversations.
+
 Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
 always exactly: both sides are compared after NFKC, without spaces and case. What still cannot be found is
-marked at the sentence nearest to it, or not at all.
+marked at the sentence nearest to it, or not at all. Answer "解約料は9,800円です。ポイントは翌月に戻ります。":
+
+    judge says                                  underlined                         how
+    contradicted: "解約料は 9,800 円"           解約料は9,800円 (1)                found, spaces left out
+    not_found: "ポイントは翌月に戻る"           ポイントは翌月に戻ります。 (2)     the sentence nearest to it
 """
 
 import re
@@ -33,20 +41,23 @@ from simulator.stats.summary import heading_of, weakest_mean
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
-# Room for the conversations of a page, in bytes, and the estimated markup around each part of one.
+# Room for the conversations of a page, in bytes, and the estimated markup around each part of one. A page
+# stays below 8 MB (`LARGEST` in cli/publish.py); the rest of it has 1.2 MB. Where the estimate was too low,
+# the page is drawn once more with less.
 _CONVERSATIONS_SIZE = 6_800_000
 _CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 500, 130
 # So many questions are shown, of each so many red answers whole, and so many more turns by their reason.
 SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
-# Characters of a red answer, and of the one that was expected, beside each other.
+# Characters of a red answer, and of the one that was expected, beside each other: nearly all are whole.
 QUOTED_LENGTH = 500
 # So many fixes are shown whole, so many folded; the rest is counted.
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
 # Where links lead to a conversation that is not shown: to the list.
 ELSEWHERE = "talks"
-# The sections in sight, in this order; everything else is folded below them.
+# The sections in sight, in this order; everything else is folded below them. First what is to be done, then
+# what it rests on.
 _FRONT = ("conditions", "before", "reddest", "mends", "talks", "shelf")
-# Longer texts are cut: whole ones are in the run file.
+# Characters. Longer texts are cut: whole ones are in the run file.
 LONGEST = 6000
 # With more red conversations than this, all of them start folded.
 OPEN_AT_MOST = 6
@@ -69,15 +80,23 @@ LAPSES = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", FEELING, "feeling"}
 
+# A passage says otherwise, or none says so.
 FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
+# Pairs, not words: Japanese has no spaces, and endings differ ("戻る", "戻ります") where the rest is the
+# same.
 NEAREST = 0.5
+# Sentences with what ends them. A full stop ends one before a space only: "Fee is 3.5 yen. Yes! そうです。次"
+# is "Fee is 3.5 yen.", " Yes!", " そうです。" and "次".
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
 def run_page(context: ReportContext, report: Report, share: float = 1.0) -> bytes:
-    """The page of a run, with what fits into this share (0..1) of the room for conversations."""
+    """The page of a run, with what fits into this share (0..1) of the room for conversations.
+
+    In UTF-8. Conversations are read twice, to measure and to draw them, and are never all in memory.
+    """
     results, summary, gate = context.results, context.summary, context.gate
     every, found = red_questions(summary), context.improvements
     mends = found.fixes[: CARDS_SHOWN + CARDS_FOLDED] if found else ()
@@ -168,7 +187,11 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
 def _question(
     reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
-    """A question and its red answers, each once: the gravest first, then those that most customers got."""
+    """A question and its red answers, each once: the gravest first, then those that most customers got.
+
+    `reds` are its red turns from the gravest on, `anchors` where the page has them. Customers who got the
+    same answer share an entry; a link to one that is not on the page leads to the list.
+    """
     listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
     ids = list(dict.fromkeys(each for each, _turn in listed))
     said = {
@@ -220,9 +243,9 @@ def shown_conversations(
     """The ids of the conversations to show: everything if it fits, else red ones and a sample of the others.
 
     Those in `first` come before the red ones, these gravest first; the sample is spread evenly over the plan:
-    every 64th of them, then those between.
-    `share` (0..1) shrinks the room for them, where an estimate was too low. No more conversations are read
-    than the page can hold.
+    every 64th of them, then those between. (Every n-th of those that fit would be as even, but how many fit
+    is known only when they have been read.) `share` (0..1) shrinks the room for them, where an estimate was
+    too low. No more conversations are read than the page can hold.
     """
     room = _CONVERSATIONS_SIZE * share
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
@@ -240,7 +263,10 @@ def shown_conversations(
 
 
 def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[str, str]]) -> int:
-    """Roughly the bytes of a conversation on the page; those of its passages not among `passages`."""
+    """Roughly the bytes of a conversation on the page; those of its passages not among `passages`.
+
+    Adds its passages to these: a page has the text of each once, however many answers rest on it.
+    """
     case, scores = conversation.case, [score for by_judge in by_turn.values() for score in by_judge.values()]
     texts = [case.question, conversation.closing, conversation.reason]
     texts += [line.content for line in case.history]
@@ -257,7 +283,11 @@ def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[s
 
 
 class _Views:
-    """Turns conversations into what the template draws; `passages` has their anchors by label and text."""
+    """Turns conversations into what the template draws; `passages` has their anchors by label and text.
+
+    Call `conversation` in the order of the page: anchors of passages and the turns that are printed are
+    counted on the way.
+    """
 
     def __init__(
         self,
@@ -485,6 +515,9 @@ def _listed(score: Score, key: str) -> list[JsonValue]:
 class Flaw:
     """Words of an answer that are not borne out; `passage` is the id of what contradicts them, or empty.
 
+    `judge` is the one that said so: `claims`, a model, or `facts`, which compares figures, dates and names by
+    rule, and whose words stand in the answer as they are.
+
     `number` counts them in the order in which they stand in the answer, from 1.
     """
 
@@ -519,7 +552,12 @@ def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
 
 
 def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
-    """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last."""
+    """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last.
+
+    The texts of the spans, joined, are the answer. Where two flaws overlap, the earlier one in `unmarked`
+    (the graver) keeps its stretch, and the other has what is left of its own. A fact within a claim that is
+    already listed is left out: one wrong figure is one flaw.
+    """
     folded, owners, placed = _folded(answer), [-1] * len(answer), []
     listed: list[Flaw] = []
     for flaw in unmarked:
@@ -555,7 +593,10 @@ def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
 def _found(
     words: str, folded: str, places: Sequence[tuple[int, int]], owners: Sequence[int]
 ) -> tuple[int, int] | None:
-    """Start and end of folded words in the original of a folded text, where nothing owns that place yet."""
+    """Start and end of folded words in the original of a folded text, where nothing owns that place yet.
+
+    The pattern looks ahead, so that overlapping places are found as well; None where there is none left.
+    """
     # No number is cut: '24' is not found in '240'.
     before = r"(?<!\d)" if words[:1].isdecimal() else ""
     after = r"(?!\d)" if words[-1:].isdecimal() else ""
@@ -578,7 +619,10 @@ def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | 
 
 
 def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text in NFKC with straight quotes, without spaces and case; and the origin of each character."""
+    """The text in NFKC with straight quotes, without spaces and case; and the origin of each character.
+
+    "ﾊﾞｯｸ Up”１" -> 'バックup"1', (0, 2) (2, 3) (3, 4) (5, 6) ...: バ comes of the two signs from 0 to 2.
+    """
     original = straight(text)
     folded, places = [], []
     for start, end in _clusters(original):

@@ -2,6 +2,12 @@
 
 Each function makes one, or returns None where the run has nothing to show: conflicts, the bot's models,
 answers and handovers, the course of turns, the simulated customers.
+
+A section serves every view at once: its line stands in the summary, its tables on the page and in the
+worksheet of the summary, its figures under its key in `--json`. So whoever adds one writes it once, and adds
+it here, to `sections` or to one of the other functions that `report/run.py` calls, in the order in which it
+is to be read. Keys, names of tables and figures are what programs and sheets know a section by: they never
+change.
 """
 
 import math
@@ -36,7 +42,8 @@ from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
 
-# What only some reports need: imported where a run has it.
+# What only some reports need: imported where a run has it. Conversations without anything special load
+# `causes` and `fixes` for their red turns, and `trust` where a model has judged.
 feature = Features(
     causes="simulator.diagnosis.recommendations",
     conditions="simulator.report.conditions",
@@ -54,7 +61,7 @@ feature = Features(
     rulings="simulator.report.rulings",
     trust="simulator.report.judges",
 )
-# More lines of a chart than this cannot be told apart.
+# More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
 
 
@@ -87,7 +94,11 @@ def _is_labelled(results: Results) -> bool:
 
 
 def latency_section(results: Results) -> Section | None:
-    """Seconds until the bot's answers were there, and until their first words where it streams."""
+    """Seconds until the bot's answers were there, and until their first words where it streams.
+
+    p50 and p95 are nearest-rank percentiles: the smallest time that at least half (95 %) of the answers did
+    not exceed. They are times that occurred, none between two. Of recorded answers there are none.
+    """
     waits: tuple[list[float | None], list[float | None]] = [], []
     for conversation in results.conversations:
         waits[0].extend(turn.answer.seconds for turn in conversation.turns)
@@ -110,7 +121,10 @@ def latency_section(results: Results) -> Section | None:
 
 
 def bot_usage_section(results: Results) -> Section | None:
-    """Calls, tokens and cost of the bot's own models, as its answers reported them."""
+    """Calls, tokens and cost of the bot's own models, as its answers reported them.
+
+    None where no answer says anything of it. Nothing of this is counted against --budget.
+    """
     used = bot_usage(results)
     if not used:
         return None
@@ -137,7 +151,11 @@ def bot_usage_section(results: Results) -> Section | None:
 
 
 def answerable_sections(results: Results) -> Iterator[Section]:
-    """Whether the bot answers, declines and hands over where it should; only where cases ask for it."""
+    """Whether the bot answers, declines and hands over where it should; only where cases ask for it.
+
+    Two tables of two rows: what the case says is right (`answerable`, `handover`) by what the bot did, as
+    recognised by `stats/answerability.py`. An answer that asks back counts for neither side.
+    """
     right = pgettext("a share", "Right")
     rows: list[list[Cell | Text | int]]
     columns: tuple[Text, ...]
@@ -173,7 +191,7 @@ def answerable_sections(results: Results) -> Iterator[Section]:
 
 
 def _right(right: int, of: int) -> Cell:
-    """The share (its number in percent), and its interval."""
+    """The share (its number in percent), and its interval (Wilson's, which holds at 0 of 5 as well)."""
     note: Text = ""
     if interval := wilson(right, of):
         low, high = (f"{100 * end:.0f}" for end in interval)
@@ -185,7 +203,11 @@ def _right(right: int, of: int) -> Cell:
 
 
 def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
-    """How turns went, the first to the last; nothing where no turn was graded."""
+    """How turns went, the first to the last; nothing where no turn was graded.
+
+    Later turns have fewer conversations, and not the same ones: who was satisfied has left. So each point
+    has its n, and a fall does not by itself say that the bot gets worse.
+    """
     limit, charts = summary.rules.overall, list[Chart]()
     if score := course(results, summary.primary):
         line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
@@ -235,6 +257,8 @@ def _drawn(
 
 # How the simulated customers were played
 
+# The kinds of fault for which the customer is to blame, not the bot, and the figures with a goal of their
+# own: both from `users/faults.py` by way of `stats/customers.py`.
 _FAULTS: dict[str, Message] = {
     "invented": _("made-up details"),
     "off_goal": _("beside the matter"),

@@ -14,7 +14,7 @@ from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
-# The judge that reads how the customer feels.
+# The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
 FEELING = "tone"
 SEVERITIES: dict[Severity, Message] = {
     "major": pgettext("how grave", "Major"),
@@ -24,7 +24,13 @@ SEVERITIES: dict[Severity, Message] = {
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
-    """Mean of every judge for every persona, then for all of them."""
+    """Mean of every judge for every persona, then for all of them.
+
+    A row: name (conversations), score (graded / planned conversations), red turns / turns, then a mean for
+    each judge (graded / planned turns): "Angry customer", "72" (2/2), "3 / 5", "68" (5/5, red below 70). The
+    score is over conversations, the judges' means over turns, so the two can differ where talks are of
+    different length. With --retest a last row has the share of verdicts that changed.
+    """
     limit = summary.rules.overall
 
     def row(
@@ -75,7 +81,8 @@ def spending_table(
 ) -> Table:
     """Calls, tokens and money of each of `who`.
 
-    Calls answered from the cache stand apart if there are any, and so do tokens from the endpoint's own.
+    Calls answered from the cache stand apart if there are any, and so do tokens from the endpoint's own. Cost
+    in USD; "unknown" where no price of a model is known, "at least" where that is so of a part.
     """
     listed = list(spending)
     given = {
@@ -107,7 +114,7 @@ def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
 
 
 def grade_text(score: Score) -> Text:
-    """A grade as people read it: '4 / 5', or why there is none."""
+    """A grade as people read it: '4 / 5', or why there is none: skipped (nothing to grade) or not graded."""
     if score.state == "scored" and score.raw is not None:
         return f"{round(score.raw, 2):g} / {score.scale[1]:g}"
     return _("not graded") if score.state == "failed" else _("skipped")
@@ -119,7 +126,10 @@ def mark_text(red: RedTurn) -> Message:
 
 
 def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles) -> Message:
-    """Which turn it is: customer (all who began alike), case, number (from 1); of a row only the case."""
+    """Which turn it is: customer (all who began alike), case, number (from 1); of a row only the case.
+
+    "Angry customer, Calm customer · cancel-03-en · turn 1". The wording "rows" leaves out all but the case.
+    """
     personas = (persona,) if isinstance(persona, str) else persona
     named = tuple(titles("persona", each) for each in personas)
     return _("{persona} · {case} · turn {turn}", persona=named, case=case, turn=turn)
@@ -146,7 +156,11 @@ def why(red: RedTurn, turn: Turn) -> Text:
 
 
 def anchors_of(results: Results, shown: Container[str] | None = None) -> dict[tuple[str, int], str]:
-    """Where the page of a run has each turn of the conversations that it shows (None: of all of them)."""
+    """Where the page of a run has each turn of the conversations that it shows (None: of all of them).
+
+    ("angry/cancel-03-en#0", 1) -> "c2-t1": the second conversation of the plan. Other pages and --json link
+    to these, so they stay the same when the page is drawn anew, however many conversations it shows.
+    """
     ids = frozenset(results.conversations.ids) if shown is None else shown
     return {
         (conversation.id, turn.index): f"{anchor(number)}-t{turn.index}"
@@ -182,7 +196,10 @@ def ending(conversation: Conversation) -> Text:
 
 
 def rules_text(rules: RedRules) -> Message:
-    """The rules for red in one line, each with its limit or that it is off."""
+    """The rules for red in one line, each with its limit or that it is off.
+
+    "Low grade < 70, Not in the passages <= 3, ..., Not resolved off": shares of 100, but grades of 5.
+    """
     limits = {
         "overall": rules.overall and f"< {100 * rules.overall:g}",
         "groundedness": rules.groundedness and f"<= {rules.groundedness:g}",
@@ -208,7 +225,10 @@ def setting_text(value: JsonValue) -> str:
 
 
 def signed(value: float | None, places: int = 1) -> str:
-    """`+1`, `−0.5`, `0`, with a minus that is as wide as a plus; "–" for None."""
+    """`+1`, `−0.5`, `0`, with a minus that is as wide as a plus; "–" for None.
+
+    Zeros at the end go, and what rounds to nothing has no sign: 12.34 -> "+12.3", -0.04 -> "0".
+    """
     if value is None:
         return "–"
     text = f"{value:+.{places}f}".replace("-", "−")

@@ -1,4 +1,21 @@
-"""A run as worksheets: what the team sees in a Google Sheet or an Excel workbook."""
+"""A run as worksheets: what the team sees in a Google Sheet or an Excel workbook.
+
+Each is made of rows with keys that say what happens to a row when the next run is written into the same
+sheet:
+
+    worksheet       key of a row, for example                      with the next run
+    summary         score, judge.turn, 20261121-090400-x/decision  figures are replaced, decisions stay
+    review          answer-9d6fc3c2aaddaee7-first-...-red          stays one row where it is the same again
+    fixes           invented/prompt                                stays one row where it is found again
+    conversations   20261121-090400-x/angry/fees-01#0              new rows at the top
+    blind           20261121-090400-x/angry/cancel-03#0/3          new rows at the top
+    questions       fees-01, the id of the case                    the team's: new questions are added
+    history         20261121-090400-x                              a new row, and a point of the chart
+    technical       model.judge, setting.turns, version.python     values are replaced
+
+Which columns they have, and who owns them, is in `sheets/model.py`; here are their cells. Rows of
+conversations, answers and fixes are made one at a time, while they are written (`LazyRows`).
+"""
 
 import json
 from collections import Counter
@@ -47,12 +64,14 @@ from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
-# A row of the summary: its key, what it is about, the figure, and what that rests on.
+# A row of the summary: its key, what it is about, the figure, and what that rests on, as in
+# "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
 _Figure = tuple[str, Text, SheetCell, Text]
 _MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
-# In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
+# Turns. In larger runs only red answers have a note, and in the review none: they are most of a workbook's
+# size.
 NOTED_TURNS = 5_000
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {
@@ -93,7 +112,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
 
 
 def _verdict_cell(context: ReportContext) -> SheetCell:
-    """The verdict in a word."""
+    """The verdict in a word: Reached, Missed, No target; Undecided also where too much is missing."""
     gate, text = context.gate, pgettext("of a target", "Missed")
     mark: Mark = "red"
     if gate.passed is None:
@@ -170,7 +189,11 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
 
 
 def _section_figures(section: Section, context: ReportContext) -> Iterator[_Figure]:
-    """What a section says; each row of its tables with the figure that counts, the other cells beside it."""
+    """What a section says; each row of its tables with the figure that counts, the other cells beside it.
+
+    So whatever the page or the terminal shows of a run stands in the summary as well, without code of its
+    own.
+    """
     yield section.key, section.title, SheetCell(), section.line
     for block in section.blocks:
         if isinstance(block, Table):
@@ -194,7 +217,9 @@ def _joined(*titles: Text) -> Text:
 def _table_figures(section: Section, table: Table, context: ReportContext) -> Iterator[_Figure]:
     """A figure for each row of a table: the one in its column `counts`; the other cells say what it rests on.
 
-    Its key is made of names that never change and of the row's own, so that the next run finds the same row.
+    Its key is made of names that never change and of the row's own, so that the next run finds the same row:
+    "answerability.answers.Can be answered". A row's own name is in the language of the report, so a sheet
+    that changes its language has both.
     """
     title, counted = _joined(section.title, table.title), table.columns[table.counts]
     for row in table.rows:
@@ -243,7 +268,10 @@ def history_sheet(context: ReportContext) -> Worksheet:
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:
-    """Models, versions, prompt hashes, settings, tokens and statistics, by name; in English."""
+    """Models, versions, prompt hashes, settings, tokens and statistics, by name; in English.
+
+    What it takes to repeat the run, for whoever does so: names are those of settings and of --json.
+    """
     run, summary = context.results.run, context.summary
     values = {"run": run.id, "created": run.created.isoformat(), "offline": str(run.offline).lower()}
     for kind, named in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
@@ -265,7 +293,7 @@ def technical_sheet(context: ReportContext) -> Worksheet:
 
 
 def questions_sheet(context: ReportContext) -> Worksheet:
-    """The questions of this run, in use and approved."""
+    """The questions of this run, in use and approved, for the team to add to."""
     # Those of a large data set stay in its own file.
     results, summary = context.results, context.summary
     left_out = results.is_sampled and (summary.rows or len(summary.cases) > MAX_QUOTED)
@@ -357,7 +385,7 @@ def _judged(
 
 
 def _answer_cell(turn: Turn, red: RedTurn | None, note: str, context: ReportContext) -> SheetCell:
-    """The answer, which begins with the marks of a red turn."""
+    """The answer, which begins with the marks of a red turn: "▲ Low grade, Incorrect", on a line."""
     text = context.text(answer_text(turn, turn_failure(turn)))
     if red is None:
         return text_cell(text, note=note)
@@ -484,7 +512,11 @@ def _earlier(conversation: Conversation, turn: Turn, context: ReportContext) -> 
 
 
 def blind_sheet(context: ReportContext) -> Worksheet:
-    """A sample to be graded without sight of any score, in an order that says nothing."""
+    """A sample to be graded without sight of any score, in an order that says nothing.
+
+    No colour, no reason, no mark: who sees a grade first comes close to it. Which turns are drawn, and how
+    the sample is weighted back, is the business of `stats/review.py`.
+    """
     sample = blind_sample(context.results, context.summary)
     drawn_from = {drawn.conversation for drawn in sample}
     turns = {

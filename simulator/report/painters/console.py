@@ -1,7 +1,8 @@
 """A report on a terminal.
 
 Everything is printed as text, never as markup: what bots and models write cannot colour, move or rewrite a
-terminal. Widths are cells, so that Japanese lines up.
+terminal. Widths are cells, so that Japanese lines up. What is told by colour is told by a sign as well (▲, !,
+✓), for those who see no colour, and for logs.
 """
 
 import os
@@ -34,7 +35,8 @@ from simulator.report.painters.charts import bar_lengths
 STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}
 _SOFT = STYLES["soft"]
 _MARKERS: dict[Tone, str] = {"alarm": "!", "good": "✓"}
-# The first column is at least this wide, and no wider than its longest word up to the second figure.
+# In cells. The first column is at least this wide, and no wider than its longest word up to the second
+# figure.
 _LABEL, _WORD = 10, 32
 # A name that is wider than this has a line of its own.
 _NAME = 24
@@ -49,13 +51,19 @@ _WARNINGS = 3
 # Its columns where there is no terminal to ask, as in a file or a log.
 _BRIEF_WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
-# The scores 0 to 1 that a row of bars spans at least: a step of one bar is then a point.
+# The scores 0 to 1 that a row of bars spans at least: seven steps of a point each. Without it .70, .71 would
+# look like the whole scale.
 _LEAST_SPAN = 0.07
+# A word of ASCII, such as `groundedness`, which is not parted within a column; Japanese is parted anywhere.
 _ASCII = re.compile(r"[!-~]+")
 
 
 def print_report(report: Report, *, as_json: bool = False, view: View = "terminal") -> None:
-    """Prints a report for people; on stderr where stdout is for JSON."""
+    """Prints a report for people; on stderr where stdout is for JSON.
+
+    Colours only where the stream is a terminal (rich looks, and obeys NO_COLOR). In brief, where there is no
+    terminal to ask, lines are 100 cells wide.
+    """
     console = Console(stderr=as_json)
     if view == "brief" and not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _BRIEF_WIDTH
@@ -221,7 +229,11 @@ class _Painter:
         return self._fit("▲" if cell.red else "") + self._fit(cell.text)
 
     def _parts(self, table: Table) -> list[list[int]]:
-        """The columns in groups that fit the width; the first column leads each."""
+        """The places of columns in groups that fit the width; the first column leads each.
+
+        Seven columns on a narrow terminal -> [[0, 1, 2, 3], [0, 4, 5, 6]]. A column that is wider than the
+        terminal stands in a group of its own, and its cells are folded.
+        """
         width = self._console.width
         places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
         texts = {at: [self._fit(table.columns[at])] for at in places}
@@ -241,7 +253,7 @@ class _Painter:
         return parts
 
     def _fit(self, text: Text) -> str:
-        """The text in the language of the report, without what this console's encoding does not have."""
+        """The text in the language of the report; "?" for what this console's encoding (cp932) lacks."""
         encoding = self._console.encoding
         return self._report.text(text).encode(encoding, "replace").decode(encoding)
 
@@ -252,7 +264,10 @@ def _longest_word(names: Iterable[str]) -> int:
 
 
 def _sparkline(values: Sequence[float | None]) -> str:
-    """Values as a row of bars from the lowest to the highest, but never so narrow that little looks steep."""
+    """Values as a row of bars from the lowest to the highest, but never so narrow that little looks steep.
+
+    .56, .66, .74 -> "▁▅█"    .70, .71, None, .70 -> "▄▅▄"    fewer than two values -> ""
+    """
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return ""

@@ -1,7 +1,9 @@
 """A report as one page that needs nothing else: no network and no server.
 
-Everything that a bot, a model or a customer wrote is untrusted: it is escaped, its control codes are removed,
-and the page's policy allows no script and no style but the page's own.
+Everything that a bot, a model or a customer wrote is untrusted. Three things stand in its way: Jinja escapes
+every value (`autoescape`), `text` takes control codes and signs of direction out of every text on its way
+into the page (`finalize`), and the page's Content-Security-Policy allows no network, and no script and no
+style but those whose hashes it names. Only our own style and script are `Markup`.
 """
 
 from base64 import b64encode
@@ -32,6 +34,8 @@ def page(report: Report) -> str:
 
 def render(name: str, report: Report, sections: list[Section], script: str = "", **values: object) -> bytes:
     """The page that a template of this folder draws; its policy allows our style and this script alone.
+
+    `sections` are those to be shown, in their order; `values` are what the template names besides.
 
     In UTF-8, which takes half the memory of a string of Japanese.
     """
@@ -125,7 +129,11 @@ def _inlined(name: str) -> str:
 
 
 def shade(value: float | None, against: float | None = None) -> str:
-    """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it."""
+    """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it.
+
+    Below 50 -> "0", 50 to 59 -> "1", ... 90 and above -> "5"; None -> "none", which has no colour. Half of
+    the scale is one colour: whether a bot has 20 or 40 points makes no difference to what is to be done.
+    """
     if value is None:
         return "none"
     figure = float(points(value, against=against))

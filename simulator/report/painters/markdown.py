@@ -1,4 +1,8 @@
-"""A report as Markdown, for a comment on a pull request or a meeting. Texts of others are escaped."""
+"""A report as Markdown, for a comment on a pull request or a meeting. Texts of others are escaped.
+
+What they could do otherwise is what a reader of the comment would take for ours: a link, a picture that tells
+who looked, a mention that notifies people, HTML, or a heading that passes for the next section.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +10,8 @@ from collections.abc import Iterator
 from simulator.core.document import Block, Cell, Fact, Facts, Items, Line, Notes, Report, Section, Table, Text
 from simulator.core.messages import safe_text
 
-# Signs that mean something in Markdown.
+# Signs that mean something in Markdown, at the beginning of a line or within it; a backslash before them is
+# not shown.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
@@ -102,6 +107,10 @@ class _Painter:
 
 
 def escaped(text: str) -> str:
-    """Text of others on one line of Markdown: no markup, no link, no @mention."""
+    """Text of others on one line of Markdown: no markup, no link, no @mention.
+
+    Signs are led by a backslash. Behind @, and before // of an address, stands an invisible word joiner
+    (U+2060), which keeps GitHub from making a mention or a link of them.
+    """
     line = " ".join(safe_text(text).split())
     return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
