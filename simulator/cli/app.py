@@ -1,4 +1,21 @@
-"""The command line: which word runs which command, and which line and exit code an error gives."""
+"""The command line: which word runs which command, and which line and exit code an error gives.
+
+From words to a command:
+
+    --persona angry          simulate --persona angry      without a command, a rehearsal starts
+    -c mine.toml --turns 2   simulate --turns 2            with REHEARSAL_CONFIG=mine.toml meanwhile
+    --redact --cases x.csv   simulate --redact=on ...      alone, --redact means on
+    purge latest --cache     purge latest --replies        an earlier spelling, with a note
+
+From an error to an exit code, each with one line on stderr:
+
+    0   done, or the target was reached
+    1   the target was missed, or `diff` found a regression: said by the command itself, never by an error
+    2   InputError, and what the parser does not understand: something for the user to fix
+    3   other RehearsalErrors, Ctrl-C, SIGTERM, a full disk, a bot that exits the program, output that
+        nobody read to its end: incomplete, and can be continued
+    4   anything else is a mistake of ours; error.txt has the traceback, without secrets (cli/our_errors.py)
+"""
 
 import errno
 import gc
@@ -76,11 +93,13 @@ FIRST = ("simulate", "report", "fixes", "diff", "review", "doctor")
 EVERYTHING = ContextVar("everything", default=False)
 # Earlier spellings of options that meant something else in other commands; still understood.
 RENAMED = {("purge", "--cache"): "--replies"}
-# Names a file that is read in place of rehearsal.toml.
+# Names a file that is read in place of rehearsal.toml. `-c` sets it, so that whatever reads settings, in this
+# process or in one that it starts, reads the same file.
 CONFIG = "REHEARSAL_CONFIG"
 # Says what went wrong within this program, and keeps the details.
 OUR_ERRORS = "simulator.cli.our_errors"
-# These decide nothing: whoever stops reading what they print has not missed a verdict.
+# These decide nothing: whoever stops reading what they print (`list | head`) has not missed a verdict. All
+# others end with 3 then, for a script must not take a verdict that nobody saw for a passed gate.
 _WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
 # What the system says where nothing more can be written.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -139,7 +158,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Has SIGTERM and SIGHUP, the closing of the terminal, end a command as Ctrl-C does; not under nohup."""
+    """Has SIGTERM and SIGHUP, the closing of the terminal, end a command as Ctrl-C does; not under nohup.
+
+    Under nohup SIGHUP is ignored already, and stays so. Afterwards every handler is what it was: the program
+    may run within another one.
+    """
     before = {}
     for name in ("SIGTERM", "SIGHUP"):
         stop = getattr(signal, name, None)  # Windows lacks one
@@ -174,7 +197,8 @@ _WORDS = (
 )
 # Before a paragraph whose lines are not to be wrapped.
 _VERBATIM = "\b\n"
-# What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
+# What the parser adds to the help of an option, `[default: 3]  [1<=x<=10]` or `[required]`. Other brackets at
+# the end of a help text are ours, and are translated with it.
 REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
 # A command with more options than these shows the usual ones first.
 _MANY = 40
@@ -182,7 +206,11 @@ _Page: Any = TyperCommand.context_class.formatter_class
 
 
 class JapanesePage(_Page):  # type: ignore[misc]
-    """Writes a help page in Japanese; a text without a translation stays English."""
+    """Writes a help page in Japanese; a text without a translation stays English.
+
+    click lays a page out by the width of English, and breaks lines at spaces, of which Japanese has none.
+    So texts are translated on their way onto the page, wrapped here, and marked as not to be wrapped again.
+    """
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """The line that says how the command is called."""
@@ -205,7 +233,10 @@ class JapanesePage(_Page):  # type: ignore[misc]
 
 
 def in_japanese(english: str) -> str:
-    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets."""
+    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets.
+
+    "Ask about at most N answers. [default: 10]  [x>=1]" -> 調べる回答の数の上限。（既定は 10、1以上）
+    """
     remarks = REMARKS.search(english)
     text = english[: remarks.start()] if remarks else english
     japanese = shown(verbatim(text, HELP), "ja")
@@ -213,7 +244,10 @@ def in_japanese(english: str) -> str:
 
 
 def _remarks(brackets: str) -> Iterator[str]:
-    """What stands in these brackets, in Japanese: defaults, ranges, that it is required."""
+    """What stands in these brackets, in Japanese: defaults, ranges, that it is required.
+
+    "[default: 3]  [1<=x<=10]" -> "既定は 3", "1〜10"    "[required]" -> "必須"    "[x>=1]" -> "1以上"
+    """
     for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
         default = remark.removeprefix("default: ")
         if default != remark:
@@ -280,7 +314,10 @@ class PanelCommand(TyperCommand):
 
 
 def help_record(param: Any, ctx: Any) -> Any:
-    """Name and help of an option, also of one that help shows second; None where there is none."""
+    """Name and help of an option, also of one that help shows second; None where there is none.
+
+    The parser gives no record of a hidden option, so it is shown for as long as it is asked.
+    """
     hidden, param.hidden = getattr(param, "hidden", False), False
     try:
         return param.get_help_record(ctx)
@@ -315,7 +352,10 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _run(arguments: list[str]) -> int:
-    """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes."""
+    """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes.
+
+    .env is read before any setting, but not for a page of help: a broken one must not keep people from it.
+    """
     if not {*_HELP, "--version"} & set(arguments):
         _read_env_file()
     EVERYTHING.set("--help-all" in arguments)
@@ -346,7 +386,10 @@ def _config(arguments: list[str]) -> Iterator[list[str]]:
 
 
 def _read_env_file() -> None:
-    """Adds what .env of the current folder sets to the environment, and overrides nothing there."""
+    """Adds what .env of the current folder sets to the environment, and overrides nothing there.
+
+    Only that of the current folder: one further up may belong to another project, and hold its keys.
+    """
     path = Path(".env")
     if not path.exists() or path.is_dir():
         return
@@ -362,7 +405,7 @@ def _read_env_file() -> None:
 
 @cache
 def command_tree() -> Any:
-    """Every command with its options and help, as the parser has it."""
+    """Every command with its options and help, as the parser has it; scripts/reference.py reads it, too."""
     app = typer.Typer(
         cls=Program, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -461,7 +504,11 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
-    """What is wrong with the command line, by the class of the parser's exception."""
+    """What is wrong with the command line, by the class of the parser's exception.
+
+    In words of ours, so that they are translated; what is none of these cases is said in the parser's own. An
+    option or word that went with an earlier version says what became of it (`GONE` in core/errors.py).
+    """
     kind, option = type(error).__name__, getattr(error, "option_name", "")
     name = error.param.get_error_hint() if getattr(error, "param", None) else ""
     mistake: Message | str = str(error.format_message())

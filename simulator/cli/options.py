@@ -1,4 +1,15 @@
-"""The options of the commands, made from Settings, and their help pages in both languages."""
+"""The options of the commands, made from Settings, and their help pages in both languages.
+
+Every field of `Settings` (core/settings.py) is an option of the same name: its description is the help, its
+type the kind of value, its default what help shows. A command takes some of them, and parameters of its own:
+
+    @takes("runs", "json_output")
+    def command(flags: dict[str, Any], run: str = RUN, again: bool = option("--again", "...")) -> int:
+
+`flags` has what stood on the command line, as text: {"runs": None, "json_output": False}.
+`load_settings(flags)` reads and checks it with environment and rehearsal.toml, so that all three follow the
+same rules.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +22,7 @@ from pydantic.fields import FieldInfo
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag, stored_settings
 
+# The options by the titles under which help shows them, in its order. Every setting stands here once.
 PANELS = {
     "Bot": (
         "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",
@@ -53,7 +65,8 @@ OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
 MODEL_WORK = (
     "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout", "seed", "max_failed", "dry_run",
 )  # fmt: skip
-# What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
+# What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
+# in `--turns N`, `--cases FILE`.
 _SHAPES = {
     "FILE": "cases guidelines contacts ng_words rules check prices script outputs likeness",
     "KEY=VALUE": "set",
@@ -132,7 +145,11 @@ def takes_settings(
 def settings_of_run(
     stored: Mapping[str, Any], flags: Mapping[str, Any], today: Settings, always: Iterable[str] = ()
 ) -> Settings:
-    """The settings of a stored run, with the flags of today's command line; `always` are today's anyway."""
+    """The settings of a stored run, with the flags of today's command line; `always` are today's anyway.
+
+    So `report RUN` reports as the run was made, and `report RUN --target 90` with that one difference. Values
+    of rehearsal.toml and the environment count for `always` alone: they may be meant for another bot by now.
+    """
     given = [name for name, value in flags.items() if value not in (None, False, [], ())]
     return stored_settings({**stored, **{name: getattr(today, name) for name in (*given, *always)}})
 
@@ -182,7 +199,10 @@ def takes(
 def _parameter(
     name: str, title: str | None, *, repeated: bool, default: str | None, usual: frozenset[str]
 ) -> inspect.Parameter:
-    """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks."""
+    """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks.
+
+    bool -> a switch; Literal -> its words as the metavar (`ja|en`); a tuple or dict -> may be repeated.
+    """
     field = Settings.model_fields[name]
     kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
     is_switch = bool in kinds

@@ -1,4 +1,16 @@
-"""After a run: report files beside the run file, a summary on the terminal, the exit code of the gate."""
+"""After a run: report files beside the run file, a summary on the terminal, the exit code of the gate.
+
+In this order, so that what matters most is there if the rest fails: report.html, the summary (or the object
+of --json), then what --to names, then the browser of --open. Everything is made of the run file alone, which
+is why `report RUN` can do it again at any time. The exit code, the first that applies:
+
+    3   the run stopped early
+    2   the deciding judge had no evidence, so that the target means nothing
+    3   too much could not be graded
+    1   the target was missed
+    3   the bot never answered
+    0   the target was reached, or there is none
+"""
 
 import contextlib
 import shlex
@@ -33,10 +45,12 @@ if TYPE_CHECKING:
 
 # Imported where other reports are asked for.
 DESTINATIONS = "simulator.cli.destinations"
-# A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
+# A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
+# one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
 ATTEMPTS = 4
-# With fewer lines after the first, customers are not held against people.
+# With fewer lines after the first, customers are not held against people: to load and fit what it takes is
+# not worth a figure that would be refused as too small.
 LITTLE_SAID = 20
 
 
@@ -48,7 +62,10 @@ def publish(
 ) -> int:
     """Writes all reports of a run, and returns the exit code.
 
-    `stopped` says why it ended early, None where it did not; `resume` are the words that finish it.
+    `stopped` says why it ended early, None where it did not; `resume` are the words that finish it. Of a run
+    that stopped, the reports of what there is are written if that is possible, and the exit code is 3
+    whatever the gate would say. Raises RunFileError and others where the reports of a run that did not stop
+    fail.
     """
     with only_the_verdict(settings.quiet):
         if stopped is None:
@@ -101,7 +118,10 @@ def _publish(path: Path, settings: Settings) -> int:
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:
-    """All that the reports of a run are made from."""
+    """All that the reports of a run are made from; `path` is the run file, beside which the page stands.
+
+    `settings` may be today's: `report --target 90` decides anew on the figures of an old run.
+    """
     summary, language = figures_of(results, settings), report_language(results)
     likeness = None  # where customers said little there is none, unless logs were named
     if not results.run.asks_once and (settings.likeness or summary.turns - summary.finished >= LITTLE_SAID):
@@ -147,7 +167,10 @@ def _print_contest(results: Results) -> None:
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
-    """The object of --json: the summary, how far its judges agree with people, and parts of the report."""
+    """The object of --json: the summary, how far its judges agree with people, and parts of the report.
+
+    Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
+    """
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
@@ -168,7 +191,11 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
 
 
 def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements | None":
-    """What to fix, None where no turn is red; without the bot's articles where they can no longer be read."""
+    """What to fix, None where no turn is red; without the bot's articles where they can no longer be read.
+
+    The folder of --knowledge may be gone by the time of a report: causes then rest on what was retrieved
+    alone.
+    """
     if not summary.reddest:
         return None
     causes = feature("causes")

@@ -1,7 +1,18 @@
 """A run from its settings to its reports: made anew, or finished with --resume.
 
 Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume` or `start`;
-what finishes one is in cli/resume.py.
+what finishes one is in cli/resume.py. In this order:
+
+    run_settings      settings of the other protocol, which rehearsal.toml may hold, are unset
+    read_plan         questions and personas become conversations (`runner/plan.py`)
+    RunContext        keys, judges, adapter, prompts: whatever is wrong with these shows here
+    check_...         a target that accident could reach, a retest without a model, scripts that fit nobody
+    forecast          with --dry-run it is shown, and nothing else happens
+    create            the run file: from here on a run exists, and every error names it
+    perform           conversations are held and graded, each saved as it happens (`runner/run.py`)
+    publish           reports, summary, exit code (cli/publish.py)
+
+Nothing is paid, and no folder made, before the plan and everything that plays in it has been looked at.
 """
 
 import asyncio
@@ -65,7 +76,11 @@ LISTED = 8
 
 
 def run_or_resume(settings: Settings, protocol: Protocol) -> int:
-    """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
+    """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code.
+
+    Raises InputError for what users can fix, before anything is paid; `Unforeseen`, which names the run, for
+    a mistake of ours once there is one.
+    """
     settings = run_settings(settings, protocol)
     check_engine(settings)
     if settings.to:
@@ -76,7 +91,11 @@ def run_or_resume(settings: Settings, protocol: Protocol) -> int:
 
 
 class FinishedRun(NamedTuple):
-    """A run that is over: its file, its settings, and why it stopped early, None where it did not."""
+    """A run that is over: its file, its settings, and why it stopped early, None where it did not.
+
+    Stopped early are runs that were interrupted, out of budget, or whose disk was full. One that stopped
+    because the answer was certain (--sequential) is simply finished.
+    """
 
     path: Path
     settings: Settings
@@ -134,7 +153,11 @@ def check_engine(settings: Settings) -> None:
 
 
 def check_folder(runs: Path) -> None:
-    """Raises RunFileError where a folder of runs could not be made or written; makes nothing."""
+    """Raises RunFileError where a folder of runs could not be made or written; makes nothing.
+
+    It looks at the nearest folder above that exists. Somebody may still take the right away later: this is to
+    tell of a typing error before an hour's work, not to promise anything.
+    """
     try:
         existing = next(path for path in (runs, *runs.absolute().parents) if path.exists())
         writable = existing.is_dir() and os.access(existing, os.W_OK)
@@ -145,7 +168,11 @@ def check_folder(runs: Path) -> None:
 
 
 def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
-    """Raises InputError for a target that could be reached by accident: by stand-ins, or without evidence."""
+    """Raises InputError for a target that could be reached by accident: by stand-ins, or without evidence.
+
+    A gate in CI whose key has expired would otherwise be green by word counts; so would one whose judge has
+    no reference and no passage to hold an answer against. `--offline` says that stand-ins are meant.
+    """
     settings = context.settings
     if settings.target is None:
         return
@@ -212,7 +239,11 @@ def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation])
 
 
 class Tally:
-    """Counts conversations, graded and red turns of a run, and shows them on its bar."""
+    """Counts conversations, graded and red turns of a run, and shows them on its bar.
+
+    Its methods are called by the runner as things happen, on the event loop, so none of them may wait. Red is
+    counted by the judges of the turn alone; a judge of whole conversations may turn more of them red later.
+    """
 
     def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
         """Nothing has happened yet; the bar shows nothing unless it is given one."""
@@ -272,7 +303,11 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
 
 
 def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
-    """Makes a new run; returns it, or the exit code where there is nothing to report."""
+    """Makes a new run; returns it, or the exit code where there is nothing to report.
+
+    `run_id` is given where the id is known beforehand, as in the record of a matrix; else it is made of time
+    and persona.
+    """
     settings = _with_bot(_with_whole_paths(settings))
     if settings.shard and settings.sequential:
         raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
@@ -309,7 +344,10 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
 
 
 def _with_whole_paths(settings: Settings) -> Settings:
-    """With a run and articles that are still found when the run is resumed, or reported from elsewhere."""
+    """With a run and articles that are still found when the run is resumed, or reported from elsewhere.
+
+    Settings are stored with the run: a path that is relative, or `latest`, would mean something else by then.
+    """
     changes = {}
     if settings.replay:  # `latest` would be another run then
         changes["replay"] = str(find_run(settings.replay, settings.runs).resolve())
@@ -346,7 +384,12 @@ def play(
     open_file: Callable[[], RunFile],
     notes: Mapping[str, JsonValue],
 ) -> int | FinishedRun:
-    """Holds the unfinished conversations of a plan, and has them graded; or says what that will take."""
+    """Holds the unfinished conversations of a plan, and has them graded; or says what that will take.
+
+    `open_file` makes or reopens the run file, and is called as late as possible: until then nothing exists
+    that would have to be tidied up. Returns the exit code with --dry-run, where a shard has no questions, and
+    on a second Ctrl-C, which does not wait for answers in flight.
+    """
     settings = context.settings
     checks = settings.calibration_file is not None
     preparation = feature("check").checking(context, notes) if checks else None

@@ -1,4 +1,8 @@
-"""What the commands share: exit codes, lines on stderr, JSON on stdout, progress bars, and early endings."""
+"""What the commands share: exit codes, lines on stderr, JSON on stdout, progress bars, and early endings.
+
+stdout belongs to the summary, or with --json to one object on one line, whatever else happens in the process:
+bots, judges and lm_eval print as they like, and what they print goes to stderr (`stdout_to_stderr`).
+"""
 
 import asyncio
 import contextlib
@@ -26,7 +30,11 @@ Result = TypeVar("Result")
 
 
 class ExitCode(IntEnum):
-    """What a command says to the shell: whether all is well, and whose turn it is where it is not."""
+    """What a command says to the shell: whether all is well, and whose turn it is where it is not.
+
+    The numbers are promised in the docs. A script goes on with 0, stops a release with 1, asks a person with
+    2, tries again with 3, and reports a bug with 4.
+    """
 
     DONE = 0
     MISSED = 1
@@ -120,7 +128,10 @@ def run_async(work: Coroutine[Any, Any, Result], saved: Message | str = SAVED) -
 
 
 def saved_in_cache(cache: str) -> Message:
-    """How to continue a command whose results are kept nowhere but in the response cache."""
+    """How to continue a command whose results are kept nowhere but in the response cache.
+
+    `cache` is the setting: with `off` and `read` answers are not stored, and the same command pays again.
+    """
     if cache in ("on", "refresh"):
         return _(
             "What is done so far is in the response cache:"
@@ -199,5 +210,9 @@ def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
 
 
 def discard_output(stream: TextIO | None = None) -> None:
-    """Lets all that is still printed there go nowhere, also what is flushed when the program ends."""
+    """Lets all that is still printed there go nowhere, also what is flushed when the program ends.
+
+    Python flushes stdout at the end, after all our handlers; onto a closed pipe that would be a traceback and
+    exit code 120. So the file descriptor itself is pointed elsewhere.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
