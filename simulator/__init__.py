@@ -1,6 +1,12 @@
 """The engine of a rehearsal. What adapters, judges and personas may import is listed in `__all__`.
 
-Names are looked up when they are first used, so that importing one word loads one module.
+Names are looked up when they are first used, so that importing one word loads one module:
+
+    from simulator import rehearse    the whole program
+    from simulator import Answer      core/types.py and what that needs
+
+To add a public name, import it below TYPE_CHECKING, for type checkers and editors, and name it in `_NAMES`,
+for Python. Whoever reads the first list knows what a judge or an adapter can use; everything else may change.
 """
 
 import warnings

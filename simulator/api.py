@@ -8,6 +8,11 @@
 Keyword names are those of the flags (`turns=3`, `judges="turn,facts"`, `target=80`); settings come from the
 environment and rehearsal.toml as on the command line, keys from the environment alone. Nothing is printed.
 What is wrong is raised as a RehearsalError, whose text is the line that the command would print.
+
+Nothing here does what a command does not do: a function writes what it is given into the form that the
+command line takes (cases into a file, a bot into a module that an adapter can name), makes a run by
+`cli/rehearsal.py`, and returns it. So a run made from Python is a run like any other: `report`, `fixes` and
+`diff` take it.
 """
 
 import asyncio
@@ -45,12 +50,13 @@ if TYPE_CHECKING:
 
 Returned = TypeVar("Returned")
 Cases = str | Path | Iterable[Mapping[str, Any]] | None
-# Where the bots of callers are, so that an adapter finds them by a name.
+# Where the bots of callers are, so that an adapter finds them by a name: `called_from_python:answer`. That is
+# also the adapter's name in reports.
 _MODULE = "called_from_python"
 _numbers = itertools.count(1)
 # The file of a report by its suffix; a page is made without one.
 _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
-# What only a command line can mean.
+# What only a command line can mean: what it prints, and where else it writes.
 _COMMAND_LINE = (
     "dry_run",
     "json_output",
@@ -68,7 +74,8 @@ _COMMAND_LINE = (
 class RunResults:
     """A run that is over: its figures, its red turns, its conversations, and its reports.
 
-    The run file at `path` stays; `stopped` says why the run ended early, None where it did not.
+    The run file at `path` stays; `stopped` says why the run ended early, in English, None where it did not.
+    Figures are worked out at the first look, and are those of the report.
     """
 
     def __init__(self, finished: FinishedRun) -> None:
@@ -92,7 +99,10 @@ class RunResults:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the target was reached; None without a target, or where that is undecided."""
+        """Whether the target was reached; None without a target, or where that is undecided.
+
+        `assert result.passed` therefore fails for want of a target, too: a test should not pass by that.
+        """
         return self._context.gate.passed
 
     @property
@@ -163,7 +173,8 @@ def grade(cases: Cases, **flags: Any) -> RunResults:
 def compare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
-    Returns what `compare --json` prints.
+    `runs` are two results, or what names a run on the command line: an id, its start, "latest", a path.
+    Returns what `compare --json` prints. Raises InputError where the two have no turn in common.
     """
 
     def work() -> dict[str, Any]:
@@ -266,7 +277,11 @@ def _as_adapter(bot: Any, flags: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _quietly(work: Callable[[], Returned]) -> Returned:
-    """What the work returns, without what it prints; on a thread of its own where an event loop runs here."""
+    """What the work returns, without what it prints; on a thread of its own where an event loop runs here.
+
+    A notebook runs one, and `asyncio.run` refuses to start a second on the same thread. What is printed goes
+    for the whole process, so calls at the same time from several threads are quiet together.
+    """
 
     def silent() -> Returned:
         with only_the_verdict(quiet=True):

@@ -1,6 +1,12 @@
 """pytest: the fixture `rehearse`, and the reddest turns in the report of a test that failed.
 
 The package registers it; a project that does not use the fixture pays for the import of this file alone.
+
+    def test_the_bot_may_go_out(rehearse):
+        assert rehearse(answer, cases="questions.csv", target=80).passed
+
+A test that fails has in its report the score, what keeps the run from passing, and of the three reddest turns
+the question, the answer and the judge's reason.
 """
 
 from collections.abc import Callable, Generator

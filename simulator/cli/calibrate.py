@@ -1,4 +1,8 @@
-"""`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it."""
+"""`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it.
+
+Both are saved in calibrations/ under the hash of the judge's rubric and model, where reports find them
+(`report/judges.py`). A result that rests on fewer answers than the one that is there does not replace it.
+"""
 
 import sys
 from pathlib import Path
@@ -124,6 +128,7 @@ def command(  # noqa: PLR0917 - one for each option
 
 
 def _probe(run: ProbeRun) -> int:
+    """Grades the pairs of probes, shows and saves what moved the judge; returns the exit code."""
     settings, models = run.settings, run.context.models()
     about = _(
         "{pairs}, {answers} to grade, judges: {judges}.",

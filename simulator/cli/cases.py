@@ -42,7 +42,8 @@ from simulator.core.types import Case, Language
 from simulator.models.pricing import check_prices
 from simulator.privacy.patterns import mask
 
-# By their tags and ids, in the order of the summary.
+# Kinds of question, by their tags and ids, in the order of the summary; those after the complaint are out of
+# scope, so that declining them is right.
 KIND_TITLES: dict[str, Message] = {
     "simple": _("simple"),
     "number": _("number or date"),
@@ -58,6 +59,7 @@ KIND_TITLES: dict[str, Message] = {
     "small-talk": _("small talk"),
     FROM_LOGS: _("from logs"),
 }
+# Why a question was rejected, by `Reason` of addons/testset/checks.py, which says how each is found out.
 REASON_TITLES: dict[str, Message] = {
     "empty": _("no question or no right answer"),
     "long": _("too long"),
@@ -167,7 +169,11 @@ python run.py cases make --from-logs chats.jsonl     from recorded dialogues, pe
 
 
 def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
-    """Makes the questions and writes what there is, also when it ends early; returns the exit code."""
+    """Makes the questions and writes what there is, also when it ends early; returns the exit code.
+
+    What was made before the end is written: it has been paid for. The same command then gets it from the
+    response cache, and needs --overwrite for the file.
+    """
     _announce(run)
     outcome = Outcome(path)
 
@@ -266,7 +272,10 @@ class Outcome:
         return self.path.with_name(f"{self.path.name}.rejected.csv")
 
     def write(self) -> None:
-        """Writes both files, each only if it would hold a question."""
+        """Writes both files, each only if it would hold a question.
+
+        Rejected ones of an earlier try go, for they say nothing of this one.
+        """
         if self.cases:
             write_atomically(self.path, files.content_of(self.cases, self.path))
             self.written = True

@@ -79,7 +79,11 @@ def _settings(run: Run, flags: Mapping[str, Any], today: Settings) -> Settings:
 
 
 def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, again: bool) -> int:
-    """Asks what was not asked before; returns the exit code."""
+    """Asks what was not asked before; returns the exit code.
+
+    What is asked is kept in the run file answer by answer, and paid for once: a second call asks only about
+    answers that the first did not choose. With --again everything is asked anew.
+    """
     results = file.results()
     with stdout_to_stderr():
         ledger = Ledger.of(settings, results)

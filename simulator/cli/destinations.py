@@ -1,4 +1,10 @@
-"""--to: the reports besides report.html, which are files beside it, a sheet, or the user's function."""
+"""--to: the reports besides report.html, which are files beside it, a sheet, or the user's function.
+
+A destination takes a `ReportOutput`, writes, and returns where: a path or an address, with notes on further
+lines. To add one, write such a function and name it in `DESTINATIONS`; what only it needs is imported by
+`_format`. Names are checked before a run starts (`check_destinations`): a missing key of Google's should not
+show after an hour's work. Afterwards each is tried, and the first failure decides the exit code.
+"""
 
 import asyncio
 import contextlib
@@ -38,7 +44,10 @@ JSON_SCHEMA = 1
 
 @dataclass(frozen=True)
 class ReportOutput:
-    """What reports are made from: the run and its figures, its folder, the settings, the object of --json."""
+    """What reports are made from: the run and its figures, its folder, the settings, the object of --json.
+
+    `folder` is where files are written, which is that of the run.
+    """
 
     context: "ReportContext"
     report: "Report"
@@ -86,6 +95,7 @@ def _worksheets(context: "ReportContext") -> Sequence[Any]:
 
 
 def _sheets(output: ReportOutput) -> str:
+    """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
     sheet, lines = push_to_sheet(_worksheets(output.context), output.settings, output.context.language)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
@@ -127,7 +137,11 @@ def _file(name: str, content: Callable[[ReportOutput], str | bytes | Iterable[st
 
 
 def _user_function(name: str, output: ReportOutput) -> str:
-    """Calls the user's function with the values that its parameters name."""
+    """Calls the user's function with the values that its parameters name: `def send(summary, gate)`.
+
+    Values are made when they are asked for: worksheets take longest. What the function raises, and an exit
+    from the program, is one line; a text that it returns is shown.
+    """
     function, context = _function(name), output.context
     values: dict[str, Callable[[], Any]] = {
         "results": lambda: context.results,

@@ -71,7 +71,10 @@ def command(
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:
-    """A finished run with its figures, red by its own settings or by the rules of the other one."""
+    """A finished run with its figures, red by its own settings or by the rules of the other one.
+
+    Both are held to the rules of the later run: no turn turns red because a limit was moved.
+    """
     results = without_superseded(read_run(path))
     settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
     return RunFigures(results, figures_of(results, settings))

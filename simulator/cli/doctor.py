@@ -1,4 +1,12 @@
-"""`doctor`: do keys, endpoints, bot, questions and folders work? Tried before money is spent."""
+"""`doctor`: do keys, endpoints, bot, questions and folders work? Tried before money is spent.
+
+A check is an async function that returns a line, or raises a RehearsalError whose message is the line; one
+after the other is run, and a failure does not keep the next from being tried. Each makes one real call, past
+the cache and without a second attempt, so that what is wrong shows at once:
+
+    ok     judge model        played by a lexical stand-in
+    NOT OK bot                bot.py:answer: ValueError: no index (bot.py, line 2).
+"""
 
 import asyncio
 import os
@@ -33,6 +41,8 @@ from simulator.sheets.google_sheets import pull
 from simulator.stats.figures import rounded
 
 Check = Callable[[], Awaitable[Message | str]]
+# In which form a model replies where a JSON object is asked for, best first; the client finds out, and
+# remembers.
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
 
 
@@ -63,7 +73,11 @@ def command(
 
 
 async def _react(settings: Settings) -> int:
-    """A table of personas and bots, and what is wrong with whom."""
+    """A table of personas and bots, and what is wrong with whom.
+
+    It takes as many turns as the most patient persona has, whatever --turns says: who never leaves a useless
+    bot should not look as if it had run out of turns.
+    """
     check_one_player(settings)
     plan, personas, *_rest = read_plan(settings)
     turns = max(turns_of(persona) for persona in personas)
@@ -165,7 +179,7 @@ def _print(mark: str, name: Message | str, text: Message | str) -> None:
 
 
 def _settings_text(settings: Settings) -> dict[str, Message | str]:
-    """The settings that apply, as text; of keys, only whether they are set.
+    """The settings that apply, as text; of keys, only whether they are set, and of addresses no password.
 
     Settings of data sets are left out where they have their defaults.
     """
@@ -207,6 +221,7 @@ async def _check_sheet(sheet: str, worksheet: str) -> Message:
 
 
 async def _check_model(context: RunContext, role: Role, endpoint: Endpoint | None) -> Message:
+    """Has the model of a role do once what it does in a run: reply in JSON, embed, or answer as a bot."""
     model = context.model_factory.at(endpoint) if endpoint else None
     embedding = any(embeds(judge) for judge in context.judges.values())
     unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
@@ -232,6 +247,7 @@ async def _check_model(context: RunContext, role: Role, endpoint: Endpoint | Non
 
 
 async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Message:
+    """The bot's answer to the first question: its length and passages, for it need not be a good one."""
     bot, case, adapter = await context.bot(plan), plan[0].case, context.settings.adapter
     query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
     answer = await ask(bot, query, context.settings.timeout)

@@ -1,4 +1,8 @@
-"""`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix of them."""
+"""`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix of them.
+
+Whether it is a matrix is seen from the command line: two files, two --prompt, or one setting given twice
+(`--set model=a --set model=b`), or a TOML file. A single run never loads what matrices need.
+"""
 
 from importlib import import_module
 from typing import Any

@@ -27,9 +27,9 @@ from simulator.stats.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 
-# Fixes that a terminal shows without --top.
+# Fixes that a terminal shows without --top; --json and --markdown have all.
 TOP = 10
-# Articles that the bot is asked about at most.
+# Articles that the bot is asked about at most, with --ask-again: each takes up to `1 + MOST_PAIRS` questions.
 MOST_ARTICLES = 20
 
 

@@ -1,4 +1,9 @@
-"""What a run or another command will cost, as --dry-run shows it, and what a command says beforehand."""
+"""What a run or another command will cost, as --dry-run shows it, and what a command says beforehand.
+
+Of a run the range is told, at least and at most, or what it should cost by an earlier run like it
+(`show_forecast`, `announce_cost`). Commands that have a model grade or write know only the most that it can
+be (`show_calls`, `judged`). Where a price is needed, for --budget, and unknown, nothing starts.
+"""
 
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -48,6 +53,9 @@ def judged(
 ) -> Result:
     """What a model's work returns, which `about` describes; a dry run, or an early end, ends the command.
 
+    The frame of `calibrate`, `compare` and `thresholds`: forecast, prices, a line about what follows, a bar.
+    An early end says that the answers so far are in the response cache, so that the same command goes on.
+
     `work` is given what it calls for every piece that is done; it takes `most` at most.
     """
     if settings.dry_run:
@@ -67,7 +75,7 @@ def judged(
 
 
 def spent_json(ledger: Ledger) -> dict[str, Any]:
-    """What a command has spent, for --json."""
+    """What a command has spent, for --json: `cost_usd` is null where the price of a part is unknown."""
     spent = ledger.spent
     return {
         "calls": {role: used.calls for role, used in ledger.roles.items()},
@@ -77,7 +85,10 @@ def spent_json(ledger: Ledger) -> dict[str, Any]:
 
 
 def _forecast_json(estimate: Forecast) -> dict[str, Any]:
-    """`forecast` and `cost_usd` are upper limits; `expected` is empty without an earlier run to go by."""
+    """`forecast` and `cost_usd` are upper limits; `expected` is empty without an earlier run to go by.
+
+    `usage` has all three by role and model, `range` both ends in sum, `bot` how often the bot is asked.
+    """
     usage: dict[str, Any] = {}
     parts = (("at_most", estimate.high), ("at_least", estimate.low), ("expected", estimate.expected))
     for name, by_model in parts:
@@ -107,7 +118,11 @@ def _spending_json(spent: Spending) -> dict[str, Any]:
 
 
 def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
-    """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown."""
+    """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown.
+
+    "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and below it what is to be expected, and what
+    the budget is in yen; that a budget may not be enough is no error, for the run stops in time.
+    """
     estimate = forecast(context, plan, settings.runs)
     check_prices(settings, estimate.high)
     say(_("At most {total}.", total=total(estimate.high.values())))

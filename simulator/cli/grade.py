@@ -1,4 +1,8 @@
-"""`grade RUN`: more judges for a finished run, whose conversations stay as they are."""
+"""`grade RUN`: more judges for a finished run, whose conversations stay as they are.
+
+Each grade is saved as it is made, so that the same command goes on where it was interrupted. Grades that are
+there stay, unless they failed, or --again replaces them one by one.
+"""
 
 import asyncio
 import contextlib

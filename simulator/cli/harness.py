@@ -80,7 +80,7 @@ def _resume(settings: Settings) -> int:
 
 
 def _as_stored(path: Path, settings: Settings) -> Settings:
-    """The settings of a run, with today's reports and budget."""
+    """The settings of a run, with today's reports and budget; everything else is as it was started."""
     today = {name: getattr(settings, name) for name in NOT_STORED}
     budget = {"budget": settings.budget} if settings.budget else {}
     return stored_settings(read_run(path).run.settings, **today, **budget)

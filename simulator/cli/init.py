@@ -12,6 +12,8 @@ from simulator.core.messages import CHECKOUT, _, as_called, language_of, localis
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
 
+# The folder that is copied, once in each language. Commands in it are those of a checkout, and are written as
+# this program is called (`as_called`).
 START = DEMO / "start"
 
 

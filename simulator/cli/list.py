@@ -54,7 +54,7 @@ def command(flags: dict[str, Any]) -> int:
 
 
 def shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
-    """What `list` says about each name of a shelf."""
+    """What `list` says about each name of a shelf: titles of a TOML file, the first line of a Python one."""
     return {
         name: _titles(folder / f"{name}.toml")
         if (folder / f"{name}.toml").is_file()

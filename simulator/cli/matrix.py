@@ -1,7 +1,15 @@
 """`evaluate` with a matrix: each cell is a run of its own, and a table compares them.
 
 A cell is a data set with a prompt and a model. What the cells are stands in
-matrix.json (`simulator/addons/matrix/record.py`), so that a matrix can be resumed.
+matrix.json (`simulator/addons/matrix/record.py`), so that a matrix can be resumed:
+
+    runs/20261128-101500123-matrix-3f2a/matrix.json     the cells, with the run and the error of each
+    runs/20261128-101500123-matrix-3f2a/report.html     the comparison
+    runs/20261128-101501456-faq-concise-9c1d/...        the run of a cell, like any other
+
+Cells run one after another, each with what is left of the budget of all. The id of a cell's run is written
+down before the run is made: after a kill -9 the record knows which run to look for, and no cell is paid
+twice.
 """
 
 import contextlib
@@ -77,7 +85,10 @@ def matrix_or_record(
 
 
 def _record_to_resume(name: str, runs: Path) -> Path | None:
-    """The record of that name; `latest` is a matrix only where the newest run belongs to it."""
+    """The record of that name; `latest` is a matrix only where the newest run belongs to it.
+
+    `--resume latest` means what was started last, be it a matrix or a single run made since.
+    """
     path = records.find_record(name, runs)
     if path is None or name != "latest":
         return path
@@ -146,7 +157,11 @@ class _MatrixRun(NamedTuple):
         return ExitCode.INCOMPLETE if errors else ExitCode.DONE
 
     def run_all(self) -> Message | str | None:
-        """Runs every open cell, one after another; returns why it stopped before the last one."""
+        """Runs every open cell, one after another; returns why it stopped before the last one.
+
+        A cell that cannot be run (a missing file, a wrong model name) is noted and left; the others go on. A
+        spent budget, Ctrl-C and a disk that cannot be written end the matrix.
+        """
         cells, open_cells = self.file.record.cells, self._open_cells()
         if open_cells and len(open_cells) < len(cells):
             n = len(cells)
@@ -248,7 +263,10 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
 
 
 def together(forecasts: Sequence[Forecast]) -> Forecast:
-    """The forecast of all of them; something is expected only where an earlier run tells of every one."""
+    """The forecast of all of them; something is expected only where an earlier run tells of every one.
+
+    Half an expectation, with the rest at its upper limit, would be neither.
+    """
     like = dict.fromkeys(forecast.like for forecast in forecasts)
 
     def total_of(end: str) -> dict[Any, Spending]:
@@ -285,7 +303,8 @@ def write_page(path: Path, settings: Settings) -> Message | str:
 def show(file: records.RecordFile, settings: Settings, stopped: Message | str | None) -> int:
     """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
 
-    `stopped` says why not every cell was run; None where all were.
+    `stopped` says why not every cell was run; None where all were. 3 where a cell is open or could not be
+    graded, else 1 where one missed the target, else 0.
     """
     figures = compared(file.record, file.folder.parent)
     page, values = file.folder / "report.html", as_json(figures)

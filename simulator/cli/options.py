@@ -1,7 +1,8 @@
 """The options of the commands, made from Settings, and their help pages in both languages.
 
-Every field of `Settings` (core/settings.py) is an option of the same name: its description is the help, its
-type the kind of value, its default what help shows. A command takes some of them, and parameters of its own:
+Nearly every field of `Settings` (core/settings.py) is an option, mostly of the same name: its description is
+the help, its type the kind of value, its default what help shows. A command takes some of them, and
+parameters of its own:
 
     @takes("runs", "json_output")
     def command(flags: dict[str, Any], run: str = RUN, again: bool = option("--again", "...")) -> int:

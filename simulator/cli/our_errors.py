@@ -1,4 +1,11 @@
-"""An error in this program: one line for the user, and a file with the traceback, without secrets."""
+"""An error in this program: one line for the user, and a file with the traceback, without secrets.
+
+    error: an error in this program, not in your files or options (KeyError: 'x'). Details:
+    runs/20261121-090400-x/error.txt Continue the run with: python run.py --resume 20261121-090400-x
+
+The file has the time, the versions, the command line and the traceback. It is meant to be sent to us, so
+every value that is known to be secret is masked, and of `name=value` also those too short to be searched for.
+"""
 
 import contextlib
 import platform
@@ -38,7 +45,11 @@ def message(error: BaseException, arguments: Sequence[str]) -> Message:
 
 
 def _write_traceback(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
-    """The file with the traceback, without secrets: with the run, else where anything can be written."""
+    """The file with the traceback, without secrets: with the run, else where anything can be written.
+
+    First the run's folder, then that of the cache, then a new one for temporary files; None if all fail, for
+    an error about an error helps nobody. Errors are added to the file, which its owner alone can read.
+    """
     trace = _without_secrets("".join(traceback.format_exception(error)), arguments)
     versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
     now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -62,6 +73,7 @@ def _other_folders() -> Iterator[Path]:
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:
+    """The text without keys of the environment, of the settings and of this command line."""
     values = dict(argument.partition("=")[::2] for argument in arguments if "=" in argument)
     with contextlib.suppress(Exception):  # what is wrong with the settings may be the very error
         values |= load_settings({}).set

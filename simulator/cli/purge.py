@@ -1,4 +1,8 @@
-"""`purge RUN`: deletes a run, and says where else its text may be."""
+"""`purge RUN`: deletes a run, and says where else its text may be.
+
+Replies in the response cache go before the run: the run file names them, and once it is gone nobody could
+find them.
+"""
 
 import sys
 from typing import Any

@@ -1,4 +1,10 @@
-"""Goes on with a run that was interrupted."""
+"""Goes on with a run that was interrupted.
+
+The run file says what there is: conversations that are over stay, one that broke off goes on after its last
+turn, and every grade that is missing is made. The options are those with which the run was started, whatever
+the command line says now, but for what no run stores: reports, folders, and secrets. A larger --budget and
+more --prices count as well, for these are what made it stop.
+"""
 
 import contextlib
 from typing import Any

@@ -1,4 +1,14 @@
-"""`review RUN`: reads what people wrote about a run, and holds the judge against it."""
+"""`review RUN`: reads what people wrote about a run, and holds the judge against it.
+
+    sheet, workbook or file of grades   -> verdicts, one for each turn with that answer
+    verdicts                            -> the run file; those that are there already count as known
+    all verdicts of the run             -> shares, agreement, the corrected score, and a new page
+
+The first is done by `addons/review/sources.py`, the last by `stats/review.py`.
+
+What cannot be read is named with its place and skipped. Only where nothing fits the run is it refused, for
+then it is most likely the sheet of another one.
+"""
 
 import contextlib
 import sys

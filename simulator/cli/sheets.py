@@ -1,4 +1,13 @@
-"""`sheets connect`: from a key file to a sheet that is shared, step by step, each tried before the next."""
+"""`sheets connect`: from a key file to a sheet that is shared, step by step, each tried before the next.
+
+    1. The key        found or asked for, moved to where only its owner reads it, tried, named in .env
+    2. The sheet      the one of --sheet, or a new one; a test cell is written; named in rehearsal.toml
+    3. The reviewer   made an editor; a sheet that nobody but a service account can open is never left so
+
+What is done is written down before the next step, so the same command goes on after Ctrl-C. `Guide` does all
+talking: with --yes, or where nobody types (a script, CI), nothing is asked, and what is missing is an error
+that names the option for it.
+"""
 
 import os
 import signal
@@ -19,6 +28,7 @@ from simulator.sheets.google_api import APIS, VARIABLES, Refused, SheetsClient, 
 from simulator.sheets.google_sheets import new_sheet, write_test_cell
 
 ABOUT = "Connect a Google Sheet, for results to be reviewed there."
+# Google's pages on which an account for the program, or a client to sign in to, is made.
 ACCOUNTS = "https://console.cloud.google.com/iam-admin/serviceaccounts/create"
 CLIENTS = "https://console.cloud.google.com/auth/clients/create"
 DOWNLOADS = Path("~/Downloads")
@@ -117,7 +127,11 @@ class Guide:
 
 
 def _take_key(guide: Guide, named: str | None) -> None:
-    """Puts the key into the environment and .env, private and outside of repositories."""
+    """Puts the key into the environment and .env, private and outside of repositories.
+
+    Where the environment holds the JSON itself, or what another program is to use, it is left alone, as in
+    CI. Raises InputError where there is no key, and nobody to ask.
+    """
     known, other = (os.environ.get(name, "").strip() for name in VARIABLES)
     if named is None and known and not known.startswith("{"):
         named = known
@@ -169,7 +183,11 @@ def _key_file(guide: Guide, named: str | None) -> Path:
 
 
 def _private(guide: Guide, key: connection.Key) -> connection.Key:
-    """The key where only its owner can read it; raises InputError where that is not wanted."""
+    """The key where only its owner can read it; raises InputError where that is not wanted.
+
+    In a git repository it would be committed sooner or later, and in Downloads it would be lost or cleaned
+    up. Anywhere else it stays, with 0600.
+    """
     path, place = key.path, connection.private_place(key.path.name)
     repository = connection.repository_of(path)
     if repository and path != place:
@@ -223,7 +241,11 @@ def _existing(guide: Guide, sheet: str) -> str:
 
 
 def _made(guide: Guide, title: str | None, folder: str) -> str:
-    """A new sheet, or the one that is given where Google lets the account make none."""
+    """A new sheet, or the one that is given where Google lets the account make none.
+
+    Most service accounts have no room for files: what is given instead may be a sheet, a folder of a shared
+    drive, or the file of an OAuth client, told apart by how they look.
+    """
     title = title or localised(_("Rehearsal"))
     while True:
         try:
@@ -287,7 +309,10 @@ def _name_sheet(guide: Guide, sheet: str) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until what is made is also written down; a second one does not."""
+    """Ctrl-C waits until what is made is also written down; a second one does not.
+
+    Else a sheet could exist that nobody knows of, and the next try would make another.
+    """
     held = list[int]()
 
     def hold(number: int, _frame: object) -> None:

@@ -15,14 +15,21 @@ from simulator.report.painters.console import print_report
 def show_report(
     report: Report, figures: Mapping[str, Any], *, as_json: bool, view: View = "terminal"
 ) -> None:
-    """Prints a report for people and, with --json, its figures as one object on stdout."""
+    """Prints a report for people and, with --json, its figures as one object on stdout.
+
+    With --json the report goes to stderr, so that `command --json | jq` works and people still see it.
+    """
     print_report(report, as_json=as_json, view=view)
     if as_json:
         print_json(figures)
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it."""
+    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it.
+
+    A process that is killed meanwhile leaves a file of another name, which the next one takes away. Raises
+    RunFileError, whose line ends with how to write the report again.
+    """
     pieces = [content] if isinstance(content, str | bytes) else content
     with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
         for piece in pieces:
@@ -30,7 +37,10 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 def write_for_user(path: str | Path, text: str) -> None:
-    """Writes a file that the command line names, and says so. Raises InputError where that fails."""
+    """Writes a file that the command line names, and says so. Raises InputError where that fails.
+
+    InputError, not RunFileError: the path is the user's to fix, and the run has nothing to do with it.
+    """
     try:
         write_atomically(Path(path), text)
     except RunFileError as error:
