@@ -61,6 +61,7 @@ from simulator.stats.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
+# Colour is for what can be said: a lead that may be chance has none.
 _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
 # The change itself comes first, what may be said of it follows. A verdict takes both an interval that leaves
 # out 0 and a p below 5 %. `leaning_...` has the interval alone: the direction is told, with its uncertainty.
@@ -86,6 +87,7 @@ _VERDICTS = {
         " conversations {pairs})."
     ),
 }
+# The same in a cell of the table by judge.
 _SHORT = {
     "better": _("better"),
     "worse": _("worse"),
@@ -96,6 +98,7 @@ _SHORT = {
     "not_enough": _("not enough data"),
     "not_comparable": _("other rubric"),
 }
+# What makes two runs hard to compare, by its kind in `stats/comparison.py`; none of it changes the verdict.
 _CAUTIONS: dict[Kind, Message] = {
     "same_run": _("A run is compared with itself: {names}"),
     "unfinished": _("Not finished: {names}"),
@@ -114,6 +117,8 @@ _CAUTIONS: dict[Kind, Message] = {
     "questions": _("Pairs whose question is worded differently: {after}."),
     "unpaired": _("Left out: {before} conversations only in the earlier run, {after} only in this one."),
 }
+# In a report that people act on, how it was worked out stands beside what came of it. Wilcoxon, 1945; Pratt,
+# 1959, for pairs without a difference; Holm, 1979.
 _METHOD = _(
     "Of 100, every judge averaged by conversation (in the report judges are averaged by turn, which differs"
     " a little). Conversations of the same case and customer are paired; interval from a bootstrap by case,"
@@ -125,7 +130,8 @@ _METHOD = _(
 # reason.
 SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
 _MORE = _("{n} more are on the page.")
-# So many pairs are shown with their turns, each text cut to so many characters.
+# So many pairs are shown with their turns, each text cut to so many characters: the page of two large runs
+# still opens at once, and each pair has a link to the whole conversation.
 SHOWN_PAIRS, SHOWN_LENGTH = 40, 600
 
 # Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
@@ -197,6 +203,7 @@ class _Parts:
                     " regression."
                 )
                 said.append(fell.format(judges=judges))
+        # Second, behind the score: it makes a regression of any run, however much the score rose.
         if changes.broken:
             tone = "alarm"
             said.insert(1, _("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
@@ -303,6 +310,7 @@ class _Parts:
 
     def _turn(self, each: TurnChange, marker: str) -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
+        # Why it was red stands on the side that is red.
         silent, is_red = _("(no answer)"), marker == "▲"
         why_before, why_after = ("", each.why_after) if is_red else (each.why_before, "")
         before = Fact(_("Before"), each.before or silent, (why_before,) if why_before else ())
@@ -509,6 +517,7 @@ def _short(text: str) -> str:
 
 # --- How runs developed ---
 
+# By `History.direction`: a direction is named only where the interval of the slope leaves out 0.
 _TRENDS: dict[str, tuple[Message, Tone]] = {
     "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
     "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
@@ -517,6 +526,7 @@ _TRENDS: dict[str, tuple[Message, Tone]] = {
         "",
     ),
 }
+# The whole scale, always: a chart that begins at the lowest score makes every change look like a fall.
 _SCALE = (0, 0.25, 0.5, 0.75, 1)
 
 
@@ -526,6 +536,7 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
     Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
     its end) are listed with a note, and are no part of line and trend.
     """
+    # What is followed are ids; the chart needs the runs, oldest first.
     comparable = [run for run in history.runs if run.run in set(history.followed)]
     table = Table.listing(
         "runs",
@@ -542,6 +553,7 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
             _("Run"): lambda run: run.run,
         },
         words=frozenset({5, 6, 7, 8}),
+        # On a narrow terminal date, score, red, note and run are left.
         spared=frozenset({2, 4, 5, 6}),
     )
     block = table if history.runs else Line(_("There are no runs."))

@@ -64,7 +64,8 @@ class JudgeTrusts(Value):
 UNKNOWN = JudgeTrusts()
 
 
-# Characters of why grades failed: an error of a user's own judge ends with its file and line.
+# Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
+# they need.
 _LONGEST_REASON = 600
 
 
@@ -76,6 +77,7 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
     for a miss, the score comes first, then too many questions with a major turn.
     """
     problems = {finding.problem: finding.message for finding in gate.findings}
+    # Of several models that play the customers some would pass the bot, others not: whatever the mean says.
     if "simulators" in problems:
         return _("Undecided: it depends on the model that plays the customers")
     if gate.conditions:
@@ -100,7 +102,7 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         )
     if "corrected_unsure" in problems:
         return _("Target {target}: not settled yet", target=target)
-    # Consistent with score and target as they are shown.
+    # Consistent with score and target as they are shown: 89.96 against 90 reads 89.96, and misses by 0.04.
     shown = float(points(gate.corrected.score if gate.corrected else score, against=gate.target))
     return _("Target {target} missed by {short}", target=target, short=f"{100 * gate.target - shown:.4g}")
 
@@ -151,6 +153,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
     """What the gate found, but for the verdict itself; customers by their names."""
     for finding in gate.findings:
+        # The gate knows personas by their ids, and no language.
         if finding.problem == "personas":
             ids: Any = dict(finding.message.values)["personas"]
             yield finding.message.format(personas=[titles("persona", name) for name in ids])
@@ -199,6 +202,8 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             "Turns without an answer from the bot: {failed} of {n} ({kinds}); these get the lowest"
             " grade by rule."
         )
+        # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on
+        # it.
         if failed == summary.turns:
             text = _(
                 "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
@@ -225,7 +230,8 @@ def _remarks(summary: Summary) -> Iterator[Message]:
     judges = [
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.judges.items()
-        # Not all answers have every output; not every answer tests a rule, and the table of rules says so.
+        # Skipped because undecided is an alarm of its own. Not all answers have every output; not every
+        # answer tests a rule, and the table of rules says so.
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
     ]
     if judges:
@@ -298,6 +304,8 @@ class ReportContext:
     @cached_property
     def _scores_of(self) -> Callable[[str], TurnScores]:
         scores = self.results.scores
+        # Worksheets ask turn by turn: the scores of one conversation are one query, those of all would not
+        # fit.
         return lru_cache(maxsize=1)(lambda id_: scores.of_conversations([id_]).get(id_, {}))
 
     @cached_property

@@ -108,6 +108,7 @@ def _cell(key: str, value: float | None) -> Cell:
     return Cell(text=_("{n} %", n=f"{100 * value:.0f}"), number=round(100 * value, 1))
 
 
+# The bots that every persona is played with, by `BOTS` of runner/reactions.py.
 _BOTS: dict[str, Message] = {
     "perfect": _("Perfect"),
     "useless": _("Useless"),

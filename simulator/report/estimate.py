@@ -13,12 +13,14 @@ from simulator.core.types import Spending
 from simulator.models.pricing import total_spending
 from simulator.runner.estimate import Forecast
 
-# A first run of so many questions teaches what the next one takes.
+# A first run of so many questions teaches what the next one takes: how long customers stay, how long answers
+# are.
 PILOT = 3
 
 
 def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Report:
     """The cost with its range, the table by role, what the range means, and how to find out."""
+    # Without a model nothing is paid, and there is no table to show.
     lead: list[Block] = []
     if forecast.high:
         lead = [Line(_cost_text(forecast, jpy_per_usd), "strong"), _table(forecast)]

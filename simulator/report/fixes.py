@@ -43,7 +43,7 @@ from simulator.stats.red import red_questions
 SHOWN = 3
 # Red turns that Markdown quotes; the rest is on the page.
 QUOTED = 10
-# The question in a link is cut to a little more than fits on a line of a card.
+# Characters. The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
 # In the summary of a run a question and a reason are cut to a line; Japanese takes twice the room.
 _QUESTION, _LINE = 46, 30
@@ -124,6 +124,7 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     items = []
     for red in gravest[:SHOWN]:
         where = turn_text(red.persona, red.case, red.turn, titles)
+        # The question above is the case's; without the line itself nobody knows what was answered here.
         if red.turn > 1:
             where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
         marked = _("{mark} · {where}", mark=mark_text(red), where=where)
@@ -215,6 +216,7 @@ def cards(
     found = context.improvements
     if found is None:
         return []
+    # The bar of a fix is a share of the best one's, also where that is not among those shown.
     best = max((fix.gain for fix in found.fixes), default=0.0)
     return [
         {

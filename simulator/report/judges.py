@@ -144,6 +144,7 @@ def judge_trusts(
     judges = {}
     for name, judge in summary.judges.items():
         trust = _trust(name, judge.rubrics, drifts, language, folder)
+        # A judge that compares by rule is named only where there is something to say of it.
         is_known = trust.calibration or trust.warnings or not by_rule(name)
         if is_known and not _is_stand_in(name, judge.rubrics, results.run.models):
             judges[name] = trust
@@ -242,6 +243,7 @@ def _trust(
     """
     # A further model of the panel grades under `turn@model`; its calibration is filed under the judge.
     judge = name.partition("@")[0]
+    # One in another language than the run's counts where there is none in it, and is named as such.
     calibration = calibration_for(judge, rubrics, language, folder)
     bias = bias_for(judge, rubrics, folder)
     rows = [r for r in bias.broken if r.language == language or r.kind == "twin"] if bias else []

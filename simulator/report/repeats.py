@@ -11,7 +11,7 @@ from simulator.core.types import Results
 from simulator.stats.figures import Summary, rounded
 from simulator.users.scripted import DIVERGED
 
-# So many questions are listed; all are in --json.
+# So many questions are listed, those that never passed first; all are in --json.
 _QUESTIONS_SHOWN = 20
 
 
@@ -57,6 +57,7 @@ def reliability_section(summary: Summary) -> Section | None:
     found = summary.reliability
     if found is None:
         return None
+    # By id in the figures, by words for people.
     asked = {case.case: case.question for case in summary.cases}
 
     def share(case: str) -> Cell:
@@ -118,6 +119,7 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
     A replay says the earlier lines as long as they make sense after what the bot says now; from the first
     that does not, a model plays on. Only the first part answers the same questions as the earlier run.
     """
+    # A conversation that diverged at its end has no turn to say so, but a reason that begins with ours.
     diverged = 0
     followed, after = list[tuple[str, int]](), list[tuple[str, int]]()
     for conversation in results.conversations:

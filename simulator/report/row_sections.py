@@ -81,6 +81,7 @@ def contest_section(results: Results) -> Section | None:
             spending.append((_("Total"), total_spending(list(found.cost.values()))))
         tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
         notes = []
+    # "relevance, fluency": metrics that shared a call share its cost.
     if any("," in name for name in found.cost):
         apart = _(
             "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
@@ -92,6 +93,7 @@ def contest_section(results: Results) -> Section | None:
         line=_(
             "Total {total} of {of}: the sum of the metrics' means, each from 1 to 5",
             total="–" if found.total_score is None else f"{found.total_score:.3f}",
+            # Metrics that were switched off are no part of the scale either.
             of=5 * sum(each.mean is not None for each in found.metrics),
         ),
         tables=tables,
@@ -128,6 +130,7 @@ def outputs_section(results: Results) -> Section | None:
         share = share_text(whole.right, whole.of, 1)
         passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
         shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
+        # Of one output "all outputs" would be the same line again.
         if len(shares) > 1:
             shares.append((_("All outputs"), whole))
         rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
@@ -200,6 +203,7 @@ def skipped_section(results: Results) -> Section | None:
     notes = [_("Skipped rows are no part of the score; fix them and evaluate again.")]
     if (unlisted := skipped.count - len(skipped.listed)) > 0:
         notes.insert(0, _("Of {n} more, place and reason are not kept.", n=unlisted))
+    # A file is mostly wrong in one way on many lines: the reason once, with the lines.
     places_by_reason: dict[Text, list[Text]] = {}
     for row in skipped.listed:
         places_by_reason.setdefault(row.why, []).append(row.place)
@@ -330,6 +334,7 @@ def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
     rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
     per_class = Table.of("classes", columns, rows, _("Per class"), counts=3)
+    # A matrix of more than a dozen labels is wider than a page, and mostly empty.
     confused = _confusion_table if len(found.labels) <= _LARGEST_MATRIX else _most_confused_table
     for table in (per_class, confused(found)):
         title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
@@ -395,6 +400,7 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
     if found.failed or found.skipped:
         text = _("Not counted: grading failed {n}, without a label {skipped}.")
         yield text.format(n=found.failed, skipped=found.skipped)
+    # What any accuracy has to beat: of 60 positives in 856 rows, "no" alone is right in 93 %.
     most = found.commonest
     accuracy = with_error(most.support / found.n)
     yield _("Always {label} would reach an accuracy of {accuracy}.", label=most.label, accuracy=accuracy)

@@ -22,6 +22,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
     by_case: dict[str, list[UndecidedTurn]] = {}
     for each in undecided:
         by_case.setdefault(each.case.id, []).append(each)
+    # A question that many customers asked is a conflict that many met.
     ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
     cases: list[dict[str, Any]] = [
         {
@@ -98,6 +99,7 @@ def risk_section(results: Results) -> Section | None:
         },
         counts=2,
     )
+    # "Kept" of a rule that nothing tested would be said of nothing.
     untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
     notes = []
     if untested:

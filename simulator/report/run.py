@@ -86,9 +86,11 @@ def run_report(context: ReportContext) -> Report:
 
 def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
+    # A single condition is the target itself, and stands in the verdict.
     if len(context.gate.conditions) > 1:
         table = feature("conditions").conditions_table(context.gate)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
+    # Sections without blocks: the page's template fills them, by their keys.
     yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", "", _means(context), views=TEXT)
@@ -130,6 +132,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     if not summary.rows:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
         yield from (Fact(section.title, section.line) for section in context.sections if section.line)
+    # Stand-ins cost nothing, and "0.00 USD" would look like a bargain.
     if any(spent.calls for spent in summary.spending.values()):
         yield Fact(_("Cost"), money(summary.spent))
 
@@ -165,6 +168,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     if context.page:
         yield Line(_("open the report: {path}", path=context.page))
     run = run_argument(context.page, summary.run)
+    # Conversations that --sequential spared are not missing.
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield Line(_("finish the run: python run.py --resume {run}", run=run))
     elif summary.red:
@@ -208,6 +212,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     if total.value is not None:
         points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
         first = [Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
+    # Two of one key: settings, prompts and versions would fill a terminal.
     yield Section("technical", _("Details"), (*first, *totals), views=TERMINAL)
     yield Section("technical", _("Details"), (*totals, *facts[1:]), views=PAGE, folded=True)
 

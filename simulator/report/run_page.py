@@ -99,20 +99,25 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     """
     results, summary, gate = context.results, context.summary, context.gate
     every, found = red_questions(summary), context.improvements
+    # What the page links to has to be on it: first of all the examples of fixes, then red answers in sight.
     mends = found.fixes[: CARDS_SHOWN + CARDS_FOLDED] if found else ()
     questions = every[:SHOWN_QUESTIONS]
     linked = [example.conversation for fix in mends for example in fix.examples]
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
     shown = shown_conversations(results, summary, linked, share)
     anchors = tables.anchors_of(results, shown)
+    # Answers that stand whole under their question are not printed once more with their conversation.
     asked = [_question(reds, context, anchors) for reds in questions]
     whole = [entry["red"] for each in asked for entry in each["entries"][:SHOWN_WHOLE]]
     quoted = {(red.conversation, red.turn) for red in whole}
     views = _Views(context, shown, anchors, quoted)
+    # Conversations are read in the order of the plan, whatever made them worth showing: that is how people
+    # list them, and anchors of passages come out the same each time.
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
     scored = conversations_with_scores(results, list(numbers))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
     endings = [(how, context.titles("ended", how), n) for how, n in summary.ended.items()]
+    # Of an unfinished run the bar of endings would otherwise look complete.
     if (left := summary.planned - sum(summary.ended.values())) > 0:
         endings.append(("", _("not finished"), left))
     passages = _passages(views.passages, talks)
@@ -125,11 +130,13 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     there = [each for each in report.shown_in("page") if filled.get(each.key, True)]
     # First what is to be done, then what it rests on; of a data set the sections of its own are the result.
     own = {section.key for section in context.sections} if summary.rows else set()
+    # Small print alone does not push what is red out of sight.
     alarmed = any(note.tone == "alarm" for note in context.notes)
     front = [key for key in _FRONT if key != "before" or alarmed]
     ahead = sorted((each for each in there if each.key in front), key=lambda each: front.index(each.key))
     ahead = [*(each for each in there if each.key in own), *ahead]
     figures = [each for each in there if each not in ahead]
+    # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
     best = summary.corrected or summary
     fixes: Any = feature("fixes") if found else None
     return render(
@@ -200,6 +207,7 @@ def _question(
         for turn in each.turns
         if (each.id, turn.index) in listed
     }
+    # By text and failure: two timeouts are one entry, and no entry with an empty answer.
     alike: dict[tuple[str, str | None], list[RedTurn]] = {}
     for key, red in listed.items():
         alike.setdefault((said.get(key, ("", ""))[0], red.failure), []).append(red)
@@ -226,6 +234,7 @@ def _question(
 def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
     """That the page shows only some of the conversations; empty where it shows all."""
     summary = context.summary
+    # Of rows the summary counts no conversations by case.
     total = summary.graded + summary.missing + summary.unrecorded
     if not summary.rows:
         total = sum(case.conversations for case in summary.cases)
@@ -254,6 +263,7 @@ def shown_conversations(
     # A passage takes room once, where it is first shown.
     shown, passages = set(), set[tuple[str, str]]()
     for conversation, by_turn in conversations_with_scores(results, keys):
+        # One that has not begun is nothing to show.
         if conversation.turns or conversation.ended:
             room -= _size(conversation, by_turn, passages)
             if room < 0:
@@ -321,8 +331,10 @@ class _Views:
 
         It keeps no score: what judges say beside their grades would take most of the memory of a large page.
         """
+        # A judge of the whole conversation has its score at the last turn.
         rows, ends = self._summary.rows, scores.get(len(c.turns), {})
         reds = [red for turn in c.turns if (red := self._context.red.get((c.id, turn.index)))]
+        # What the filter "below 60" of the page goes by, as text, in the order of its list of judges.
         lows = []
         for judge in self.judges:
             graded = (scores.get(turn.index, {}).get(judge) for turn in c.turns)
@@ -360,6 +372,8 @@ class _Views:
         spans, listed = marked(said[:LONGEST], flaws(scores))
         paper = red is not None and key not in self._quoted and self._printed < ON_PAPER
         self._printed += paper
+        # The grades on which the marks rest are painted red: of a mark without a judge of its own, the
+        # deciding judge's.
         kinds = {mark.kind for mark in red.marks} if red else set()
         deciding = {_JUDGE_OF_MARK.get(kind, self._summary.primary) for kind in kinds}
         incorrect = "correctness" in kinds and "turn" in scores
@@ -406,6 +420,7 @@ class _Views:
             turn, by = request.get("turn"), request.get("by")
             state = title("state", str(request.get("state")))
             asked = cut(str(request.get("request", "")))
+            # Raised at turn 1 and answered by turn 3: "Turn 1: the fee back · partly (turn 3)".
             said = _("Turn {turn}: {request} · {state}", turn=turn, request=asked, state=state)
             listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
         for kind in LAPSES:
@@ -437,12 +452,14 @@ class _Views:
         `instead` is shown where the reason would say nothing new.
         """
         grade, scored = tables.grade_text(score), score.state == "scored"
+        # A feeling reads +1, not "1 / 2"; a judge of 0 to 1 reads 85 %.
         if scored and score.raw is not None and score.scale[0] < 0:
             grade = signed(score.raw)
         elif scored and score.raw is not None and score.scale == (0, 1):
             grade = _("{n} %", n=f"{100 * score.raw:.0f}")
         chip = grade.partition(" / ")[0] if isinstance(grade, str) else grade
-        # The figures behind a grade: the turn judge's categories, a cosine before it was binned.
+        # The figures behind a grade: the turn judge's categories, a cosine before it was binned. True and
+        # False are ints to Python, and no figures.
         figures = [
             (self._context.titles("category", name), value)
             for name, value in score.detail.items()
@@ -569,11 +586,13 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
         if place is None and flaw.judge == "facts" and any(words in _folded(f.words)[0] for f in listed):
             continue
         if place:
+            # What an earlier flaw owns stays its own.
             owners[place[0] : place[1]] = [
                 len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
             ]
         placed.append(len(answer) if place is None else place[0])
         listed.append(flaw)
+    # Numbered as they are read, from the beginning of the answer; those that are not in it stand last.
     order = sorted(range(len(listed)), key=placed.__getitem__)
     numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
     spans, start, lasts = list[Span](), 0, {owner: at for at, owner in enumerate(owners, 1)}
@@ -614,6 +633,7 @@ def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | 
             # Without the spaces around it.
             start, sentence = match.start(), match[0]
             nearest = start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
+            # Of sentences that share equally much the first one counts.
             best = share + 1e-9
     return nearest
 

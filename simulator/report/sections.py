@@ -99,6 +99,7 @@ def latency_section(results: Results) -> Section | None:
     p50 and p95 are nearest-rank percentiles: the smallest time that at least half (95 %) of the answers did
     not exceed. They are times that occurred, none between two. Of recorded answers there are none.
     """
+    # Until the whole answer, and until its first token; None where nobody took the time.
     waits: tuple[list[float | None], list[float | None]] = [], []
     for conversation in results.conversations:
         waits[0].extend(turn.answer.seconds for turn in conversation.turns)
@@ -125,6 +126,7 @@ def bot_usage_section(results: Results) -> Section | None:
 
     None where no answer says anything of it. Nothing of this is counted against --budget.
     """
+    # By the name of the model, which bots often do not tell.
     used = bot_usage(results)
     if not used:
         return None
@@ -160,6 +162,7 @@ def answerable_sections(results: Results) -> Iterator[Section]:
     rows: list[list[Cell | Text | int]]
     columns: tuple[Text, ...]
     if (found := answerability(results)).marked:
+        # The first two cells of a row are what is right or wrong, so their sum is what the share is of.
         can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
         cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
         # Those asked back are neither right nor wrong.
@@ -248,6 +251,7 @@ def _drawn(
         title=title,
         description=_("{title}. {figures}.", title=title, figures=figures),
         labels=turns,
+        # One persona's line is that of all.
         series=tuple(series if 1 < len(means.personas) <= _LINES else series[:1]),
         marks=tuple((mark, text(mark)) for mark in marks),
         limit=limit,
@@ -310,6 +314,7 @@ def customers_section(simulator: SimulatorSummary) -> Section | None:
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
     rows = []
     for key, each in customers.figures.items():
+        # Of figures that nothing was counted for, such as thanks where nobody was angry, there is no row.
         if each.value is not None:
             percent = round(100 * each.value, 1)
             counted = _("mean of {n} conversations", n=each.of)

@@ -16,6 +16,7 @@ from simulator.storage.run_file import replay_of
 
 # The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
 FEELING = "tone"
+# The gravest first, as everywhere.
 SEVERITIES: dict[Severity, Message] = {
     "major": pgettext("how grave", "Major"),
     "moderate": pgettext("how grave", "Moderate"),
@@ -50,6 +51,7 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         )
         for each in summary.personas
     ]
+    # Of rows there are no personas, and each is a turn.
     planned = sum(persona.conversations for persona in summary.personas) or summary.turns
     everyone = row(
         Cell(text=_("All"), number=planned),
@@ -97,6 +99,7 @@ def spending_table(
     columns = (who, *(given[key] for key in counts), _("Cost (USD)"))
     rows = []
     for each, spent in listed:
+        # Never 0 for what is not known: somebody pays it.
         cost: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
         if spent.cost_usd is None and spent.known_usd:
             cost = _("at least {amount}", amount=dollars(spent.known_usd))
@@ -184,6 +187,7 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
 
     Unless their lines are scripted, customers are after the answer to their first question in every turn.
     """
+    # With a script each turn asks something else, and the first reference would be a wrong answer to it.
     known = case.references_at(turn) or (() if case.script else case.references_at(1))
     if text := excerpt(case.label or next(iter(known), ""), length):
         return _("Expected: {text}", text=safe_text(text))

@@ -67,6 +67,7 @@ from simulator.storage.run_file import replay_of
 # A row of the summary: its key, what it is about, the figure, and what that rests on, as in
 # "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
 _Figure = tuple[str, Text, SheetCell, Text]
+# Tones of other views as marks; red is for figures below their limit alone.
 _MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
@@ -102,6 +103,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
     rows = [Row(key=context.key("decision"), cells=decision)]
     for key, title, value, basis in (*_means(context), *_course(context)):
         explanation = context.text(basis)
+        # ▲ for those who see no colour; the figure itself is a number, and cannot carry it.
         cells = {
             "item": SheetCell(text=context.text(title)),
             "value": value,
@@ -119,6 +121,7 @@ def _verdict_cell(context: ReportContext) -> SheetCell:
         text, mark = _("No target"), ""
     elif gate.passed:
         text, mark = _("Reached"), "good"
+    # Not missed: a gate that lacks grades or certainty is not to be taken for a bad bot.
     elif (
         gate.incomplete or context.summary.score is None or (gate.conditions and gate.decision == "undecided")
     ):
@@ -168,6 +171,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     if replay := replay_note(context.results.run):
         origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
         yield "replay_of", _("replay"), origin, replay
+    # Rows of a data set are asked once, and all end alike.
     for how, count in () if summary.rows else summary.ended.items():
         yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), number_cell(count), ""
     for name, judge in summary.judges.items():
@@ -259,6 +263,7 @@ def history_sheet(context: ReportContext) -> Worksheet:
     }
     if summary.cost_usd is not None:
         cells["cost"] = number_cell(round(summary.cost_usd, 4))
+    # Left empty where there is none: the chart has a gap then, and not a 0.
     for key, share in (("score", summary.score), ("target", gate.target)):
         if share is not None:
             cells[key] = number_cell(round(100 * share, 1))
@@ -336,6 +341,7 @@ def history_lines(history: Sequence[Line], language: Language) -> str:
 
 def conversations_sheet(context: ReportContext) -> Worksheet:
     """One row per conversation: config, then question, answer and grade, turn by turn."""
+    # As many columns as the longest conversation has turns; those that were never begun have nothing to show.
     conversations = context.results.conversations.select("begun")
     longest = max(conversations.lengths(), default=0)
     rows = LazyRows(conversations, lambda conversation: _conversation_row(conversation, context))
@@ -396,6 +402,7 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
     """The deciding judge's grade, conclusion and steps; with `--check json` its whole reply."""
     if score is None:
         return SheetCell(text=context.text(_("not graded")), mark="failed")
+    # The article's form, for whoever goes on with it: the judge's JSON, Japanese unescaped.
     if context.check == "json":
         return text_cell(json.dumps(score.detail, ensure_ascii=False))
     judge = context.text(context.titles("judge", score.judge))
@@ -411,6 +418,7 @@ def review_sheet(context: ReportContext) -> Worksheet:
 
     Of a large run only the gravest red turns are there: nobody reviews more than these.
     """
+    # A large run is read conversation by conversation, so all its answers could not be ranked here.
     conversations: Iterable[Conversation] = context.results.conversations
     most = MAX_QUOTED if context.results.is_sampled else None
     if most:
@@ -425,6 +433,7 @@ def review_sheet(context: ReportContext) -> Worksheet:
             rank = places.get((conversation.id, turn.index), len(places))
             score = context.scores(conversation.id, turn.index).get(context.summary.primary)
             value = score.value if score and score.value is not None else -1.0
+            # What is not graded has -1, and stands before what was graded well.
             found = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
             answers.setdefault(key_of(conversation, turn), []).append(found)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
@@ -480,6 +489,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "earlier": text_cell(_earlier(conversation, turn, context)),
         "run": SheetCell(text=context.results.run.id),
     }
+    # The worksheet of a data set has no such column.
     if context.summary.rows:
         del cells["persona"]
     return Row(key=key, cells=cells)
@@ -519,6 +529,7 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     """
     sample = blind_sample(context.results, context.summary)
     drawn_from = {drawn.conversation for drawn in sample}
+    # Read in the order of the plan, shown in the order of the sample.
     turns = {
         (each.id, turn.index): (each, turn)
         for _n, each in select_conversations(context.results, drawn_from)
@@ -540,6 +551,7 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
     found = context.improvements
     fixes = [*found.fixes, *found.customer] if found else []
+    # A last row says how many others there are, so that nobody takes the list for all.
     rest = [found.left_out] if found and found.left_out else []
     rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, found, context))
     return worksheet("fixes", context.text, rows, context.wording)
