@@ -216,6 +216,7 @@ def _made(protocol: Protocol, bot: Any, cases: Cases, flags: dict[str, Any]) -> 
             finished = start(settings) if settings.resume is None else resume(settings)
         if isinstance(finished, int):
             raise InputError(_("nothing was run."))
+        # Ctrl-C reached the run, which stored what it had; in a notebook it has to reach the cell as well.
         if read_run(finished.path).run.status == "interrupted":
             raise KeyboardInterrupt
         return RunResults(finished)
@@ -258,6 +259,8 @@ def _as_adapter(bot: Any, flags: dict[str, Any]) -> Iterator[dict[str, Any]]:
             type=type(bot).__name__,
         )
         raise InputError(msg)
+    # Under the function's own name, so that reports and errors name it; a second one of that name gets a
+    # number.
     module = sys.modules.setdefault(_MODULE, ModuleType(_MODULE))
     plain = str(getattr(bot, "__name__", type(bot).__name__))
     name = plain if plain.isidentifier() else "bot"

@@ -344,6 +344,7 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
         place = words.index("--redact")
         if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
             words[place] = "--redact=on"
+    # Before the parser sees them: it would only say that there is no such option.
     for (command, earlier), option in RENAMED.items():
         if words[0] == command and earlier in words:
             words[words.index(earlier)] = option

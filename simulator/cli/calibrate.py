@@ -83,6 +83,7 @@ def command(  # noqa: PLR0917 - one for each option
             missing="FILE" if file is None else "--label",
         )
         raise InputError(msg)
+    # Several judges at once, for they see the same pairs.
     if probes:
         names = tuple(dict.fromkeys(name.strip() for name in judge.split(",") if name.strip()))
         if not names:
@@ -95,6 +96,7 @@ def command(  # noqa: PLR0917 - one for each option
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)
 
+    # Everything that can be wrong with file, label and judge shows while the run is made, before any call.
     labels = CalibrationRequest(str(file), judge, str(label), good, limit)
     with stdout_to_stderr():
         run = CalibrationRun(labels, settings, Path(calibrations))
@@ -102,6 +104,7 @@ def command(  # noqa: PLR0917 - one for each option
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
     )
+    # A judge that is a function of the user's own has no model to name.
     model, most = "" if grader == "by_function" else model, run.forecast()
     graded = judged(settings, run.grade, about, model, pieces=len(run.rows), most=most)
     compared = run.compare(graded)
@@ -123,6 +126,7 @@ def command(  # noqa: PLR0917 - one for each option
         **spent_json(run.context.ledger),
     }
     show_report(calibration_report(outcome), figures, as_json=settings.json_output)
+    # What was skipped lacks what the judge needs, and is no failure.
     tried = counts.rows - counts.skipped
     return exit_code_of_failures(counts.failed, tried, settings.max_failed, counts.reason)
 
@@ -136,6 +140,7 @@ def _probe(run: ProbeRun) -> int:
         answers=ngettext("{n} answer", "{n} answers", n=len(run.contexts)),
         judges=", ".join(run.judges),
     )
+    # Said before money is spent: a judge of the bot's family may be the wrong one to calibrate.
     notes = family_notes(settings.model_dump(), models)
     if not settings.dry_run:
         for note in notes:

@@ -127,7 +127,8 @@ def make(  # noqa: PLR0917 - one for each option
     settings = load_settings({**flags, "to": [to] if to else None})
     check_one_player(settings)
     path = Path(out)
-    # What would otherwise show only after everything is paid.
+    # What would otherwise show only after everything is paid: a name that cannot be written, a sheet that
+    # cannot be opened.
     if knowledge is None and from_logs is None:
         raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:
@@ -196,11 +197,12 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     outcome.add(run.made, *([run.logs.made] if run.logs else []))
     if not outcome.cases and not outcome.stopped and not outcome.failures:
         raise InputError(_("no question could be made that passes the checks."))
+    # The file first: a sheet that cannot be reached must not cost what was paid for.
     outcome.write()
     settings = run.settings
     if outcome.cases and "sheets" in settings.to and not outcome.stopped:
         outcome.propose(settings.sheet or "", settings.worksheet or "")
-    # In the language of most questions; stdout may be for JSON.
+    # In the language of most questions, which whoever reads them speaks; stdout may be for JSON.
     stream = sys.stderr if settings.json_output else sys.stdout
     for line in _lines(run, outcome):
         stream.write(safe_text(shown(line, outcome.language)).replace("\n", " ") + "\n")

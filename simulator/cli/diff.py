@@ -44,6 +44,7 @@ def command(
         same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
         previous = _("The one before it: {run}.", run=older[-1]) if older else None
         raise InputError(sentences(same, previous))
+    # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
     earlier = _figures(paths[0], later.summary.rules)
     changes = compared(earlier, later)

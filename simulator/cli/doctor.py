@@ -114,6 +114,7 @@ async def _react(settings: Settings) -> int:
 async def _examine(settings: Settings) -> int:
     settings = with_bot(settings)
     plan, personas, *_rest = read_plan(settings)
+    # A cached answer would say that a model works which cannot be reached.
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
@@ -134,6 +135,7 @@ async def _examine(settings: Settings) -> int:
         _MODELS[role]: partial(_check_model, context, role, endpoint)
         for role, endpoint in context.endpoints.items()
     }
+    # Several models that play the customers are tried one by one, in the place of the one.
     if context.players:
         del checks[_MODELS["user"]]
         checks = {
@@ -224,6 +226,7 @@ async def _check_model(context: RunContext, role: Role, endpoint: Endpoint | Non
     """Has the model of a role do once what it does in a run: reply in JSON, embed, or answer as a bot."""
     model = context.model_factory.at(endpoint) if endpoint else None
     embedding = any(embeds(judge) for judge in context.judges.values())
+    # Roles that this command line does not use are named, and cost no call.
     unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
     if unused.get(role):
         return _("not used")
@@ -253,6 +256,7 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
     answer = await ask(bot, query, context.settings.timeout)
     if closing := getattr(bot, "aclose", None):
         await closing()
+    # A log without an answer to this question is no fault of the log's.
     if answer.error:
         message = _("{adapter}: {reason}", adapter=adapter, reason=answer.error.message)
         if answer.error.kind == "unrecorded":

@@ -74,6 +74,7 @@ def command(  # noqa: PLR0917 - one for each option
     improvements = improvements_of_run(results, summary, settings)
     chosen, language = improvements.fixes[:top], report_language(results)
 
+    # On a terminal the best ten, in Markdown as many as were asked for.
     def report_of(most: int | None) -> Report:
         return fixes_report(improvements, results.run.id, summary, language, most)
 
@@ -107,6 +108,8 @@ def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path)
 def _ask_again(path: Path, results: Results, settings: Settings) -> None:
     """Says how often it will ask the bot, asks it, and stores the answers."""
     language, asked_before = report_language(results), stored_checks(results).keys()
+    # Articles that a red turn needed and did not get: asked for in their own words, they are either found, so
+    # that wording is the cause, or not, so that search is.
     missed = missed_searches(results, figures_of(results, settings), articles_of(settings))
     articles = min(sum(not set(article.turns) <= asked_before for article in missed), MOST_ARTICLES)
     if not articles:

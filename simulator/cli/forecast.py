@@ -133,6 +133,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
         say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
     if (budget := settings.budget) is None:
         return
+    # What is expected counts against the budget where that is known, else the most that it can be.
     rate, short = settings.jpy_per_usd, None
     cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
     if cost > budget:

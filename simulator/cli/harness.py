@@ -50,7 +50,8 @@ def command(
     if not names:
         raise InputError(_("harness needs tasks: --tasks NAME or FILE.yaml."))
     if "adapter" not in settings.model_fields_set and not all(map(is_bundled, names)):
-        raise unknown_bot_error(", ".join(names))  # else they would go to the demo bot
+        # Else they would go to the demo bot, and be taken for results of the user's.
+        raise unknown_bot_error(", ".join(names))
     return _evaluate(settings, TaskRequest.of(names, include or (), settings))
 
 

@@ -24,6 +24,7 @@ def command(
     """Write a folder that runs as it is: rehearsal.toml, a small bot and a question file."""
     there, sample = Path(folder or ""), START / (language or language_of(os.environ))
     files = {there / file.name: file for file in sorted(sample.iterdir()) if file.is_file()}
+    # All are looked at before one is written; a link that leads nowhere is there as well.
     for file in files:
         if os.path.lexists(file):
             msg = _(

@@ -43,6 +43,7 @@ def command(flags: dict[str, Any]) -> int:
     if settings.json_output:
         print_json(names)
         return ExitCode.DONE
+    # Ids of runs are longer than any name, and have nothing beside them.
     widest = max(len(name) for title in names if title != "runs" for name in names[title])
     for title, entries in names.items():
         sys.stdout.write(f"{localised(_TITLES[title])}\n")

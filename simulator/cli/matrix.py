@@ -114,6 +114,7 @@ def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
             hint = _("The run of each cell can have it: report RUN --to.")
             raise UnknownName(_("report of a matrix"), name, REPORTS, hint)
     check_destinations(today)
+    # A dry run needs a record to ask, and leaves none.
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else today.runs
         run = _opened(matrix, flags, today, runs)
@@ -149,6 +150,7 @@ class _MatrixRun(NamedTuple):
     def dry_run(self) -> int:
         """Shows the forecast of all open cells; returns the exit code."""
         estimate, errors = self.forecast()
+        # Where nothing can be run, it is the command line that is wrong.
         if errors and len(errors) == len(self._open_cells()):
             raise errors[0]
         for error in errors:
@@ -191,6 +193,7 @@ class _MatrixRun(NamedTuple):
     def _run_cell(self, at: int) -> Message | str | None:
         """Runs one cell with what is left of the budget of all; returns why it stopped early."""
         settings, begun = self.settings[at], self.file.begun(at)
+        # Of today's command line, else as the matrix was started; what other cells spent is gone from it.
         if budget := self.today.budget or settings.budget:
             left = records.left_for(self.file, at, budget)
             if left <= 0:
@@ -217,6 +220,7 @@ class _MatrixRun(NamedTuple):
         errors = [cell.error for at, cell in enumerate(cells) if cell.error and self.file.run(at) is None]
         if len(errors) < len(cells):
             return
+        # Else `latest` would be a matrix of nothing.
         shutil.rmtree(self.file.folder, ignore_errors=True)
         if len(set(errors)) == 1:
             raise InputError(errors[0])
@@ -231,6 +235,7 @@ def _opened(
     if isinstance(matrix, Path):
         file = records.RecordFile.reopen(matrix)
         places = range(len(file.record.cells))
+        # Secrets are stored as masks, and are filled in from today's command line or environment.
         stored = [matrices.from_record(file.record.settings_of(at), today) for at in places]
         cells = [each.model_copy(update={"set": restore_secrets(each.set, today.set)}) for each in stored]
         return _MatrixRun(file, cells, today)
@@ -238,6 +243,7 @@ def _opened(
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
+    # As private as a run's own folder: the record has the settings of the bot.
     folder.mkdir(parents=True, mode=0o700)
     cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in planned)
     record = records.Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
@@ -267,6 +273,7 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
 
     Half an expectation, with the rest at its upper limit, would be neither.
     """
+    # The runs to go by, each once, in the order of the cells.
     like = dict.fromkeys(forecast.like for forecast in forecasts)
 
     def total_of(end: str) -> dict[Any, Spending]:

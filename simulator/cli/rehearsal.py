@@ -71,7 +71,7 @@ feature = Features(
     target="simulator.stats.target",
     to="simulator.cli.destinations",
 )
-# Unread files that are named at most.
+# Unread files (pictures in a PDF folder, say) that are named at most.
 LISTED = 8
 
 
@@ -81,6 +81,8 @@ def run_or_resume(settings: Settings, protocol: Protocol) -> int:
     Raises InputError for what users can fix, before anything is paid; `Unforeseen`, which names the run, for
     a mistake of ours once there is one.
     """
+    # The order in which mistakes are told: options that exclude each other, then where reports go, then the
+    # rest.
     settings = run_settings(settings, protocol)
     check_engine(settings)
     if settings.to:
@@ -127,6 +129,7 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     values |= {name: Settings.model_fields[name].get_default() for name in foreign_settings(protocol)}
     if protocol == "single_turn":
         values["turns"] = 1
+    # `passed` is the judge of a row's outputs, and means nothing of a conversation.
     elif settings.outputs:
         judges = tuple(name for name in settings.judges if name != PASSED)
         values["judges"] = judges or Settings.model_fields["judges"].get_default()
@@ -177,6 +180,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     if settings.target is None:
         return
 
+    # The bundled bot plays on a stand-in's model where it has none; a bot of one's own is none of our roles.
     roles: list[Role] = ["user", "judge"]
     if settings.adapter == "demo":
         roles.append("demo")
@@ -201,6 +205,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
         say(_("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED)))
+    # Logs of real people: said once, at the start, and not decided for them.
     if settings.adapter == "recorded" and context.has_customers and not settings.redacts:
         say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
     size = _size(settings, context, plan)
@@ -279,6 +284,7 @@ class Tally:
     def message(self) -> Message:
         """One line: conversations, turns, red, calls, money."""
         spent = self.context.ledger.spent
+        # Two decimals always: a figure that grows and shrinks makes the line jump.
         price = money(spent) if spent.cost_usd is None else f"{spent.cost_usd:.2f} USD"
         counts = {"over": self.over, "planned": self.planned, "graded": self.graded_turns, "red": self.red}
         if spent.calls:
@@ -311,6 +317,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     settings = _with_bot(_with_whole_paths(settings))
     if settings.shard and settings.sequential:
         raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
+    # All before the questions are read, for these can take a while.
     if settings.customers or settings.arrival or settings.think is not None:
         feature("customers").check_load(settings)
     planned = read_plan(settings)
@@ -324,6 +331,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None
     if shard:
         plan = feature("shard").shard_conversations(whole_plan, shard)
+    # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), planned.personas, Ledger.of(settings))
         context.check_adapter(plan)
@@ -331,6 +339,8 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
         check_retest(context)
         context.check_scripts(whole_plan)
 
+    # Where it stands in the whole plan, and what was left out, are written with the run, not at its end: a
+    # run that is killed can still be merged, and still says what is missing.
     def create() -> RunFile:
         file = create_run(settings, context, plan, planned.personas, run_id)
         if shard:
@@ -412,6 +422,7 @@ def play(
         opened.append(open_file())
         return opened[0]
 
+    # One process with one event loop, or batches on dask's workers; the same signature.
     perform = run.perform if settings.engine == "local" else feature("engine").perform
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
     certain = feature("target") if settings.sequential else None
@@ -425,6 +436,7 @@ def play(
             raise
         feature("publish").say_stopped(opened[0].path, _("interrupted"))
         return ExitCode.INCOMPLETE
+    # Of a mistake of ours the line has to name the run, which holds everything up to there.
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):
             raise

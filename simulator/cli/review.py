@@ -85,6 +85,7 @@ def _read(path: Path, source: str, sheet: SheetOptions) -> ReadCounts:
         raise InputError(_refused(source, taken, results.run.id))
     with contextlib.closing(RunFile.reopen(path)) as file:
         new = file.save_verdicts(taken.verdicts)
+    # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
     return ReadCounts(
         source, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,

@@ -32,7 +32,8 @@ ABOUT = "Connect a Google Sheet, for results to be reviewed there."
 ACCOUNTS = "https://console.cloud.google.com/iam-admin/serviceaccounts/create"
 CLIENTS = "https://console.cloud.google.com/auth/clients/create"
 DOWNLOADS = Path("~/Downloads")
-# Google's words for an account that may do what it did so far, and not this.
+# Google's words for an account that may do what it did so far, and not this: share a sheet that it did not
+# make.
 _NOT_ALLOWED = ("403", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
 
 
@@ -159,6 +160,7 @@ def _take_key(guide: Guide, named: str | None) -> None:
             break
         except InputError as error:
             named = guide.again(error, _("Path of the key file:"))
+    # .env is rewritten only if it says something else, so that it keeps its time and its other lines.
     before = connection.named_key()
     if before != str(path):
         connection.name_key(path)
@@ -229,6 +231,7 @@ def _client() -> SheetsClient:
 
 def _existing(guide: Guide, sheet: str) -> str:
     """A sheet that there is, tried until a cell can be written."""
+    # A sheet can be read by many and written by few: only a cell that was written proves anything.
     while True:
         try:
             write_test_cell(_client(), key_of(sheet))

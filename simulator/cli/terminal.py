@@ -24,6 +24,7 @@ from simulator.core.messages import Message, _, localised, message_of, sentences
 from simulator.core.messages import say as say
 from simulator.core.shelves import describe_error
 
+# For commands that save as they go, in a run file.
 SAVED = _("What is done so far is saved: run the same command again to continue.")
 
 Result = TypeVar("Result")
@@ -142,6 +143,7 @@ def saved_in_cache(cache: str) -> Message:
 
 def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message | str = "") -> int:
     """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets why."""
+    # Some failures are to be expected of any endpoint; --max-failed says how many.
     if failed <= limit * tried:
         return ExitCode.DONE
     counts = {"failed": failed, "tried": tried}

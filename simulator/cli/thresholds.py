@@ -66,10 +66,12 @@ def suggest(  # noqa: PLR0917 - one for each option
         raise UnknownName("--method", method, ("quantile", "balanced"))
     how = SuggestionMethod(cast("Method", method), quantile, settings.seed)
     target = Path(write) if write else None
+    # A run is named as such in most commands, so people name one here: they are told how to get a file of it.
     path, _unused = split_sheet(Path(file))
     if path.is_dir() or not path.suffix or path.suffix == ".sqlite":
         msg = _("{file}: name a file of labelled answers; of a reviewed run: review RUN --export FILE.")
         raise InputError(msg.format(file=file))
+    # Judges come from --judges, else from the file that is to be written, where there is one already.
     outputs = read_metric_file(target) if target and target.exists() else None
     if judges is not None:
         outputs = metric_file_of([name.strip() for name in judges.split(",") if name.strip()] or [""])
@@ -89,6 +91,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     suggestions = thresholds.suggestions(evidence, how)
     changes: list[thresholds.ThresholdChange] = []
     if target is not None:
+        # Read again: grading may have taken an hour, and somebody may have edited it.
         before = read_metric_file(target) if target.exists() else None
         if changes := list(thresholds.changes(evidence, how, before)):
             write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
