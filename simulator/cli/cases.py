@@ -127,8 +127,8 @@ def make(  # noqa: PLR0917 - one for each option
     settings = load_settings({**flags, "to": [to] if to else None})
     check_one_player(settings)
     path = Path(out)
-    # What would otherwise show only after everything is paid: a name that cannot be written, a sheet that
-    # cannot be opened.
+    # What would otherwise show only after everything is paid: a file that cannot be written, a sheet without
+    # credentials.
     if knowledge is None and from_logs is None:
         raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:

@@ -79,6 +79,7 @@ def read_key(path: Path) -> Key:
 
 def newest_key(folder: Path) -> Path | None:
     """The key that was downloaded last, of a service account or of a client; None where there is none."""
+    # Downloads has other JSON files as well; whatever is no key is passed over.
     for path in sorted(folder.glob("*.json"), key=lambda path: -path.lstat().st_mtime):
         try:
             if path.is_file() and read_key(path).kind != "person":
@@ -196,11 +197,14 @@ def name_sheet(address: str, file: Path) -> bool:
         new = _LINE[name].sub(lines[name].replace("\\", r"\\"), new, count=1)
     added = "".join(f"{line}\n" for name, line in lines.items() if name not in known)
     new = _HEAD.sub(lambda head: head[0] + added, new, count=1)
+    # The edit is by text, so that comments and order stay; whether it did what it should is read from the
+    # result.
     if _parsed(new) != known | wanted:
         msg = _(
             "{file}: write this into it yourself: {lines}", file=file.name, lines="; ".join(lines.values())
         )
         raise InputError(msg)
+    # Written anew with the rights that it had: others may read the settings, which hold no key.
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
     with replaced(file) as made:
         made.write_bytes(new.encode("utf-8"))

@@ -113,6 +113,8 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
     """
     folder, started = run_file.parent, time.time_ns()
     workbooks, edited = dict[Path, _Workbook](), None
+    # Every workbook of the run is looked at, for none of the team's may be written over; the content of only
+    # one is read.
     for path in _newest_first([folder]):
         workbooks[path] = _existing(path, is_newest=edited is None)
         if not edited and workbooks[path].edited:
@@ -131,6 +133,7 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
                 )
             )
         carried = tuple(_with_edits(sheet, content, properties) for sheet in worksheets)
+        # Behind one that people saved; in the place of one that the program made of it since.
         first = int((number and number[1]) or 1) + workbooks[edited].touched
         alone = False
     else:
@@ -189,6 +192,7 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
     The names of folders say which run is earlier; of several workbooks the one that was saved last counts.
     """
     run, names = run_file.parent.resolve(), [sheet.name for sheet in worksheets if lasting(sheet)]
+    # Ids of runs begin with their time.
     folders = (path.parent for path in run.parent.glob(f"*/{run_file.name}") if path.parent.name < run.name)
     found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
     written = dict(islice(((path, content) for path, content in found if content), _READ))
@@ -207,6 +211,7 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple
 
 def _earlier(path: Path, names: Collection[str]) -> EditedSheets | None:
     """These worksheets of an earlier run; None where nothing is the team's, or they cannot be read."""
+    # A damaged workbook of another run is that run's business.
     with suppress(InputError):
         workbook = open_workbook(path)
         properties = _properties(workbook)
@@ -238,6 +243,8 @@ def write(
     try:
         with replaced(path, REPORT_AGAIN) as new:
             paint(worksheets, new, known, language)
+            # The time that the file says of itself, to the second: else the next look would take it for
+            # saved.
             os.utime(new, (now, now))
             if since and path.exists() and path.stat().st_mtime_ns > since:
                 raise _LockedFile
@@ -266,6 +273,7 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
     team = {column.key for column in columns if column.owner == "team"}
     rows = []
     for row in edited.rows:
+        # A row of the report is there anyway; of others only those that hold words of people's stay.
         ours = merged.changed.get(row.number)
         if row.key and not ours and not any(row.others) and not team & row.cells.keys():
             continue
@@ -364,6 +372,7 @@ def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault((tab, name), {})[column] = header
+    # Of earlier runs only worksheets whose rows last are read, and no titles are guessed at.
     named = {tab for tab, name in places if name in names}
     wanted = [each for each in workbook.worksheets if (each.title in named if names else each.title != LISTS)]
     wanted.sort(key=lambda each: each.sheet_state != "visible")
@@ -478,6 +487,7 @@ class _Painter:
         """Adds a worksheet with its columns, rows, dropdowns, names and chart."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
+        # The arrow of the filter takes about three characters of a heading.
         high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
@@ -537,6 +547,7 @@ class _Painter:
         if column.owner == "team" and (column.choices or column.help):
             last = len(worksheet.rows) + _SPARE_ROWS
             sheet.data_validation(1, number, last, number, self._rule(column))
+        # Columns that people added ("other.0") have no name, and are known by being none of ours.
         if column.key.isidentifier():
             # People rename titles and move columns, and the names of header cells go along.
             name = f"rehearsal_{worksheet.name}_{column.key}"
@@ -561,6 +572,7 @@ class _Painter:
             self._note(sheet, number, place, cell.note)
 
     def _cell(self, sheet: Any, place: tuple[int, int], column: Column, cell: SheetCell, text: str) -> None:
+        # A day that Excel knows is written as one, so that it sorts and filters; any other text stays a text.
         day = day_of(text) if column.kind == "date" else None
         if cell.number is not None:
             form = self._cell_format(column, cell.mark, _number_format(text))
@@ -590,6 +602,7 @@ class _Painter:
         rule: dict[str, Any] = {"validate": "any"}
         if titles := [choice.title for choice in column.choices]:
             rule = {"validate": "list", "source": titles, "error_type": "warning"}
+        # Excel's limits: 255 for the message, 32 for its title. A longer help is in the note of the heading.
         if column.help and units(column.help) <= 255:
             rule |= {"input_title": column.title[:32], "input_message": column.help}
         return rule

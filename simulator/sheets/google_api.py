@@ -132,6 +132,7 @@ def account() -> Account:
 def _account_of(known: Any) -> Account:
     from google.oauth2.credentials import Credentials as Person
 
+    # "default" is what a machine at Google's says until it has been asked.
     email = str(getattr(known, "service_account_email", "") or "")
     if email and email != "default":
         return Account("service", email)
@@ -254,6 +255,7 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     """
     from google.auth.exceptions import GoogleAuthError
 
+    # The words of others are cut, and stand on one line.
     code, short = _code(error), " ".join(str(error).split())[:160]
     if "<html" in str(error).casefold():
         short = f"status {code}"
@@ -263,6 +265,7 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     code = 401 if isinstance(error, GoogleAuthError) else code
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
+    # Drive lists its reasons under `errors`, Sheets under `details`.
     listed = [*(body.get("errors") or []), *(body.get("details") or [])]
     reasons = [str(entry.get("reason")) for entry in listed if isinstance(entry, dict)]
     texts = [str(body.get("message", error)), *reasons]
@@ -371,7 +374,8 @@ class SheetsClient:
                 value=local,
             )
             raise InputError(msg)
-        # Somebody who tries things out on this machine needs no credentials.
+        # Somebody who tries things out on this machine needs no credentials. Any other address would get a
+        # real token, which is why only this machine's are taken.
         nobody = local and not _variable()
         known = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
         self.account = Account("person") if nobody else _account_of(known)
@@ -384,6 +388,7 @@ class SheetsClient:
 
     def write(self, address: str, body: Json, *, query: Json | None = None) -> Json:
         """A request that changes something, after the wait between two writes."""
+        # Counted from the last write, sent or failed: a write that was refused has used the quota as well.
         wait = self._wrote + SECONDS_BETWEEN_WRITES - self._clock()
         if wait > 0:
             self._sleep(wait)

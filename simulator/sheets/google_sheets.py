@@ -129,6 +129,7 @@ class Spreadsheet(NamedTuple):
 
     def tab(self, identity: str) -> Tab | None:
         """The worksheet with that identity in its metadata; the original before its copies."""
+        # Where a duplicate kept the metadata, it has another id than these say.
         found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET) == identity]
         return min(found, key=lambda tab: tab.tags.get(OWN_ID) != str(tab.id), default=None)
 
@@ -170,6 +171,7 @@ def _tab(sheet: Json) -> Tab:
     for data in sheet.get("data", ()):
         top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
         for index, column in enumerate(data.get("columnMetadata", ()), left):
+            # Should two columns carry one key, the left one counts.
             for tag in column.get("developerMetadata", ()):
                 if tag["metadataKey"] == COLUMN and (key := str(tag["metadataValue"])) not in tab.places:
                     tab.places[key], tab.tag_ids[key] = index, int(tag["metadataId"])
@@ -223,6 +225,7 @@ def read_sheets(
     copy it is titles do not tell, so there are none where teams share the spreadsheet.
     """
     tabs = {name: tab for name in layouts if (tab := found.tab(identity(name, target.suffix)))}
+    # Only worksheets without any metadata can be copies that lost it: others are known to be something else.
     lost = [] if target.suffix else [name for name in layouts if name not in tabs]
     free = {tab.id: tab for tab in found.tabs if lost and WORKSHEET not in tab.tags}
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
@@ -233,6 +236,7 @@ def read_sheets(
         if (copy := recognised(lines, layouts[name])) is not None:
             tabs[name] = free[copy]
             copies.append(box(copy))
+            # One worksheet is a copy of one only.
             del lines[copy]
     cells |= read_cells(client, target.key, copies, _SHOWN)
     return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
@@ -302,6 +306,7 @@ def worksheet_values(
 
     def read() -> tuple[str, dict[int, Mapping[int, str]]]:
         tabs = read_spreadsheet(client, key).tabs
+        # The very name first: a sheet may have "FAQ" and "faq".
         exact = [tab for tab in tabs if name in (None, tab.title)]
         alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
         if not (tab := next(iter(exact or alike), None)):
@@ -442,6 +447,7 @@ class Changes:
             )
             push.notes[note] = None
         self.sheet, self.title, self.top = sheet, edited.tab, edited.header
+        # Ids of worksheets and metadata are ours to choose, so that one batch can make and use them.
         self.called, self.language = identity(sheet.name, push.target.suffix), push.language
         self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
         self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
@@ -486,6 +492,7 @@ class Changes:
             yield {"addSheet": {"properties": {**whole, "title": self.title, "gridProperties": grid}}}
             filtered = box(self.sheet_id, columns=(0, len(added)))
             yield {"setBasicFilter": {"filter": {"range": filtered}}}
+        # Of a copy that lost its metadata: from now on it is the worksheet of that name.
         tags = tab.tags if tab else {}
         if WORKSHEET not in tags:
             yield _tag(_new_id(), WORKSHEET, self.called, whole)
@@ -503,6 +510,7 @@ class Changes:
             yield from self._add_column(column, place - 1)
         for columns in spans(self.places[c.key] for c, _unused in added if c.owner == "program"):
             area = box(self.sheet_id, (1, None), columns)
+            # A warning, not a lock: whoever has to change something there still can.
             protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
             yield {"addProtectedRange": {"protectedRange": protected}}
 
@@ -569,6 +577,7 @@ class Changes:
             "domains": [{"domain": source(chart.x), "reversed": True}],
             "series": [{"series": source(key), "targetAxis": "LEFT_AXIS"} for key in chart.ys],
         }
+        # Over nothing that people could write into: columns are made for it beside the table.
         corner = {"sheetId": self.sheet_id, "rowIndex": 1, "columnIndex": len(self.sheet.columns) + 1}
         place = {"overlayPosition": {"anchorCell": corner, "widthPixels": 600, "heightPixels": 320}}
         return {
@@ -586,8 +595,10 @@ class Changes:
                 (key, self._cell(row, key), now.get((number - 1, columns.get(key, 0) - 1), {}))
                 for key in row.cells
             ]
+            # So the same run pushed again writes nothing, and a colour that people changed meanwhile stays.
             if all(_entered(want) == _entered(have) for _unused, want, have in cells):
                 continue
+            # New rows went in below the header, so all others stand that much lower by now.
             index = number - 1 + len(self.added) * (number > self.top)
             self.updated[row.key] = index
             for key, want, have in cells:
@@ -734,8 +745,11 @@ class _Push:
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
         groups = [group for changes in work for group in changes.groups]
+        # A spreadsheet needs one worksheet, so the empty one that it came with goes only after ours are
+        # there.
         if self.target.fresh and any(changes.created for changes in work):
             groups += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
+        # Structure and new rows before values: these go by the metadata that the first may have made.
         for batch in packed(groups):
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
         for values in packed(values for changes in work for values in changes.values):
@@ -768,6 +782,7 @@ class _Push:
                 continue
             index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
+            # Rows whose key is no longer the one that was written there: people sorted in between.
             hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
             if hit or not changes.added_keys <= set(rows.values()):
                 moved.append(changes.title)
@@ -823,6 +838,7 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
         return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
 
     try:
+        # Once only: a reply that was lost may have been a sheet that was made.
         return client.persist(make, _("new sheet {title}", title=title), attempts=1)
     except SinkUnavailable as error:
         msg = _(
@@ -841,6 +857,7 @@ def write_test_cell(client: SheetsClient, key: str, text: str = "") -> None:
 
     def write() -> None:
         tabs = read_spreadsheet(client, key).tabs
+        # Of a spreadsheet that is somebody's, no cell of theirs is touched.
         number = tabs[0].id if text else secrets.randbelow(2**31)
         cell = {"userEnteredValue": {"stringValue": text or "Rehearsal"}}
         area = box(number, (0, 1), (0, 1))

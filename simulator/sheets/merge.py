@@ -180,6 +180,7 @@ def edited_sheet(
         # A program that moved the columns left their marks behind: they stand at other titles.
         stale = any(layout.column(titles.get(n, "")) not in (None, key) for key, n in columns.items())
         columns = by_title(titles, layout, {} if stale else columns)
+    # Columns of people's own: any that is filled in and none of ours.
     filled = {place for line in lines if line.number >= header for place in line.texts}
     others = tuple(sorted(filled - set(columns.values())))
     notes = []
@@ -194,6 +195,7 @@ def edited_sheet(
         if number == header or (number < header and not key):
             continue
         row = _("{tab}, row {number:d}", tab=tab, number=number)
+        # Faults in the program's columns are no matter: they are written anew.
         for place in sorted(theirs & faults.keys()):
             title = " ".join(titles.get(place, str(place)).split())
             notes.append(Note(_("{row}, column {title}", row=row, title=title), faults[place]))
@@ -206,6 +208,7 @@ def edited_sheet(
         added = tuple(texts.get(place, "") for place in others)
         if not (key or cells or any(added)):
             continue
+        # People copy a row to fill it in for somebody else: the first is the one that the report writes.
         if key and (first := numbers.setdefault(key, number)) != number:
             notes.append(Note(row, _("the same key as row {n}; read as an added row", n=str(first)), "copy"))
             key = ""
@@ -248,6 +251,7 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
     ]
     text = sheet.columns[1].key
     keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
+    # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
     loose = set(map(folded, keyless)) if team_kept(sheet) else ()
     there = {row.key: row for row in edited.rows if row.key}
     changed, new = dict[int, Row](), list[Row]()

@@ -423,7 +423,8 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
 _EARLIER = {
     "cause": {"passage ignored": "ignored", "無視": "ignored", "invented": "invented", "創作": "invented"}
 }
-# In characters of the narrow kind, where a worksheet's own differs from the column's.
+# In characters of the narrow kind, where a worksheet's own differs from the column's. A key of 8 is hidden,
+# of 30 it is what people read.
 _WIDTHS = {
     ("review", "persona"): 22,
     ("questions", "question"): 44,

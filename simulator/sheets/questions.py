@@ -122,6 +122,7 @@ def approved(
             reasons=reasons,
         )
         say(note)
+    # Said, because it changes what the bot is held against without anybody having touched the question.
     known = [case.id for case in cases if case.id in answers]
     if known:
         named = [_("{case} (run {run})", case=case, run=answers[case][0]) for case in known]
@@ -195,6 +196,7 @@ def _right_answers(
         at, question = _FIRST_TURN.fullmatch(key), key.partition(FIRST)[0]
         of = at["run"] if at else row.cells.get("run", "")
         for name in [at["case"]] if at else asked.get(question, ()):
+            # The newest run's answers count; several of the same run are all right.
             run, known = found.get(name, ("", ()))
             if of > run or not known:
                 found[name] = of, (answer,)
