@@ -1,4 +1,8 @@
-"""`cache`: how much of the models' answers is stored on this machine, and how to delete it."""
+"""`cache`: how much of the models' answers is stored on this machine, and how to delete it.
+
+One SQLite file for all projects of a user (`models/cache.py`). What is deleted is gone from the file as well,
+for it may hold what customers said.
+"""
 
 import sys
 from typing import Any, Literal

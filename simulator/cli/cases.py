@@ -1,4 +1,13 @@
-"""`cases make KNOWLEDGE`: test questions from the user's own documents, and from recorded dialogues."""
+"""`cases make KNOWLEDGE`: test questions from the user's own documents, and from recorded dialogues.
+
+One request writes a question, another answers it from its passages without seeing the right answer; what
+fails that check is rejected, with the reason (`addons/testset/`). Out of it come
+
+    cases-made.csv                  the questions, to be read by people and used with --cases
+    cases-made.csv.rejected.csv     those that were rejected, and why
+    the sheet's test questions      with --to sheets: the same, not yet approved
+    personas and a mix of them      with --personas-out: customers who speak like those of the logs
+"""
 
 import asyncio
 import sys
@@ -294,7 +303,10 @@ class Outcome:
         self.proposed = files.propose(self.cases, sheet, worksheet, self.language)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many questions there are of each kind and wording, and rejected ones for each reason."""
+        """How many questions there are of each kind and wording, and rejected ones for each reason.
+
+        In the order of the titles, without those of which there are none.
+        """
         tags = Counter(tag for case in self.cases for tag in case.tags)
         why: Counter[str] = Counter(question.why for question in self.rejected)
         return {

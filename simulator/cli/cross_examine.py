@@ -1,4 +1,11 @@
-"""`cross-examine RUN`: the bot is asked about its own claims, and the run is searched for contradictions."""
+"""`cross-examine RUN`: the bot is asked about its own claims, and the run is searched for contradictions.
+
+    asked      a follow-up about "the fee is 4,800 yen"; the bot says 9,800; a judge quotes both
+    searched   one question in other words, of other customers, in the other language: the same facts?
+
+The bot is that of the run, with its settings, and gets each question after the same dialogue. Without a model
+nothing is asked, and figures, dates and yes or no are compared by rule.
+"""
 
 import contextlib
 from collections.abc import Mapping

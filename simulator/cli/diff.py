@@ -1,4 +1,9 @@
-"""`diff A B`: did the bot get better? Two runs are compared by question, without any call of a model."""
+"""`diff A B`: did the bot get better? Two runs are compared by question, without any call of a model.
+
+Writes side-by-side.html beside the later run, shows the comparison, and ends with 1 on a regression. It is
+worked out in `stats/comparison.py` and worded in `report/comparison.py`; the verdict does not depend on
+whether the page could be written, or on whether anybody reads what is printed.
+"""
 
 from pathlib import Path
 from typing import Any

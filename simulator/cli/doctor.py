@@ -112,6 +112,7 @@ async def _react(settings: Settings) -> int:
 
 
 async def _examine(settings: Settings) -> int:
+    """Shows the settings that apply, then check by check what works; 0 where all do, else 2."""
     settings = with_bot(settings)
     plan, personas, *_rest = read_plan(settings)
     # A cached answer would say that a model works which cannot be reached.
@@ -206,6 +207,7 @@ def _text(value: Any) -> str:
 
 
 async def _check_account() -> Message:
+    """Whose the credentials are: a service account's address is what the sheet has to be shared with."""
     signed_in = account()
     email = signed_in.email or "a person"
     if signed_in.kind == "service":
@@ -216,6 +218,7 @@ async def _check_account() -> Message:
 
 
 async def _check_sheet(sheet: str, worksheet: str) -> Message:
+    """Reads the sheet, and says whether an earlier run is there; whether it can be written shows a push."""
     pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
     if rows := len(pulled.rows.get("summary", ())):
         return _("can be read; holds an earlier run ({rows} rows)", rows=rows)
@@ -276,5 +279,6 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
 
 
 async def _check_runs(folder: Path) -> Message:
+    """Whether runs can be written, without making the folder."""
     check_folder(folder)
     return _("{folder} can be written", folder=folder)

@@ -1,4 +1,13 @@
-"""`fixes RUN`: what to fix first, ranked by how much it would improve the score."""
+"""`fixes RUN`: what to fix first, ranked by how much it would improve the score.
+
+Causes are named by rule from what the run has (`diagnosis/`). Two options ask more, once per run, and keep
+the answers in the run file: --ask-again the bot, to tell "not found" from "worded differently"; --ask-judge
+the judge's model, for red turns whose cause no rule proves. --focus writes the failed questions, and says how
+to ask only these:
+
+    Failed questions written to failed.csv: 2. Once fixed, ask only these again:
+      python run.py --cases failed.csv --persona angry --adapter demo --offline
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -92,7 +101,11 @@ def command(  # noqa: PLR0917 - one for each option
 
 
 def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path) -> Iterator[Message | str]:
-    """Writes the failed questions, and says how to ask only these again."""
+    """Writes the failed questions, and says how to ask only these again.
+
+    The options are those of the run that matter for its answers: bot, knowledge, customers, language. The
+    short run is no comparison with the whole one; for that there is --replay, which it names as well.
+    """
     cases = failed_cases(results, fixes)
     if not cases:
         yield _("No question failed: {path} was not written.", path=file)
@@ -133,7 +146,10 @@ def _ask_again(path: Path, results: Results, settings: Settings) -> None:
 
 
 def _ask_judge(path: Path, results: Results, settings: Settings) -> None:
-    """Has the judge's model name causes, which are stored; says what it could not name."""
+    """Has the judge's model name causes, which are stored; says what it could not name.
+
+    What rules call certain is not asked about: it rests on evidence that a model could only contradict.
+    """
     language = report_language(results)
     models = models_named(results.run.models)
     with stdout_to_stderr():

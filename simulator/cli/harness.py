@@ -56,6 +56,10 @@ def command(
 
 
 def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
+    """Has lm_eval ask the bot, and publishes the run; `resumed` is the file of one that was interrupted.
+
+    lm_eval is imported here, and prints as it likes: stdout is kept for the summary.
+    """
     check_folder(settings.runs)
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with stdout_to_stderr():

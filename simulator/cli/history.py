@@ -1,4 +1,8 @@
-"""`history`: the runs so far, whether the bot gets better or worse, and where it fell."""
+"""`history`: the runs so far, whether the bot gets better or worse, and where it fell.
+
+Each run is summed up as its own reports do it, without the costly question how its customers were played. One
+that cannot be read is named, and the others are shown.
+"""
 
 from typing import Any
 

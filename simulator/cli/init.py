@@ -1,4 +1,7 @@
-"""`init`: writes a folder that runs as it is: settings, questions and a small bot."""
+"""`init`: writes a folder that runs as it is: settings, questions and a small bot.
+
+It copies demo/start/ja or demo/start/en, all files or none: whoever has one of them has it for a reason.
+"""
 
 import os
 import shlex

@@ -1,4 +1,11 @@
-"""`list`: the personas, judges, adapters and prompts that can be named, and the runs."""
+"""`list`: the personas, judges, adapters and prompts that can be named, and the runs.
+
+    personas
+      angry              Angry customer / 怒っているお客様
+      beginner           First-time customer / 初めてのお客様
+
+Names are what options take. Files of the user's own are not listed: they are named by their path.
+"""
 
 import sys
 from collections.abc import Iterable

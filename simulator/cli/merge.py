@@ -1,4 +1,8 @@
-"""`merge A B ...`: shards of a run become the run that one machine would have made."""
+"""`merge A B ...`: shards of a run become the run that one machine would have made.
+
+The parts stay as they are. The merged run has a file, reports and a gate of its own (`runner/merge.py`); a
+part that is missing, or was held under other conditions, is an error before anything is written.
+"""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag, stored_settings
 
-# The options by the titles under which help shows them, in its order. Every setting stands here once.
+# The options by the titles under which help shows them, in its order. Each stands here once.
 PANELS = {
     "Bot": (
         "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",

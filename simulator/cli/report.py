@@ -1,4 +1,8 @@
-"""`report RUN`: writes the reports of a run again."""
+"""`report RUN`: writes the reports of a run again.
+
+Figures are worked out anew from the run file, by the settings that are stored in it: a newer version of the
+program may therefore show an old run in another way, but with the grades that it got.
+"""
 
 from typing import Any
 
@@ -10,7 +14,7 @@ from simulator.report.sections import feature
 from simulator.stats.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
-# How to report it; all other settings stay those of the run.
+# How to report it; all other settings stay those of the run, but for what the command line names.
 REPORTING = (
     "to", "sheet", "worksheet", "new_sheet", "folder", "check", "json_output", "verbose", "quiet",
     "open_page", "runs",

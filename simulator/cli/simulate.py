@@ -1,4 +1,7 @@
-"""`simulate`, the main command: rehearse the bot, grade every turn, write the reports."""
+"""`simulate`, the main command: rehearse the bot, grade every turn, write the reports.
+
+All that it does is in cli/rehearsal.py.
+"""
 
 from importlib import import_module
 from typing import Any

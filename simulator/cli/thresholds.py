@@ -1,4 +1,10 @@
-"""`thresholds suggest FILE`: from which score on an answer is right, by what people called right."""
+"""`thresholds suggest FILE`: from which score on an answer is right, by what people called right.
+
+    quantile   the score that all but 5 % (--quantile) of the right answers reach: few right ones are failed
+    balanced   the score that tells right from wrong best (the largest mean of both hit rates)
+
+Grades the answers, unless they were graded before and are in the cache; changes a file only with --write.
+"""
 
 from pathlib import Path
 from typing import Any, cast

@@ -164,7 +164,7 @@ def comparison_report(
 
 
 class _Parts:
-    """What there is to say about two runs; `summary` is of the later one."""
+    """What there is to say about two runs; `summary` is of the later one, which names judges and customers."""
 
     def __init__(self, changes: RunComparison, summary: Summary, language: Language) -> None:
         self.changes, self.titles, self.rows = changes, summary.titles(language), summary.rows
@@ -181,7 +181,12 @@ class _Parts:
         yield Section("verdict", "", (self._headline(), brief), views=BRIEF)
 
     def _headline(self) -> Line:
-        """The verdict on the scores."""
+        """The verdict on the scores.
+
+        "Score 40 → 71: it got better (+31 points, 95 % interval +12 to +50)." Behind it what people would
+        miss in a mean: a question that must not break and did, and judges that fell although the score did
+        not.
+        """
         row, changes, said = self.changes.score, self.changes, list[Message]()
         tone: Tone = "alarm"
         if changes.verdict == "not_comparable" or row is None:
@@ -210,7 +215,11 @@ class _Parts:
         return Line(sentences(*said), tone)
 
     def _below(self) -> Iterator[Text | Line]:
-        """What follows the headline: how the runs could be compared, or how many cases that takes."""
+        """What follows the headline: how the runs could be compared, or how many cases that takes.
+
+        The number of questions is that which shows a difference of 5 points with a power of 80 %, as much as
+        the pairs of these two runs scatter.
+        """
         changes, row = self.changes, self.changes.score
         if changes.verdict == "not_comparable":
             yield _(
@@ -274,7 +283,10 @@ class _Parts:
             yield Line(text.format(cases=unchecked), "alarm")
 
     def _cautions(self) -> Iterator[Line]:
-        """What makes the two hard to compare; first of all, that stand-ins judged."""
+        """What makes the two hard to compare; first of all, that stand-ins judged.
+
+        All are alarms: whoever changed the judge with the bot sees a difference, and not whose it is.
+        """
         if self.changes.after.offline:
             yield Line(STAND_INS, "alarm")
         for each in self.changes.cautions:
@@ -284,7 +296,11 @@ class _Parts:
             yield Line(caution, "alarm")
 
     def turned(self) -> Iterator[Section]:
-        """The turns that turned red, and those that are no longer red."""
+        """The turns that turned red, and those that are no longer red.
+
+        At length with both answers for --verbose and Markdown; in brief three turns with the judge's reason,
+        and of those that were fixed the questions alone.
+        """
         red = [self._turn(each, "▲") for each in self.changes.turned_red]
         green = [self._turn(each, "✓") for each in self.changes.turned_green]
         to_red = ngettext("Turned red ({n} turn)", "Turned red ({n} turns)", n=len(red))
@@ -309,7 +325,10 @@ class _Parts:
         return _("{where}  [must not break]", where=where) if each.guarded else where
 
     def _turn(self, each: TurnChange, marker: str) -> Item:
-        """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
+        """One turn in both runs: the question, both answers, and the judge's reason for what was red.
+
+        `marker` is ▲ where the later run is red, ✓ where the earlier one was.
+        """
         # Why it was red stands on the side that is red.
         silent, is_red = _("(no answer)"), marker == "▲"
         why_before, why_after = ("", each.why_after) if is_red else (each.why_before, "")
@@ -570,7 +589,11 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
 
 
 def _history_notes(history: History) -> Iterator[Text | Line]:
-    """The trend, falls, and what could not be read."""
+    """The trend, falls, and what could not be read.
+
+    A fall is of two kinds: one step that was more than chance (`dropped`), and one that no step shows, from
+    the best run to the newest (`eroded`). Each comes with the command that compares the two.
+    """
     n, trend = len(history.followed), history.trend
     if trend:
         text, tone = _TRENDS[history.direction]
@@ -616,7 +639,7 @@ def _history_chart(runs: list[PastRun]) -> Chart:
 
 
 def _note(run: PastRun, history: History) -> Message:
-    """What sets a run apart from the others."""
+    """What sets a run apart from the others: "replay, unfinished"; empty for an ordinary one."""
     notes = (
         (_("replay"), run.replay_of),
         (_("other set-up"), run.run not in history.followed),

@@ -120,7 +120,11 @@ _BOTS: dict[str, Message] = {
 def reactions_report(
     found: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
 ) -> Report:
-    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade."""
+    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade.
+
+    A cell: "Gave up · 3 turns · -1 → -2 → -2 · 20 of 100". `wrong` are personas with what is wrong about
+    them, such as one that leaves a useless bot content.
+    """
     rows: dict[str, dict[str, Cell]] = {}
     for each in found:
         parts: list[Message | str] = [

@@ -106,7 +106,11 @@ def contest_section(results: Results) -> Section | None:
 
 
 def outputs_section(results: Results) -> Section | None:
-    """How each output of JSON answers did; None where answers were graded as a whole."""
+    """How each output of JSON answers did; None where answers were graded as a whole.
+
+    A row of the tables is an output ("path"), or a judge of one ("path.em"). It passes where every judge of
+    it that has a threshold reaches that, and a row of the data set where every output passes.
+    """
     found = outputs_of(results)
     if found is None:
         return None
@@ -161,7 +165,10 @@ def _interval_text(share: Share | None) -> Text | None:
 
 
 def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
-    """How the figures are to be read, each note only where it applies."""
+    """How the figures are to be read, each note only where it applies.
+
+    "At or above" passes, for a threshold of 1 would otherwise be out of reach.
+    """
     if found.passed:
         yield _(
             "A score at or above its threshold passes. A text that is the reference after normalisation"
@@ -188,7 +195,7 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
 
 
 def figure_cell(value: float | None, error: float | None = None) -> Cell:
-    """A figure with its standard error."""
+    """A figure with its standard error, as text; the number behind it is rounded like those of --json."""
     return Cell(text=with_error(value, error), number=rounded(value))
 
 
@@ -196,7 +203,10 @@ def figure_cell(value: float | None, error: float | None = None) -> Cell:
 
 
 def skipped_section(results: Results) -> Section | None:
-    """The rows of the data set that were left out, by reason."""
+    """The rows of the data set that were left out, by reason; None where every row could be used.
+
+    Of very many only the first are kept with place and reason, and the others are counted.
+    """
     skipped = SkippedRows.of(results.notes)
     if not skipped.count:
         return None
@@ -323,6 +333,8 @@ def _classes_line(found: Classification) -> Message:
 def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
     """The figures per class with their averages, then what was taken for what.
 
+    Support is how many rows have the label. A macro average counts labels alike, a weighted one rows.
+
     Of several judges (not `alone`) each table has the name of its judge.
     """
     classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
@@ -362,7 +374,7 @@ def _confusion_table(found: Classification) -> Table:
 
 
 def _most_confused_table(found: Classification) -> Table:
-    """The commonest errors of many labels, whose matrix nobody could read."""
+    """The commonest errors of many labels, whose matrix nobody could read: "billing → contract", 12 rows."""
     labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
     confused = [
         (_("{expected} → {predicted}", expected=expected, predicted=predicted), n)

@@ -1,4 +1,9 @@
-"""What judges that read closely say of a run: references that passages contradict, and broken rules."""
+"""What judges that read closely say of a run: references that passages contradict, and broken rules.
+
+Both are for people to settle. A conflict is a fault of the material, not of the bot: as long as it stands,
+its turns count neither for nor against it. A rule is the desk's own sentence (`--rules`), and the judge
+`risk` says of each answer whether it was kept, broken, or not put to the test.
+"""
 
 from collections.abc import Iterable
 from typing import Any

@@ -120,7 +120,10 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
 
 
 def _outcome(context: ReportContext) -> Iterator[Fact]:
-    """The means of the judges, how conversations ended, and what only some runs have, in a line each."""
+    """The means of the judges, how conversations ended, and what only some runs have, in a line each.
+
+    Judges   Overall 71, Relevance 77, Groundedness 69
+    """
     summary = context.summary
     means = [
         _("{name} {n}", name=title("judge", name), n=points(mean))
@@ -180,7 +183,10 @@ def _next(context: ReportContext) -> Iterator[Line]:
 
 
 def _technical(context: ReportContext) -> Iterator[Section]:
-    """Statistics and usage; on the page also models, settings, prompts and versions."""
+    """Statistics and usage; on the page also models, settings, prompts and versions.
+
+    What it takes to check a figure, or to repeat the run; nobody has to read it to use the report.
+    """
     summary, run, none = context.summary, context.results.run, _("none")
     interval, corrected = (
         f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
@@ -218,7 +224,11 @@ def _technical(context: ReportContext) -> Iterator[Section]:
 
 
 def _statistics(summary: Summary) -> Table:
-    """Means of the judges with their errors and coverage, and their rubrics."""
+    """Means of the judges with their errors and coverage, and their rubrics.
+
+    Means are shares of 1, mean grades on the judge's own scale. Errors allow for turns about one question
+    being alike (clusters by case), and are mostly larger than s/√n.
+    """
 
     def decimals(value: float | None, places: int = 3) -> str | None:
         return None if value is None else f"{value:.{places}f}"

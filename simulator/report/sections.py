@@ -66,7 +66,11 @@ _LINES = 4
 
 
 def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
-    """The sections that this run has for every view, in the order in which reports show them."""
+    """The sections that this run has for every view, in the order in which reports show them.
+
+    Sections that only conversations have, or that only page and terminal show, are made by the functions
+    below, and called by report/run.py.
+    """
     undecided = undecided_turns(results)
     made = (
         feature("rulings").conflicts_section(undecided) if undecided else None,
@@ -233,7 +237,11 @@ def _drawn(
     limit: tuple[float, Message] | None = None,
     note: Text = "",
 ) -> Chart:
-    """The course of everyone, with those of single customers where they are few."""
+    """The course of everyone, with those of single customers where they are few.
+
+    `marks` are the lines of the scale, `text` shows a value, `limit` is a value that must be reached with its
+    name. The description has all figures in words, for those who do not see the chart.
+    """
     turns = tuple(_("Turn {n}", n=turn) for turn in range(1, len(means.overall) + 1))
     figures = [
         _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
@@ -283,7 +291,11 @@ _FIGURES: dict[str, Message] = {
 
 
 def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
-    """What stands out in how the customers were played."""
+    """What stands out in how the customers were played: faults, what they did to the score, missed goals.
+
+    Which score counts depends on --customer-faults: with `exclude` the one without spoilt turns, else the one
+    with them. Either way both are told.
+    """
     customers = simulator.customers
     if customers.superseded:
         yield _(
