@@ -1,7 +1,7 @@
 """`compare A B`: which of two runs answers better, turn by turn, in both orders.
 
 Where `diff` holds two means against each other, here a judge reads both answers beside each other, which
-shows smaller differences. What it read is in the response cache, so that the same command goes on after an
+can show smaller differences. What it read is in the response cache, so that the same command goes on after an
 early end.
 """
 

@@ -180,7 +180,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     if settings.target is None:
         return
 
-    # The bundled bot plays on a stand-in's model where it has none; a bot of one's own is none of our roles.
+    # The model of the bundled bot is one of our roles; a bot of the user's own has its own.
     roles: list[Role] = ["user", "judge"]
     if settings.adapter == "demo":
         roles.append("demo")

@@ -164,7 +164,7 @@ def comparison_report(
 
 
 class _Parts:
-    """What there is to say about two runs; `summary` is of the later one, which names judges and customers."""
+    """What there is to say about two runs; `summary` is of the later one, which names things."""
 
     def __init__(self, changes: RunComparison, summary: Summary, language: Language) -> None:
         self.changes, self.titles, self.rows = changes, summary.titles(language), summary.rows

@@ -110,8 +110,8 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
 def lowest_score(results: Results, summary: Summary) -> float | None:
     """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0.
 
-    Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of
-    100. Whoever does not know that takes 40 for nearly half right.
+    Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of 100. Whoever does not
+    know that takes 40 for nearly half right.
     """
     scales = (s.scale for s in results.scores.of_judge(summary.primary, "scored"))
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None

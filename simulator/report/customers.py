@@ -25,8 +25,7 @@ from simulator.runner.reactions import BOTS, Reacted
 from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
 # Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
-# is the case's question whoever asks it; from the
-# greeting on they are of conversations.
+# is the case's question whoever asks it; from the greeting on they are of conversations.
 _SHARES: dict[str, Message] = {
     "length": _("Length of a line (median)"),
     "short": _("Short replies"),

@@ -11,7 +11,7 @@ Credentials are looked for in this order, and the first that is set counts, whet
 Errors are of three kinds. `Conflict` is tried again at once. What may pass (429, 408, 5xx, a lost
 connection) is tried again after a while, eight times in all, and ends as `SinkUnavailable`: exit code 3, the
 run is safe. Everything else is `Refused`, with a sentence that says what to click: exit code 2. No sentence
-quotes what is in a key file, and none passes on a link.
+quotes what is in a key file.
 """
 
 import json
@@ -276,8 +276,8 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     return Refused(_("{name}: {why}.", name=name, why=why), reason)
 
 
-# Where both APIs are switched on, after choosing the project. Links in Google's answers are not passed on:
-# anybody may stand in Google's place.
+# Where both APIs are switched on, after choosing the project. Google's answer has a link as well, which is
+# not taken: anybody may stand in Google's place, and people click on what a program tells them to.
 APIS = "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com"
 # What Google's message or its list of reasons says, and what to do.
 _KNOWN = {

@@ -366,7 +366,7 @@ def _looks(want: Json, have: Json) -> list[str]:
     """The fields to write; a note or a colour of the team's own stays where ours has nothing to say.
 
     A fill is taken away only if it is one of ours (`FILLS`): a turn that is no longer red loses its red, and
-    a yellow that somebody gave it stays.
+    a colour that somebody gave it stays.
     """
     note = ["note"] if want.get("note", have.get("note")) != have.get("note") else []
     fill, current = _fill_of(want), _fill_of(have)
