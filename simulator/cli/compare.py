@@ -10,11 +10,12 @@ from typing import Any
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.addons.compare.report import pairwise_report
 from simulator.cli.forecast import judged, spent_json
-from simulator.cli.options import MODEL_WORK, argument, takes
-from simulator.cli.show import show_report
+from simulator.cli.options import MODEL_WORK, argument, option, takes
+from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import exit_code_of_failures, unread_output_allowed
 from simulator.core.messages import ngettext
 from simulator.core.settings import load_settings
+from simulator.report.painters.html import page
 
 
 @takes(
@@ -24,6 +25,8 @@ from simulator.core.settings import load_settings
 def command(
     flags: dict[str, Any],
     compared: list[str] = argument("RUN", "Two runs: id, start of an id, latest, or path.", ...),
+    *,
+    html: str | None = option("--html FILE", "Write the comparison as a page."),
 ) -> int:
     """Have a judge pick the better answer of two runs, turn by turn.
 
@@ -44,5 +47,7 @@ def command(
     spent = {"rubric": comparison.rubric, **spent_json(ledger), "tokens": tokens}
     with unread_output_allowed():
         show_report(report, {**as_json(result), **spent}, as_json=settings.json_output)
+    if html:
+        write_for_user(html, page(report))
     failed, asked = result.figures.failed, result.figures.asked
     return exit_code_of_failures(failed, asked, settings.max_failed, result.figures.problem)

@@ -30,7 +30,7 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
             lead.append(Line(advice.format(n=PILOT)))
     end = Line(sentences(_why_free(forecast), _("Nothing was started.")))
     answers = _(
-        "The bot is asked for at most {n} answers; what its own model takes is no part of this forecast.",
+        "Questions to the bot: {n} at most; what its own model takes is no part of this forecast.",
         n=forecast.answers,
     )
     sections = (Section("end", "", (Line(answers), end) if forecast.answers else (end,)),)

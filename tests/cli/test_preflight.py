@@ -17,7 +17,7 @@ def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[
         text = " ".join(lines).rstrip()
 
         assert title == "Forecast"
-        assert text.startswith("The bot is asked for at most 1 answers; what its own model takes is no part")
+        assert text.startswith("Questions to the bot: 1 at most; what its own model takes is no part")
         assert ends in text
         assert text.endswith("Nothing was started.")
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,3 +156,19 @@ def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
     assert "compare takes two runs at a time" in compare(a, b, "--anchor", code=2).err
     assert f"--replay {a}" in compare(a, other, code=2).err
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
+
+
+@pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
+def test_it_is_written_as_a_page(compare: Compare, language: Any, said: str) -> None:
+    """In the language of the questions; what bots said runs nothing and fetches nothing."""
+    hostile = "<script>alert(1)</script> <img src=x onerror=alert(1)>"
+    runs = (
+        a_run("1", [a_conversation("c9", [hostile], language=language)]),
+        a_run("2", [a_conversation("c9", [LONG[language]], language=language)]),
+    )
+    done = compare(*runs, "--offline", "--html", "pairs.html")
+    page = Path("pairs.html").read_text(encoding="utf-8")
+
+    assert "pairs.html" in done.err
+    assert [mark in page for mark in (said, f'<html lang="{language}">', "&lt;script&gt;")] == [True] * 3
+    assert [mark in page for mark in ("<script", "<img")] == [False] * 2
