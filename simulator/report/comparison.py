@@ -10,7 +10,7 @@ longer are, and the difference by judge. Its page has the conversations of both 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from math import ceil
 from operator import itemgetter
@@ -46,7 +46,6 @@ from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
     Difference,
-    GroupComparison,
     Kind,
     PairedRuns,
     RunComparison,
@@ -338,7 +337,7 @@ class _Parts:
         return Item(self._where(each), (question,), "strong", marker, ((before, now),))
 
     def differences(self) -> Iterator[Section]:
-        """The difference by judge, persona and tag, and what there is to say of a third run."""
+        """The difference by judge, and how many turns changed colour."""
         changes, reds = self.changes, self.changes.reds
         counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
         turns = _(
@@ -373,13 +372,6 @@ class _Parts:
             words=frozenset({1}),
         )
         yield Section("difference", _("Difference by judge"), (judges, *notes))
-        personas = () if self.rows else changes.personas  # rows of a data set have no customers
-        tables = (
-            _groups(_("Customer"), [(self.titles("persona", each.name), each) for each in personas]),
-            _groups(_("Tag"), [(each.name, each) for each in changes.tags]),
-        )
-        if blocks := tuple(table for table in tables if table.rows):
-            yield Section("groups", _("Where it changed (not tested)"), blocks, folded=True)
 
     def pairs(self, runs: PairedRuns) -> Iterator[Section]:
         """What became of the conversations that both runs have: in figures, then those that changed.
@@ -435,21 +427,6 @@ class _Parts:
             changed = (item for _place, item in sorted(items, key=itemgetter(0)))
             shown = Items.first(SHOWN_PAIRS, changed, _("Further pairs that changed: {n}."), folded=True)
             yield Section("pairs", _("Pairs that changed: {n}", n=len(items)), (shown,), views=PAGE)
-
-
-def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Table:
-    return Table.listing(
-        "groups",
-        groups,
-        {
-            title: lambda group: group[0],
-            _("pairs"): lambda group: group[1].pairs,
-            _("Diff."): lambda group: signed_points(group[1].difference),
-            _("95 % interval"): lambda group: between(group[1].interval),
-            _("to red"): lambda group: group[1].turned_red,
-            _("fixed"): lambda group: group[1].turned_green,
-        },
-    )
 
 
 def _compared_turns(changes: RunComparison) -> int:

@@ -54,7 +54,6 @@ _NORMAL = NormalDist()
 # A case with a mean before and after; a customer by case and persona.
 Pair = tuple[str, float, float]
 CustomerKey = tuple[str, str]
-SHOWN_TAGS = 5
 # Up to as many differences other than zero the assignments are counted; above, the normal approximation.
 EXACT_UP_TO = 25
 # Differences of floats that are equal on paper are equal here, too: ties and zeros decide ranks.
@@ -243,17 +242,6 @@ class RedChanges(Value):
         return self.cases_worse > self.cases_better
 
 
-class GroupComparison(Value):
-    """The pairs of one persona, or with one tag. These are too many to be tested, so they are only shown."""
-
-    name: str
-    pairs: int
-    difference: float
-    interval: tuple[float, float] | None
-    turned_red: int
-    turned_green: int
-
-
 class ComparedRun(Value):
     """One of the two runs as a whole, paired or not."""
 
@@ -290,8 +278,6 @@ class RunComparison(Value):
     broken: tuple[BrokenCase, ...]
     guarded: int
     unchecked: tuple[str, ...]
-    personas: tuple[GroupComparison, ...]
-    tags: tuple[GroupComparison, ...]
     cautions: tuple[Caution, ...]
     changed: tuple[ChangedSetting, ...]
 
@@ -437,7 +423,9 @@ def differences(
     found = []
     for judge, rows in pairs.items():
         cases, by = by_case[judge], [after - before for _case, before, after in rows]
-        interval = _interval([case for case, *_means in rows], by, seed)
+        interval = None
+        if _enough(len(by), len(cases)):
+            interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
         verdict: Verdict = "not_comparable" if judge in apart else "not_enough"
         if judge in adjusted and interval is not None:
             low, high = interval
@@ -461,12 +449,6 @@ def differences(
             )
         )
     return tuple(found)
-
-
-def _interval(cases: Sequence[str], values: Sequence[float], seed: int) -> tuple[float, float] | None:
-    """The interval of a mean difference; None of too few pairs or cases."""
-    enough = _enough(len(values), len(set(cases)))
-    return interval_of_difference(values, cases, seed=seed) if enough else None
 
 
 def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
@@ -626,29 +608,21 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
     pairs = PairedRuns(before, after)
     primary = after.summary.primary
     one, other = means_by_customer(pairs.before), means_by_customer(pairs.after)
-    # The mean before and after of every customer (case and persona) that both runs have, by judge.
-    means = {}
-    for judge in sorted(after.summary.judges, key=lambda name: name != primary):
-        if judge in one and judge in other:
-            both = sorted(one[judge].keys() & other[judge].keys())
-            means[judge] = {key: (one[judge][key], other[judge][key]) for key in both}
+    # Of every customer that both runs have: the case, and the means before and after.
+    means = {
+        judge: [
+            (key[0], one[judge][key], other[judge][key])
+            for key in sorted(one[judge].keys() & other[judge].keys())
+        ]
+        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
+        if judge in one and judge in other
+    }
     judges = differences(
-        {judge: [(case, *both) for (case, _persona), both in by.items()] for judge, by in means.items()},
+        means,
         primary=primary,
         seed=seed,
         apart=other_rubrics(before.summary, after.summary),
     )
-    changes = {key: now - was for key, (was, now) in means.get(primary, {}).items()}
-    customers = {(case, persona) for case, persona, *_rest in pairs.both} | changes.keys()
-    # Personas in order of appearance, and the tags with most pairs but for those that guard a case.
-    personas = dict.fromkeys(persona for _case, persona, *_rest in pairs.both)
-    tags = {
-        key[0]: dict.fromkeys(tag for tag in pairs.later[key].case.tags if not is_guarded((tag,)))
-        for key in pairs.both
-    }
-    commonest = Counter(tag for case, *_rest in pairs.both for tag in tags[case]).most_common(SHOWN_TAGS)
-    by_persona = {name: {c for c in customers if c[1] == name} for name in personas}
-    by_tag = {tag: {c for c in customers if tag in tags.get(c[0], ())} for tag, _n in commonest}
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
     reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
@@ -678,34 +652,9 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         broken=broken,
         guarded=len(pairs.guarded),
         unchecked=tuple(case for case in pairs.guarded if case not in first & second),
-        personas=_groups(pairs, by_persona, changes, seed),
-        tags=_groups(pairs, by_tag, changes, seed),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
     )
-
-
-def _groups(
-    pairs: PairedRuns,
-    groups: Mapping[str, Collection[CustomerKey]],
-    changes: Mapping[CustomerKey, float],
-    seed: int,
-) -> tuple[GroupComparison, ...]:
-    """A row for each group of customers in which the score of anybody is known in both runs."""
-    rows = []
-    for name, customers in groups.items():
-        inside = {key: by for key, by in changes.items() if key in customers}
-        if inside:
-            of_them = [t for t in pairs.turns if (t.later.case.id, t.later.persona) in customers]
-            row = GroupComparison(
-                name=name,
-                pairs=len(inside),
-                difference=fmean(inside.values()),
-                interval=_interval([case for case, _persona in inside], list(inside.values()), seed),
-                **red_changes(distinct_turns(of_them)).model_dump(include={"turned_red", "turned_green"}),
-            )
-            rows.append(row)
-    return tuple(rows)
 
 
 def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
