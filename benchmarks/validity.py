@@ -172,8 +172,7 @@ def _show_label(file: LabelFile, measured: Measured) -> None:
     figures = measured.compared.figures
     print(f"{label.good} ({figures.good:,} of {figures.n:,} good, {figures.groups:,} groups)")
     if figures.humans:
-        kappa = "" if figures.humans.kappa is None else f"{figures.humans.kappa:.2f} of pairs"
-        print(_line("  people (one and the rest)", figures.humans.scorer, kappa))
+        print(_line("  people (one and the rest)", figures.humans))
     published = [scorer for scorer in figures.scorers if scorer.name not in TRIVIAL]
     published.sort(key=lambda scorer: -(scorer.spearman.value or 0))
     for scorer in figures.scorers:

@@ -65,7 +65,6 @@ class LabelledAnswer(NamedTuple):
     group: str
     labels: Mapping[str, tuple[Vote, ...]]
     scales: Mapping[str, str] = {}
-    annotators: Mapping[str, tuple[str, ...]] = {}
     attributes: Mapping[str, str] = {}
     published_scores: Mapping[str, float] = {}
     context_ids: tuple[str, ...] = ()
@@ -90,8 +89,7 @@ def read_labels(path: str | Path) -> LabelFile:
 
     The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
     dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,
-    `annotators`, `meta`, `published_scores` and `context_ids`. Raises CaseFileError, with the
-    line, for an invalid row.
+    `meta`, `published_scores` and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
     """
     path = Path(path)
     cases: Sequence[Case] = read_cases(path)
@@ -164,11 +162,6 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
         group=case.id if is_empty(group) else str(group),
         labels=_labels(path, row),
         scales={key: str(text) for key, text in _object(row, "scale").items()},
-        annotators={
-            key: tuple(map(str, names))
-            for key, names in _object(row, "annotators").items()
-            if isinstance(names, list)
-        },
         attributes=_attributes(row),
         published_scores={
             printable(name): float(value)
@@ -246,7 +239,6 @@ class HumanGrade(NamedTuple):
 
     mean: float
     votes: tuple[float, ...]
-    annotators: tuple[str, ...]
 
 
 class Dimension(NamedTuple):
@@ -307,8 +299,7 @@ class Dimension(NamedTuple):
             votes = tuple(float(_text(vote) == self.text) for vote in labels)
         else:
             votes = tuple(self._turned(float(vote)) if self.inverted else float(vote) for vote in labels)
-        names = row.annotators.get(self.name, ())
-        return HumanGrade(sum(votes) / len(votes), votes, names if len(names) == len(votes) else ())
+        return HumanGrade(sum(votes) / len(votes), votes)
 
 
 def read_dimension(

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +19,8 @@ from simulator.stats.figures import rounded
 
 # The scorers that count words and need no model, by their names in tables; a judge has to beat them.
 TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
-# A domain of fewer rows has no figures worth comparing; annotators who met less often have no kappa.
-ENOUGH_ROWS, MET = 10, 5
+# Fewer rows have no figures worth comparing.
+ENOUGH_ROWS = 10
 # From this share of one and the same grade on, a judge tells too little apart.
 TOO_COMMON = 0.6
 # A histogram of more grades than this is drawn in tenths of the scale.
@@ -61,15 +60,6 @@ class Scorer(Value):
     spearman: FigureInterval
     kendall: float | None
     auroc: FigureInterval
-
-
-class HumanAgreement(Value):
-    """How people agree: each with the mean of the others, and kappa over pairs who met."""
-
-    scorer: Scorer
-    kappa: float | None
-    pairs: int
-    annotators: int
 
 
 class RedAgreement(Value):
@@ -121,7 +111,7 @@ class Figures(Value):
     histogram: Histogram
     threshold: Threshold | None
     scorers: tuple[Scorer, ...]
-    humans: HumanAgreement | None
+    humans: Scorer | None
     red: RedAgreement | None = None
     best_trivial: str = ""
     advantage: FigureInterval | None = None
@@ -144,7 +134,6 @@ class LabelledGrade:
     people: float
     red: bool = False
     votes: tuple[float, ...] = ()
-    annotators: tuple[str, ...] = ()
     scorers: dict[str, float] = field(default_factory=dict)
 
 
@@ -219,7 +208,7 @@ def _best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
 
 def figures_json(figures: Figures) -> dict[str, Any]:
     """The figures under the names that others rely on, rounded to 4 decimals."""
-    judge, humans = figures.judge, figures.humans
+    judge = figures.judge
     shown: dict[str, Any] = {
         "n": figures.n,
         "spearman": judge.spearman.model_dump(),
@@ -228,8 +217,7 @@ def figures_json(figures: Figures) -> dict[str, Any]:
         "auroc": judge.auroc.value,
         "threshold": figures.threshold.grade if figures.threshold else None,
         "baselines": {scorer.name: _scorer_json(scorer) for scorer in figures.scorers},
-        "humans": humans
-        and _scorer_json(humans.scorer) | humans.model_dump(include={"kappa", "pairs", "annotators"}),
+        "humans": figures.humans and _scorer_json(figures.humans),
         "intervals": {"auroc": _pair(judge.auroc), "kappa": _pair(figures.kappa)},
         "leniency": figures.leniency.model_dump(),
         "means": {"judge": figures.judge_mean, "people": figures.people_mean},
@@ -346,10 +334,9 @@ def _ranked(
     )
 
 
-def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> HumanAgreement | None:
+def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> Scorer | None:
     """How people agree with each other: each one with the mean of the others on the same row.
 
-    Kappa is of pairs of named annotators who met on some rows, weighted by how often they met.
     None where no row has two votes.
     """
     one, others, groups = list[float](), list[float](), list[str]()
@@ -360,23 +347,7 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> HumanAgreem
         groups += [row.group] * len(row.votes)
     if not one:
         return None
-    met: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row in rows:
-        voted = sorted(zip(row.annotators, row.votes, strict=False))
-        for (name, vote), (other, second) in combinations(voted, 2):
-            met.setdefault((name, other), []).append((vote, second))
-    kappas = [
-        (kappa, len(votes))
-        for votes in met.values()
-        if len(votes) >= MET and (kappa := quadratic_kappa(*zip(*votes, strict=True))) is not None
-    ]
-    times = sum(count for _kappa, count in kappas)
-    return HumanAgreement(
-        scorer=_ranked("humans", one, others, list(map(by.is_good, others)), Draws(groups, seed=by.seed)),
-        kappa=sum(kappa * count for kappa, count in kappas) / times if times else None,
-        pairs=len(kappas),
-        annotators=len({name for row in rows for name in row.annotators}),
-    )
+    return _ranked("humans", one, others, list(map(by.is_good, others)), Draws(groups, seed=by.seed))
 
 
 def histogram(grades: Sequence[float], scale: tuple[float, float]) -> Histogram:

@@ -100,17 +100,16 @@ def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
 
 
 def test_people_are_compared_with_each_other() -> None:
-    """Each vote with the mean of the others; kappa over pairs who met often enough."""
+    """Each vote with the mean of the others; of single votes there is nothing to say."""
     votes = [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (4.0, 3.0)]
     marked = [
-        LabelledGrade(group=str(at), grade=1, people=sum(pair) / 2, votes=pair, annotators=("A", "B"))
+        LabelledGrade(group=str(at), grade=1, people=sum(pair) / 2, votes=pair)
         for at, pair in enumerate(votes)
     ]
     found = human_agreement(marked, BY)
 
     assert found is not None
-    assert (found.scorer.n, found.annotators, found.pairs) == (10, 2, 1)
-    assert found.kappa == pytest.approx(1 - 0.2 / (1.36 + 1.04 + 0.04))
+    assert found.n == 10
     assert human_agreement(rows((1, 1)), BY) is None
 
 

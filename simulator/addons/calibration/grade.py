@@ -234,7 +234,6 @@ def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade
         people=votes.mean,
         red=is_red,
         votes=votes.votes,
-        annotators=votes.annotators,
         scorers={**scores, **grade.row.published_scores},
     )
 

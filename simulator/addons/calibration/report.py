@@ -106,7 +106,7 @@ def _scorers(figures: Figures, judge: str) -> Table:
     """The judge, people, trivial scorers and published ones on the same rows."""
     scorers: list[tuple[Text, Scorer]] = [(judge, figures.judge)]
     if figures.humans:
-        scorers.append((_("people (one and the rest)"), figures.humans.scorer))
+        scorers.append((_("people (one and the rest)"), figures.humans))
     scorers += [(_name(scorer.name), scorer) for scorer in figures.scorers]
     return Table.listing(
         "scorers",
@@ -127,18 +127,8 @@ def _name(scorer: str) -> Message:
 
 def _facts(figures: Figures) -> Iterator[Fact]:
     """Kappa, leniency and thresholds."""
-    people = figures.humans
-    kappa: Text = with_interval(figures.kappa)
-    if people and people.kappa is not None:
-        kappa = _(
-            "{kappa}  people {people} ({annotators} annotators, {pairs} pairs)",
-            kappa=kappa,
-            people=short_number(people.kappa),
-            annotators=people.annotators,
-            pairs=people.pairs,
-        )
     # Both are moved linearly to the levels of the label, and to the nearest of them.
-    yield Fact(_("Kappa (quadratic)"), kappa)
+    yield Fact(_("Kappa (quadratic)"), with_interval(figures.kappa))
     if red := figures.red:
         line = _(
             "{rows} of {all} answers, {bad} of them rightly (precision {precision}); {bad} of {of} bad"
