@@ -341,7 +341,6 @@ def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
     classes += [
         (_("macro avg"), found.macro),
         (_("weighted avg"), found.weighted),
-        (_("micro avg"), found.micro),
     ]
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
     rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
@@ -395,8 +394,6 @@ def _classes_notes(found: Classification) -> Iterator[Message]:
         draws=found.draws,
         seed=found.seed,
     )
-    kappa, mcc = map(with_error, (found.kappa, found.mcc))
-    yield _("Agreement with the labels: kappa {kappa}, MCC {mcc}.", kappa=kappa, mcc=mcc)
     if n := found.not_extracted:
         yield _(
             "Answers without a label that could be read, counted as wrong: {n} ({share} %).",

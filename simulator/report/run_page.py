@@ -37,7 +37,7 @@ from simulator.report.sections import feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, red_questions, worst_severity
-from simulator.stats.summary import heading_of, weakest_mean
+from simulator.stats.summary import heading_of
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
@@ -175,7 +175,6 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         if found
         else [],
         table=tables.personas_table(summary, context.titles),
-        weakest=weakest_mean(summary),
         endings=endings,
         questions=asked,
         questions_left=every[SHOWN_QUESTIONS:],

@@ -70,12 +70,9 @@ class Classification(Value):
     f1_stderr: float | None
     per_class: tuple[ClassFigures, ...]
     macro: ClassFigures
-    micro: ClassFigures
     weighted: ClassFigures
     confusion: tuple[tuple[int, ...], ...]
     not_extracted: int
-    kappa: float | None
-    mcc: float | None
     draws: int
     seed: int
     by_likelihood: int = 0
@@ -89,7 +86,7 @@ class Classification(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, rounded to 4 decimals."""
-        averages = {name: {"label"} for name in ("macro", "micro", "weighted")}
+        averages = {name: {"label"} for name in ("macro", "weighted")}
         # What is shown otherwise, or in the text of the report.
         elsewhere = {"judge", "labels", "n", "per_class", "draws", "seed", "failed", "skipped"}
         shown = self.model_dump(exclude={**dict.fromkeys(elsewhere, True), **averages}) | {
@@ -152,8 +149,6 @@ def classify(
         stderr = clustered_stderr([float(row.expected == row.predicted) for row in rows], owners)
         clusters = Clusters.of_cases(flat, owners, counts.size)
     drawn = drawn_f1(clusters, len(labels), at)
-    # What was not extracted lowers the recall of all rows pooled, not the precision.
-    pooled = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
     return Classification(
         labels=tuple(labels),
         positive=looked_for,
@@ -166,12 +161,9 @@ def classify(
             _class(label, row, size) for label, row, size in zip(labels, shares.T, support, strict=True)
         ),
         macro=_class("macro", shares.mean(axis=1), n),
-        micro=_class("micro", pooled, n),
         weighted=_class("weighted", shares @ support / (n or 1), n),
         confusion=tuple(tuple(map(int, row)) for row in counts),
         not_extracted=n - said,
-        kappa=kappa(counts),
-        mcc=mcc(counts),
         draws=len(drawn),
         seed=SEED,
         **more,
@@ -216,23 +208,6 @@ def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
         drawn = random.multinomial(cases, clusters.sizes / cases, size=size).astype(float) @ kinds
         found.append(headline_f1(per_class(drawn.reshape(size, labels, labels + 1)), positive))
     return np.concatenate(found)
-
-
-def kappa(counts: Counts) -> float | None:
-    """Cohen's kappa (1960) of expected and predicted; None where chance alone would agree on everything."""
-    n = counts.sum()
-    if not n:
-        return None
-    by_chance = float((counts.sum(axis=1) * counts[:, :-1].sum(axis=0)).sum() / n**2)
-    return (float(np.trace(counts[:, :-1]) / n) - by_chance) / (1 - by_chance) if by_chance < 1 else None
-
-
-def mcc(counts: Counts) -> float | None:
-    """Matthews' correlation of several classes (Gorodkin, 2004); None where one side is constant."""
-    there, said = counts.sum(axis=1).astype(float), counts.sum(axis=0).astype(float)
-    n, hits = float(counts.sum()), float(np.trace(counts[:, :-1]))
-    scale = (n * n - float(said @ said)) * (n * n - float(there @ there))
-    return (hits * n - float(there @ said[:-1])) / scale**0.5 if scale > 0 else None
 
 
 def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import fsum, inf, sqrt
 from statistics import fmean
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from simulator.core.document import excerpt
 from simulator.core.settings import Settings, stored_settings
@@ -105,11 +105,6 @@ CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 # Where the red rule for whole conversations is switched off, this is still what counts as unresolved.
 _UNRESOLVED = 0.5
 CUSTOMERS_UNCHECKED = CustomerSummary()
-# The mean to fix first is one of these judges' (beside the deciding one): they turn an answer red.
-_REDDENING = ("groundedness", "claims", "facts", "risk")
-# And it is below that of the other customers by at least this much: the lowest of ten that are alike is
-# lowest by chance. Single customers have no interval of their own that could be used instead.
-_APART = 0.05
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
@@ -665,35 +660,6 @@ def _spoken(results: Results) -> list[tuple[str, int, str]]:
     """Conversation, number and persona of each turn up to `LAST_TURN`."""
     turns = ((c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns)
     return [turn for turn in turns if turn[1] <= LAST_TURN]
-
-
-class WeakestMean(NamedTuple):
-    """The mean of one judge for one persona, which is at this place in the summary."""
-
-    persona: int
-    judge: str
-    mean: Mean
-
-
-def weakest_mean(summary: Summary) -> WeakestMean | None:
-    """Where most points are lost, among low means that stand apart; None where there is none.
-
-    A mean stands apart that is well below that of all other customers together; one customer alone is not.
-    """
-    limit, found = summary.rules.overall, list[tuple[float, WeakestMean]]()
-    for judge in (summary.primary, *_REDDENING):
-        means = [persona.judges[judge] for persona in summary.personas if judge in persona.judges]
-        for place, own in enumerate(means):
-            others = [each for at, each in enumerate(means) if at != place and each.n]
-            graded = sum(each.n for each in others)
-            if own.mean is None or limit is None or own.mean >= limit or not graded:
-                continue
-            together = sum((each.mean or 0.0) * each.n for each in others) / graded
-            if together - own.mean >= _APART - 1e-9:
-                # What all graded turns together lack for full marks.
-                found.append(((1 - own.mean) * own.n, WeakestMean(place, judge, own)))
-    # Of equals the first customer's, then the first judge's.
-    return max(found, key=lambda each: (each[0], -each[1].persona), default=(0.0, None))[1]
 
 
 def bot_usage(results: Results) -> dict[str, Spending]:

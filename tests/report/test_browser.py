@@ -35,7 +35,7 @@ CONTRAST = """selector => {
 TEXTS = (
     ".turn.red .desk p", ".mark strong", ".tag", ".heat td", ".verdict", ".big", ".fine", ".reply", ".user p",
     ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".hello p", ".heat td small",
-    ".badge", ".flaw", ".flaws b", ".mood", ".link", ".brief b", "figcaption small",
+    ".flaw", ".flaws b", ".mood", ".link", ".brief b", "figcaption small",
     ".tag.moderate", ".trusted td",
 )  # fmt: skip
 
@@ -148,7 +148,7 @@ def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path
     page = show(tab, tmp_path, full())
     visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
     page.click("#figures")
-    page.locator(".heat td.first a").click()
+    page.locator(".heat a[data-persona='1'][data-judge='0']").click()
     narrowed = page.evaluate(visible)
     page.click("#clear")
 

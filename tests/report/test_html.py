@@ -11,10 +11,9 @@ from types import CodeType
 import pytest
 from jinja2 import Environment
 
-from simulator.core.types import Answer, Language, RedRules, Results, Score
+from simulator.core.types import Answer, Language, Results, Score
 from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
-from simulator.stats.figures import Mean
 from simulator.stats.gate import decide
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
@@ -210,27 +209,6 @@ def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]  # fmt: skip
     html._template.cache_clear()
     assert compiled == ["t.j2", "t.j2"]
-
-
-def map_of(*overall: float, limit: float = 0.7) -> str:
-    """The page with the heat map of customers with these means, ten conversations each."""
-    results, summary, gate = painted(rehearsed("en"))
-    (each, *_), judges = summary.personas, {"turn": summary.judges["turn"]}
-    rows = tuple(
-        each.model_copy(update={"score": m, "judges": {"turn": Mean(mean=m, n=10, planned=10)}})
-        for m in overall
-    )
-    changes = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
-    return render(results, summary.model_copy(update=changes), gate, "en")
-
-
-@pytest.mark.parametrize(
-    ("overall", "named"),
-    [((0.56, 0.57, 0.58, 0.59), False), ((0.4, 0.57, 0.58), True), ((0.56,), False), ((0.8, 0.9), False)],
-)
-def test_no_cell_is_named_that_does_not_stand_apart(overall: tuple[float, ...], named: bool) -> None:
-    """The lowest of customers who are alike is lowest by chance, and one alone stands apart from nobody."""
-    assert ('<p class="firstline">' in map_of(*overall)) == named
 
 
 def test_passages_have_their_titles_most_often_red_first() -> None:

@@ -88,7 +88,6 @@ def test_the_report_per_class() -> None:
         [0.7, 0.6, 0.61, 5],
     ]
     assert (found.positive, found.f1, found.accuracy) == ("", found.macro.f1, 0.6)
-    assert found.micro.f1 == pytest.approx(0.6)
 
 
 def test_what_was_not_extracted_is_wrong() -> None:
@@ -101,21 +100,6 @@ def test_what_was_not_extracted_is_wrong() -> None:
     assert found.as_json()["confusion"] == split
     assert (found.not_extracted, found.accuracy) == (2, 0.5)
     assert (found.per_class[1].precision, found.per_class[1].recall) == (1.0, 0.5)
-    assert (found.micro.precision, found.micro.recall) == (1.0, 0.5)
-
-
-def test_agreement() -> None:
-    """Cohen's kappa and Matthews' correlation by their definitions; none where a side is constant."""
-    found = of_table([[45, 15], [25, 15]])
-
-    assert found.kappa == pytest.approx(0.1304, abs=1e-4)
-    assert found.mcc == pytest.approx((45 * 15 - 15 * 25) / (60 * 40 * 70 * 30) ** 0.5)
-    assert of_counts(60, 796, 0).mcc is None
-    # Nine of twelve right, evenly spread over three classes: a third by chance.
-    found = of_table([[3, 1, 0], [0, 3, 1], [1, 0, 3]], ("a", "b", "c"))
-
-    assert found.kappa == pytest.approx((9 / 12 - 1 / 3) / (1 - 1 / 3))
-    assert found.mcc == pytest.approx((9 * 12 - 48) / (12**2 - 48))
 
 
 def test_repeats_of_a_row_are_no_new_rows() -> None:

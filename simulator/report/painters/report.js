@@ -124,7 +124,7 @@
 
   const links = [
     [".shelf a, .flaws a", unfold], ["a.flaw", explain],
-    [".heat a, .firstline a, .legend a", narrow], [".turn > .link", copy],
+    [".heat a, .legend a", narrow], [".turn > .link", copy],
   ];
   function follow(event) {
     const link = event.target.closest("a");
