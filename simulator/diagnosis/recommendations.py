@@ -41,7 +41,7 @@ ACCEPTABLE = 0.8
 FULL: frozenset[Cause] = frozenset({"should_refuse"})
 # By these judges an answer is right, 1, or wrong, 0.
 RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
-# Fixed by a line of the prompt, unless one article alone is the cause.
+# Fixed by a line of the prompt.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
     "invented", "ignored", "tone", "should_refuse", "should_answer",
 })  # fmt: skip
@@ -59,7 +59,6 @@ _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "spelling": "case",
     "misunderstood": "prompt",
     "forbidden": "prompt",
-    "ignored": "prompt",
 }
 
 # Characters of a question and of an id in a sentence; English needs twice as many.
@@ -121,15 +120,8 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Add to the prompt: “If the material does not answer the question, say so and name the desk to ask.”"
     ),
     ("should_refuse", HANDOVER): _PASS_ON,
-    ("should_refuse", "article"): _(
-        "In {article}, say plainly what cannot be answered (such as “{question}”)."
-    ),
     ("should_answer", "prompt"): _(
         "Add to the prompt: “When the material has the answer, give it; do not refuse.”"
-    ),
-    ("should_answer", "article"): _(
-        "The answer stands in {article}, so add to the prompt: “When the material has the answer, give it;"
-        " do not refuse.”"
     ),
     ("misunderstood", "prompt"): _(
         "Add to the prompt: “If it is not clear what is meant, ask back before answering.”"
@@ -164,23 +156,16 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("retrieval", "case"): _(
         "“{question}”: check whether an article answers it; let the search find it, or write one."
     ),
-    ("ignored", "article"): _(
-        "The search finds {article}, but the bot does not use it: put the sentence that answers at its top."
-    ),
     ("ignored", "prompt"): _(
         "Add to the prompt: “Use the figures and conditions of the retrieved material as they stand.”"
     ),
     ("invented", "prompt"): _("Add to the prompt: “Do not say what is not in the material.”"),
-    ("invented", "article"): _(
-        "In {article}, write the right answer to what the bot makes up (such as “{question}”)."
-    ),
     ("forbidden", "prompt"): _(
         "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
     ),
     ("tone", "prompt"): _(
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
     ),
-    ("tone", "article"): _("Word {article} so politely that it can be passed on to customers as it stands."),
     ("unclear", "article"): _(
         "Read the conversations and decide whether to change {article}, the search or the prompt."
     ),
@@ -410,11 +395,6 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
 
     `rows`: of a single-turn data set, whose rows without a known cause are one group.
     """
-    # The articles that the turns of each cause of the prompt need: a single one is changed instead.
-    needed: dict[Cause, set[str]] = {}
-    for each in diagnosed:
-        if each.root_cause.cause in OF_THE_PROMPT and not each.handover:
-            needed.setdefault(each.root_cause.cause, set()).add(each.article)
     # Case and article of each first question whose article was not found.
     missed = {
         (each.red.case, each.article)
@@ -430,14 +410,14 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
         if lost and each.red.turn > 1 and (each.red.case, each.article) not in missed:
             cause, place = "retrieval", FixTarget("dialogue")
         else:
-            place = _place(each, needed.get(cause, set()))
+            place = _place(each)
             if rows and cause == "unclear" and place.kind == "case":
                 place = FixTarget("rows")
         found.setdefault((cause, place), []).append(each)
     return [Group(cause, place, tuple(members)) for (cause, place), members in found.items()]
 
 
-def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
+def _place(each: DiagnosedTurn) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
     cause, pair = each.root_cause.cause, each.root_cause.pair
     if cause == "customer":
         return FixTarget("simulator")
@@ -448,8 +428,7 @@ def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911
     if each.handover:
         return FixTarget("prompt", HANDOVER)
     if cause in OF_THE_PROMPT:
-        alone = next(iter(needed)) if len(needed) == 1 else ""
-        return FixTarget("article", alone) if alone else FixTarget("prompt")
+        return FixTarget("prompt")
     if each.root_cause.cut:
         return FixTarget("cutting")
     in_article = each.article and cause != "forbidden"  # no article says what the bot must not say
@@ -466,8 +445,6 @@ def who(cause: Cause, kind: PlaceKind) -> Text:
     """Whose work the change is; empty where conversations have to be read first to know it."""
     if cause == "unclear":
         return ""
-    if (cause, kind) == ("should_answer", "article"):
-        kind = "prompt"  # the article has the answer, which the prompt lets the bot refuse
     if kind == "case":
         kind = "article" if cause in ("knowledge", "outdated") else "pair"
     return _WHO.get(kind, "")
