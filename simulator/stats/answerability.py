@@ -5,14 +5,14 @@ conversation is counted once, on turn 1, to which the case's question belongs.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.figures import rounded, turn_failure
 from simulator.stats.intervals import wilson
 from simulator.storage.results import cache_latest
-from simulator.text.acts import claims, is_handover, parts
+from simulator.text.acts import is_handover, parts
 from simulator.text.evidence import all_references, refuses
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
@@ -30,7 +30,7 @@ class _Places(Value):
     @property
     def marked(self) -> int:
         """Conversations whose case says what is right."""
-        return sum(self.model_dump(exclude={"unmarked", "held", "late"}).values())
+        return sum(self.model_dump(exclude={"unmarked"}).values())
 
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their 95 % intervals (Wilson, 1927), and what stands outside of it."""
@@ -43,11 +43,7 @@ class _Places(Value):
 
 
 class Answerability(_Places):
-    """The table of answerable x answered.
-
-    `clarified_` are answers that only ask back. `held` of the conversations that began with a right refusal
-    (`refused_unanswerable`) declined to the end; the others gave in to a customer who insisted.
-    """
+    """The table of answerable x answered; `clarified_` are answers that only ask back."""
 
     RATES: ClassVar = {
         "answered_correctly": ("answered_answerable", "refused_answerable"),
@@ -60,14 +56,12 @@ class Answerability(_Places):
     refused_unanswerable: int = 0
     clarified_answerable: int = 0
     clarified_unanswerable: int = 0
-    held: int = 0
 
 
 class Handovers(_Places):
     """The table of handover required or forbidden x handed over.
 
-    A required handover counts in whichever turn it came (`late` of them after turn 1), and so does one that
-    was not wanted. `unmarked` are the cases in which either is right.
+    A handover counts in whichever turn it came. `unmarked` are the cases in which either is right.
     """
 
     RATES: ClassVar = {
@@ -79,44 +73,26 @@ class Handovers(_Places):
     kept_required: int = 0
     handed_forbidden: int = 0
     kept_forbidden: int = 0
-    late: int = 0
 
 
 @cache_latest
 def answerability(results: Results) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-
-    def places(conversation: Conversation) -> Iterator[str]:
-        yield (place := answer_place(conversation))
-        case = conversation.case
-        # A right refusal holds when no later turn states anything about what was declined.
-        if place == "refused_unanswerable" and not any(
-            turn_outcome(turn, case) == "answered" and claims(turn.answer.text, case.language)
-            for turn in conversation.turns[1:]
-        ):
-            yield "held"
-
-    return Answerability.model_validate(_counted(results, places))
+    return Answerability.model_validate(_counted(results, answer_place))
 
 
 @cache_latest
 def handovers(results: Results) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-
-    def places(conversation: Conversation) -> Iterator[str]:
-        yield (place := handover_place(conversation))
-        if place == "handed_required" and not _hands_over(conversation, conversation.turns[:1]):
-            yield "late"
-
-    return Handovers.model_validate(_counted(results, places))
+    return Handovers.model_validate(_counted(results, handover_place))
 
 
-def _counted(results: Results, places: Callable[[Conversation], Iterator[str]]) -> Mapping[str, int]:
+def _counted(results: Results, place: Callable[[Conversation], str]) -> Mapping[str, int]:
     begun = results.conversations.select("begun")
     # Millions of rows that expect nothing need not be read for it.
     if not results.conversations.select("with_expectations"):
         return {"unmarked": len(begun)}
-    return Counter(place for conversation in begun for place in places(conversation))
+    return Counter(map(place, begun))
 
 
 def turn_outcome(turn: Turn, case: Case) -> Outcome:
@@ -147,9 +123,6 @@ def handover_place(conversation: Conversation) -> str:
         return "unmarked"
     if all(turn_failure(turn) for turn in conversation.turns):
         return "not_answered"
-    done = "handed" if _hands_over(conversation, conversation.turns) else "kept"
-    return f"{done}_{conversation.case.handover}"
-
-
-def _hands_over(conversation: Conversation, turns: Iterable[Turn]) -> bool:
-    return any(is_handover(turn.answer.text, conversation.case.language) for turn in turns)
+    language = conversation.case.language
+    handed = any(is_handover(turn.answer.text, language) for turn in conversation.turns)
+    return f"{'handed' if handed else 'kept'}_{conversation.case.handover}"

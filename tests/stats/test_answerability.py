@@ -51,14 +51,6 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
     assert (found.marked, rates) == (8, [0.6667, 0.5])
 
 
-def test_a_refusal_that_is_given_up_is_not_held() -> None:
-    """A bot that declines first and invents an answer when pressed did not hold to it."""
-    later = ((), (REFUSAL,), (ANSWER,))
-    talks = [talk(REFUSAL, *answers, answerable=False) for answers in later]
-
-    assert answerability(run(*talks)).held == 2
-
-
 def test_handovers_count_in_any_turn() -> None:
     """A required handover may come late, an unwanted one is one whenever it comes."""
     found = handovers(
@@ -69,7 +61,7 @@ def test_handovers_count_in_any_turn() -> None:
         )
     )  # fmt: skip
 
-    assert (found.handed_required, found.kept_required, found.late) == (2, 1, 1)
+    assert (found.handed_required, found.kept_required) == (2, 1)
     assert (found.handed_forbidden, found.kept_forbidden) == (1, 1)
     assert (found.unmarked, found.not_answered, found.marked) == (1, 1, 6)
     shown = found.as_json()
@@ -116,8 +108,6 @@ def test_every_begun_conversation_is_counted_once(
     found, handed = answerability(run(*conversations)), handovers(run(*conversations))
 
     assert found.marked + found.unmarked == handed.marked + handed.unmarked == begun
-    assert found.held <= found.refused_unanswerable
-    assert handed.late <= handed.handed_required
 
 
 def test_a_question_back_may_be_polite_but_states_nothing() -> None:
