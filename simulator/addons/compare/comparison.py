@@ -50,29 +50,19 @@ class Share(Value):
     n: int = 0
 
 
-class Wins(Value):
-    """Verdicts on the turns of two runs; `share` is what `b` has of them, ties as halves."""
-
-    wins_a: int
-    ties: int
-    wins_b: int
-    share: Share
-
-
-class PersonaShare(Wins):
-    """The verdicts on the turns of one persona."""
-
-    name: str
-
-
-class Duel(Wins):
+class Duel(Value):
     """All verdicts on two runs, and how many turns could not be compared (see `TurnPairs`).
 
-    `p_value` is that of the two-sided sign test over cases, by which side has more of the case.
+    `share` is what `b` has of the verdicts, ties as halves. `p_value` is that of the two-sided sign test over
+    cases, by which side has more of the case.
     """
 
     a: str
     b: str
+    wins_a: int
+    ties: int
+    wins_b: int
+    share: Share
     failed: int
     by_rule: int
     differing: int
@@ -80,7 +70,6 @@ class Duel(Wins):
     unjudged: int
     cases: int
     p_value: float
-    personas: tuple[PersonaShare, ...] = ()
 
     @property
     def lead(self) -> Lead:
@@ -141,15 +130,16 @@ def _duel(
     decided: Sequence[Outcome], failed: int, runs: tuple[str, str], match: TurnPairs, seed: int
 ) -> Duel:
     lean: dict[str, float] = defaultdict(float)
-    by_persona: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in decided:
         lean[outcome.case] += outcome.share - 0.5
-        by_persona[outcome.persona].append(outcome)
-    personas = sorted(by_persona.items()) if len(by_persona) > 1 else ()
+    verdicts = [outcome.verdict for outcome in decided]
     return Duel(
         a=runs[0],
         b=runs[1],
-        **_wins(decided, seed),
+        wins_a=verdicts.count("a"),
+        ties=verdicts.count("tie"),
+        wins_b=verdicts.count("b"),
+        share=_share([(outcome.share, outcome.case) for outcome in decided], seed),
         failed=failed,
         by_rule=sum(outcome.how == "rule" for outcome in decided),
         differing=match.differing,
@@ -158,15 +148,7 @@ def _duel(
         cases=len(lean),
         # The sign test is McNemar's: both count what leans one way and what leans the other.
         p_value=mcnemar(sum(each < 0 for each in lean.values()), sum(each > 0 for each in lean.values())),
-        personas=tuple(PersonaShare(name=name, **_wins(own, seed)) for name, own in personas),
     )
-
-
-def _wins(decided: Sequence[Outcome], seed: int) -> dict[str, Any]:
-    verdicts = [outcome.verdict for outcome in decided]
-    share = _share([(outcome.share, outcome.case) for outcome in decided], seed)
-    wins = {"wins_a": verdicts.count("a"), "ties": verdicts.count("tie"), "wins_b": verdicts.count("b")}
-    return {**wins, "share": share}
 
 
 def _share(values: Sequence[tuple[float, str]], seed: int) -> Share:

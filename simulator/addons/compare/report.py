@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from simulator.addons.compare.comparison import Duel, PairwiseResult, Share, Wins
+from simulator.addons.compare.comparison import Duel, PairwiseResult, Share
 from simulator.addons.compare.grade import Outcome, Side
 from simulator.core.document import (
     Block,
@@ -34,9 +34,6 @@ def pairwise_report(result: PairwiseResult) -> Report:
         Section("duels", _("Wins and losses"), tuple(_wins(duel))),
         Section("bias", _("Bias of the judge"), (Facts(tuple(_bias(result))),)),
     ]
-    if duel.personas:
-        rows = [(result.names.get(part.name, part.name), part) for part in duel.personas]
-        sections.append(Section("personas", _("By kind of customer"), (_table(_("Persona"), rows),)))
     sections += [_examples(result, side) for side in ("b", "a")]
     if duel.differing or duel.alone or duel.unjudged:
         sections.append(Section("apart", _("Not compared"), tuple(_apart(duel))))
@@ -80,19 +77,21 @@ def _wins(duel: Duel) -> Iterator[Block]:
     elif duel.lead != "level":
         verdict = _("{a} vs {b}: {winner} is better beyond chance.", a="A", b="B", winner=duel.lead.upper())
     yield Line(verdict, "strong")
-    yield _table("", [(_("{a} vs {b}", a="A", b="B"), duel)])
+    columns = (
+        "",
+        _("{letter} wins", letter="A"),
+        _("Ties"),
+        _("{letter} wins", letter="B"),
+        _("Win rate of {letter}", letter="B"),
+    )
+    wins = (duel.wins_a, duel.ties, duel.wins_b)
+    row: list[Text] = [_("{a} vs {b}", a="A", b="B"), *map(str, wins), bounded(duel.share)]
+    yield Table.of("wins", columns, [row])
     note = _(
         "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
         " when it leaves out 50 % and the sign test over questions is below 5 %."
     )
     yield Line(note, "soft")
-
-
-def _table(first: Text, rows: Sequence[tuple[Text, Wins]]) -> Table:
-    """Wins, ties, and the share of the second run, by the name of the row."""
-    wins = (_("{letter} wins", letter="A"), _("Ties"), _("{letter} wins", letter="B"))
-    cells = ((name, *map(str, (of.wins_a, of.ties, of.wins_b)), bounded(of.share)) for name, of in rows)
-    return Table.of("wins", (first, *wins, _("Win rate of {letter}", letter="B")), cells)
 
 
 def _bias(result: PairwiseResult) -> Iterator[Fact]:
