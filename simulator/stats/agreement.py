@@ -1,4 +1,17 @@
-"""How well two gradings agree: by rank (rho, tau, AUROC), on one scale (kappa); and the models of a panel."""
+"""How well two gradings agree: by rank (rho, tau, AUROC), on one scale (kappa); and the models of a panel.
+
+Ranks ask whether the better answer is graded higher, and are the same for a mild and a strict judge; kappa
+asks whether it is the same grade. A judge that gives everything one grade more has a rho of 1 and a low
+kappa.
+
+    spearman([1, 2, 3], [3, 2, 1])                        -1.0
+    kendall([1, 2, 3, 4], [1, 2, 4, 3])                    0.667   five pairs in order, one reversed
+    auroc([1, 3, 3, 4], [False, False, True, True])        0.875   one tie of four pairs
+    quadratic_kappa([1, 2, 3, 4], [1, 2, 3, 5])            0.929
+    quadratic_kappa([1, 5], [5, 1])                       -1.0
+
+Each is None where it has no meaning: one side constant, all rows of one kind.
+"""
 
 from bisect import bisect_right, insort
 from collections import Counter
@@ -16,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def average_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 1 upwards; equal values share the mean of their ranks."""
+    """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
     _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(sizes) - (sizes - 1) / 2
     return means[group]
@@ -43,6 +56,7 @@ def kendall(scores: Sequence[float], labels: Sequence[float]) -> float | None:
         discordant += len(seen) - bisect_right(seen, label)
         insort(seen, label)
     pairs, tied_scores, tied_labels = len(rows) * (len(rows) - 1) // 2, _tied(scores), _tied(labels)
+    # Pairs that are tied in both have been taken away twice.
     concordant = pairs - tied_scores - tied_labels + _tied(rows) - discordant
     scale = ((pairs - tied_scores) * (pairs - tied_labels)) ** 0.5
     return (concordant - discordant) / scale if scale else None
@@ -64,6 +78,8 @@ def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = No
         return None
     weight = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
     order = np.argsort(values[~good], kind="stable")
+    # For each positive row the weight of the negatives strictly under it, and of those up to it: their mean
+    # counts ties half. Comparing every pair would take minutes for 100,000 rows; this takes milliseconds.
     others, below = values[~good][order], np.concatenate(([0.0], np.cumsum(weight[~good][order])))
     under, up_to = (below[np.searchsorted(others, values[good], side=side)] for side in ("left", "right"))
     return float(((under + up_to) / 2) @ weight[good] / (below[-1] * weight[good].sum()))
@@ -86,7 +102,10 @@ def quadratic_kappa(one: ArrayLike, other: ArrayLike, weights: ArrayLike | None 
 
 
 def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
-    """Shares (0..1) of a scale as the nearest of its levels; halfway goes up."""
+    """Shares (0..1) of a scale as the nearest of its levels; halfway goes up.
+
+    On the levels 1 to 5 the shares 0, 0.2, 0.375, 0.5 and 1 are 1, 2, 3, 3 and 5: 0.375 is 2.5 of them.
+    """
     steps = np.asarray(sorted(levels), dtype=float)
     values = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
     limits = [(low + high) / 2 for low, high in pairwise(steps)]
@@ -96,7 +115,11 @@ def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
 
 
 def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
-    """Every further model of the panel compared with the judge's own, by model and judge."""
+    """Every further model of the panel compared with the judge's own, by model and judge.
+
+    The grades of a further model are filed under `JUDGE@MODEL` (`turn@gpt-4.1`). Grades by rule are left
+    out: both models would have the same, and agreement would look better than it is.
+    """
     graded: dict[str, dict[tuple[str, int], Score]] = {}
     for score in scores:
         if score.state == "scored" and not score.by_rule:

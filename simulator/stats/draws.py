@@ -1,4 +1,12 @@
-"""Bootstrap draws of clusters, and the intervals of differences, ranks and agreement that come of them."""
+"""Bootstrap draws of clusters, and the intervals of differences, ranks and agreement that come of them.
+
+    draws = Draws([row.group for row in rows], seed=42)     groups are drawn, each with all its rows
+    drawn = drawn_kappa(judge, people, draws)               the figure in each of 2,000 draws
+    low, high = interval(drawn)                             its 95 % percentile interval
+
+A score has another interval (stats/intervals.py): it lies near the ends of its scale, where the percentile
+bootstrap promises too much. Differences and correlations lie in the middle of theirs.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import atan, cos, pi, sin, sqrt
@@ -10,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.stats.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 Codes = NDArray[np.intp]
+# Draws of a figure of agreement. Differences take DRAWS: their interval decides whether `diff` exits with 1.
 RESAMPLES = 2000
 _NORMAL = NormalDist()
 
@@ -31,6 +40,7 @@ class Draws:
         """How often each cluster is in each draw, for as many draws at once as `width` columns allow."""
         random = np.random.default_rng(self.seed)
         for size in blocks(self.resamples, width):
+            # Draw n has the clusters n * clusters .. n * clusters + clusters - 1, so that one count does all.
             places = random.integers(0, self.clusters, size=(size, self.clusters))
             places += np.arange(size)[:, None] * self.clusters
             counts = np.bincount(places.ravel(), minlength=size * self.clusters)
@@ -57,7 +67,7 @@ def interval_of_difference(
 
     The percentile bootstrap (Efron, 1979), expanded. Of 6 to 50 cases it held the true mean in 94 to 99 % of
     samples where nothing changed, but in 73 (6 cases), 87 (10) and 96 % (50) where a bot improved on some
-    cases a lot (`make bench-intervals`).
+    cases a lot (`make bench-intervals`). So `diff` does not decide by it alone: Wilcoxon's test has to agree.
     """
     found = cluster_values(values, clusters)
     if len(found.sums) < MIN_CLUSTERS:
@@ -72,14 +82,19 @@ def widened(level: float, clusters: int) -> float:
     """The level at which a percentile bootstrap of so few clusters covers `level`; needs 2 clusters.
 
     Hesterberg's expanded percentile interval (2015): Student's quantile instead of the normal one, and the
-    factor sqrt(n / (n - 1)) that resampling loses.
+    factor sqrt(n / (n - 1)) that resampling loses. For 95 %: 0.9951 of 6 clusters, 0.9576 of 50.
     """
     quantile = student(0.5 + level / 2, clusters - 1)
     return 2 * _NORMAL.cdf(sqrt(clusters / (clusters - 1)) * quantile) - 1
 
 
 def student(share: float, freedom: int) -> float:
-    """The quantile of Student's t above its median (`share` 0.5..1), to 9 places."""
+    """The quantile of Student's t above its median (`share` 0.5..1), to 9 places.
+
+    student(0.975, 5) is 2.570581836. By our own hand because scipy would be a dependency for this alone.
+    """
+    # The series below has as many terms as half the degrees of freedom; from here on the normal quantile is
+    # less than 0.01 away.
     if freedom > 400:
         return _NORMAL.inv_cdf(share)
     return bisected(0.0, 1e4, lambda t: _within(t, freedom) < 2 * share - 1, 64)
@@ -98,7 +113,10 @@ def _within(t: float, freedom: int) -> float:
 
 
 def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
-    """The percentile interval of a drawn figure; None when half of the draws have none."""
+    """The percentile interval of a drawn figure; None when half of the draws have none.
+
+    A draw has none where chance took away what the figure needs: AUROC of rows that are all good.
+    """
     known = draws[np.isfinite(draws)]
     if len(known) * 2 <= len(draws):
         return None
@@ -111,7 +129,8 @@ def drawn_ranks(
 ) -> tuple[Floats, Floats]:
     """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`.
 
-    Rows that share score and label are one cell, so that a draw only has to be summed by cell.
+    Rows that share score and label are one cell, so that a draw only has to be summed by cell: grades of
+    1 to 5 beside labels of 0 and 1 are ten cells, however many thousand rows there are.
     """
     pairs = np.column_stack([scores, labels]).astype(float)
     rows = np.lexsort(pairs.T)
@@ -129,6 +148,7 @@ def drawn_ranks(
         rho = _divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
         if is_good is None:
             return np.column_stack([rho, np.full(len(rho), np.nan)])
+        # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
         positive = by_cell @ is_good
         above = np.einsum("dc,dc,c->d", by_cell, one, is_good) - positive * (positive + 1) / 2
         return np.column_stack([rho, _divided(above, positive * (size - positive))])
@@ -138,7 +158,7 @@ def drawn_ranks(
 
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
-    """The average rank of each value, where it stands for as many rows as it weighs."""
+    """The average rank of each value, where it stands for as many rows as it weighs: (draws, values)."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
     sizes = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -153,7 +173,10 @@ def _divided(part: Floats, whole: Floats) -> Floats:
 
 
 def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
-    """Quadratic weighted kappa of every draw, from its moments."""
+    """Quadratic weighted kappa of every draw, from its moments.
+
+    The same as `quadratic_kappa` of the rows written out: six sums of a draw are enough for it.
+    """
     a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
     mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
