@@ -6,6 +6,21 @@ pairs, colours turn by turn where both customers said the same.
 The tests of paired differences (`wilcoxon`, `mcnemar`, `holm`) are exact where it matters: few pairs, ties,
 zeros, and many judges. Under "nothing changed" every difference may as well have the other sign; each test
 counts how many of these assignments are as extreme as what was found.
+
+From two runs to a verdict:
+
+1. `PairedRuns` pairs conversations by case, persona, repetition and who plays.
+2. `means_by_customer` makes one mean for each judge and customer, `differences` one row for each judge.
+3. Cases, not conversations, are tested: five customers with one question are one observation.
+4. `red_changes` counts the turns that turned red and green, again by case.
+5. `is_regression` makes a verdict of the grades; a case that must not break and did is one by itself.
+
+    six cases, each 0.2 better          wilcoxon 0.03125: six is the fewest that can be below 5 %
+    five cases, each 0.2 better         wilcoxon 0.0625: nothing can be said, whatever happened
+    five better, one worse by as much   wilcoxon 0.219
+    six cases turned red, none green    mcnemar 0.03125
+
+No model is called, and no run is changed.
 """
 
 from collections import Counter
@@ -30,15 +45,17 @@ from simulator.storage.run_file import replay_of
 # number.
 ConversationKey = tuple[str, str, int, str]
 TurnKey = tuple[str, int]
-# Tags of a case that must stay as good as it is.
+# Tags of a case that must stay as good as it is, as `is_guarded` reads them: "Must not break" is one, too.
 GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
+# Under this name and its id a run file has the hash and the version of a tested prompt.
 _PROMPT = "prompt:"
 # Why a comparison may mislead, gravest first.
 Kind = Literal[
     "same_run", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings", "rules",
     "questions", "unfinished", "unpaired",
 ]  # fmt: skip
-# The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
+# The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
+# replay the customers say what they said before, so that their settings do not matter.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
 _OF_THE_GRADING = (
     "judging", "retest", "judge_temperature", "guidelines", "contacts", "ng_words", "rules",
@@ -48,7 +65,8 @@ _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
 # Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
 FEWEST_PAIRS = FEWEST_CASES = 6
-# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
+# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen: 80 % is the
+# usual power (Cohen, 1988).
 WORTH_SEEING, POWER = 0.05, 0.8
 _NORMAL = NormalDist()
 # A case with a mean before and after; a customer by case and persona.
@@ -83,7 +101,11 @@ class PairedTurn(NamedTuple):
 
 
 def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
-    """The turns, of first ones with the same question and answers only one: red where any of them is."""
+    """The turns, of first ones with the same question and answers only one: red where any of them is.
+
+    The first line is the case's own, so eleven personas often get the same answer to it, and one changed
+    answer would count eleven times. Later turns are never joined: what was said before them differs.
+    """
     found: dict[tuple[object, ...], PairedTurn] = {}
     for turn in turns:
         said = (turn.before.user, turn.before.answer.text, turn.after.user, turn.after.answer.text)
@@ -135,7 +157,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
     """The conversations that began, by question, customer, repetition and who plays.
 
     Where several models play the customers and only one does in the `other` run, those of that model, or
-    else of the first.
+    else of the first. Then who plays is left out of the key, so that the two runs have pairs at all.
     """
     models, others = (each.run.models.get("user", "").split(", ") for each in (results, other))
     alone = len(models) > 1 and len(others) == 1
@@ -148,7 +170,10 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
 
 
 class Caution(Value):
-    """A reason to distrust the difference; `names` are judges, roles, settings, prompts or runs."""
+    """A reason to distrust the difference; `names` are judges, roles, settings, prompts or runs.
+
+    `before` and `after` count what is unpaired in either run; of reworded questions `after` counts the pairs.
+    """
 
     kind: Kind
     names: tuple[str, ...] = ()
@@ -169,7 +194,8 @@ class Difference(Value):
 
     `p_holm` is p as it decides: corrected for how many judges were looked at. `moved` counts the cases in
     which anything changed. `larger` is the largest difference that the interval leaves possible; `more` is
-    how many new cases it takes to see a difference of 5 points, None when the pairs cannot tell.
+    how many new cases it takes to see a difference of 5 points, None when the pairs cannot tell. Figures are
+    None where there are too few pairs for them; `pairs` and `cases` say how many there were.
     """
 
     judge: str
@@ -198,7 +224,8 @@ class Difference(Value):
 class TurnChange(Value):
     """A turn with the same message of the customer, red in only one of the runs; texts are excerpts.
 
-    `others` are further personas who began alike and were told the same.
+    `conversation` and `turn` are those of the later run. `was` and `became` are the deciding judge's grades
+    (0..1), None where it gave none. `others` are further personas who began alike and were told the same.
     """
 
     conversation: str
@@ -260,6 +287,10 @@ class RunComparison(Value):
     `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
     turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
     are not comparable; then only the latter counts.
+
+    `guarded` counts the cases that must not break, `unchecked` names those of them that only one of the runs
+    has. `turned_red` and `turned_green` begin with guarded cases, then with what fell or rose most. `paired`
+    are conversations, `lines` and `same_lines` turns.
     """
 
     before: ComparedRun
@@ -300,7 +331,8 @@ def is_guarded(tags: Iterable[str]) -> bool:
 def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
     """For each judge the mean (0..1) of every case and persona, over their repetitions.
 
-    A conversation's mean is that of the turns that the judge graded and that count.
+    A conversation's mean is that of the turns that the judge graded and that count, and a customer's that of
+    its conversations: a long conversation weighs no more than a short one.
     """
     counted = {(c.id, turn.index): (c.case.id, c.persona) for c, turn in counted_turns(*side)}
     values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
@@ -325,7 +357,11 @@ def _prompts(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
-    """The judges whose prompt, form or model is not the same in both runs."""
+    """The judges whose prompt, form or model is not the same in both runs.
+
+    By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has none,
+    and is not accused.
+    """
     one, other = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
     return tuple(n for n, now in other.items() if now and one.get(n) and now != one[n])
 
@@ -337,7 +373,7 @@ def is_replayed(before: Run, after: Run) -> bool:
 
 
 def cautions(pairs: PairedRuns) -> Iterator[Caution]:
-    """The reasons to distrust a plain comparison, gravest first."""
+    """The reasons to distrust a plain comparison, gravest first: in the order of `Kind`."""
     before, after = pairs.before.results.run, pairs.after.results.run
     replayed = is_replayed(before, after)
     # In a replay nobody plays the customer.
@@ -417,6 +453,7 @@ def differences(
         for judge, means in by_case.items()
         if judge not in apart and _enough(len(pairs[judge]), len(means))
     }
+    # Judges that cannot be significant keep their plain p: correcting for them would cost the others.
     adjusted = tested | _corrected(
         {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}, primary
     )
@@ -457,7 +494,8 @@ def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
     A judge that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score was
     chosen beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
     method at the full level (gatekeeping; Maurer, Hothorn and Lehmacher, 1995). Without that they may only
-    spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs.
+    spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs, of
+    which `make bench-changes` finds 0 to 3 %.
     """
     first = {judge: p for judge, p in testable.items() if judge == primary}
     others = holm({judge: p for judge, p in testable.items() if judge != primary})
@@ -469,17 +507,19 @@ def more_needed(cases: Sequence[float]) -> int | None:
     """How many new cases, beside these, show a true difference of 5 points four times in five.
 
     From how far the cases' differences lie apart (the usual normal formula); 0 when there are enough. None
-    where nothing differs: that does not tell how far apart they would lie.
+    where nothing differs: that does not tell how far apart they would lie. Differences of .2, -.1, .05, 0, .1
+    and .3 ask for 59 more cases.
     """
     if len(cases) < 2 or not _moved(cases):
         return None
     reach = _NORMAL.inv_cdf(0.5 + LEVEL / 2) + _NORMAL.inv_cdf(POWER)
+    # Less a hair, so that what is a whole number on paper is not rounded up by its last digit.
     needed = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
     return max(0, needed - len(cases))
 
 
 def _moved(cases: Sequence[float]) -> int:
-    """In how many cases anything changed."""
+    """In how many cases anything changed; of others Wilcoxon's test has no sign to count."""
     return sum(abs(by) > 1e-9 for by in cases)
 
 
@@ -506,6 +546,8 @@ def wilcoxon(differences: Sequence[float]) -> float:
     if len(ranks) > EXACT_UP_TO:
         deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)
         return min(1.0, 2 * float(_NORMAL.cdf(deviation)))
+    # ways[s]: how many assignments of signs give the positive ranks the sum s. Each rank doubles them, and
+    # with 25 of them 2 ** 25 still fits an integer.
     ways = np.zeros(whole + 1, dtype=np.int64)
     ways[0] = 1
     for rank in ranks:
@@ -516,14 +558,19 @@ def wilcoxon(differences: Sequence[float]) -> float:
 def mcnemar(worse: int, better: int) -> float:
     """The two-sided exact p of McNemar's test (1947): changes one way against changes the other way.
 
-    Binomial with a half; what did not change says nothing. 1 without any change.
+    Binomial with a half; what did not change says nothing. 1 without any change; 6 against 0 is 0.03125, 5
+    against 1 is 0.219. Doubling the smaller tail can exceed 1, which is then 1.
     """
     n, fewer = worse + better, min(worse, better)
     return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are."""
+    """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are.
+
+    .01, .04 and .03 become .03, .06 and .06: the smallest is tripled, the next doubled, and none falls below
+    the one before it.
+    """
     adjusted, least = {}, 0.0
     for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
         least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
@@ -532,7 +579,10 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
-    """The comparable turns by colour, and whether more cases changed one way than the other."""
+    """The comparable turns by colour, and whether more cases changed one way than the other.
+
+    A case with as many turns that turned red as turned green counts as neither.
+    """
     colours = Counter((bool(t.was), bool(t.became)) for t in turns)
     # Turns of one case are not independent: each case counts once, by which way more of its turns changed.
     net = Counter[str]()
@@ -591,7 +641,10 @@ def _why(red: RedTurn | None, score: Score | None) -> str:
 
 
 def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
-    """The guarded cases with no red turn before and at least one now."""
+    """The guarded cases with no red turn before and at least one now.
+
+    A case that the earlier run did not ask cannot have broken: it is `unchecked`.
+    """
     red_before = {red.case for red in pairs.reds[0].values()}
     earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
     broken = []
@@ -604,7 +657,10 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
 
 
 def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
-    """The run `after` compared with `before`; both summaries are made by the same red rules."""
+    """The run `after` compared with `before`; both summaries are made by the same red rules.
+
+    The caller sees to that: those of the later run. `seed` is for the bootstrap.
+    """
     pairs = PairedRuns(before, after)
     primary = after.summary.primary
     one, other = means_by_customer(pairs.before), means_by_customer(pairs.after)

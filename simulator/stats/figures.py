@@ -1,4 +1,12 @@
-"""The figures of a run, as frozen values: what `summarise` returns and every report shows."""
+"""The figures of a run, as frozen values: what `summarise` returns and every report shows.
+
+`Summary` is the whole, made by stats/summary.py; the other classes are its parts. Nothing is computed here
+but what follows from the figures themselves. Scores and means are shares (0..1), shown out of 100 by whoever
+shows them; money is in dollars, None where a price is not known, time in seconds.
+
+A mean never travels alone. Beside it stand `n`, the grades that made it, and `planned`, the grades that there
+should have been; the rest was skipped, failed or left out, each counted by itself.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,15 +20,17 @@ from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
 
+# By which rule a turn is red; the rules and their severities: stats/red.py.
 MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
 ]  # fmt: skip
+# Blind grades are drawn and weighed by these two kinds of turns (stats/review.py).
 Stratum = Literal["red", "not_red"]
 # So many grades by people correct a score, counting those of a second reviewer of the same turn.
 ENOUGH_GRADES = 50
 # What is done with the turns that a simulated customer spoilt.
 Handling = Literal["keep", "exclude", "replay"]
-# A share of fewer is met or missed by chance.
+# A share of fewer is met or missed by chance: one early leaver among nine is 11 %, beyond any goal.
 ENOUGH_TO_TELL = 10
 
 
@@ -84,7 +94,9 @@ class JudgeSummary(Value):
 class PersonaSummary(Value):
     """How one persona fared; `graded` counts the conversations that have a score.
 
-    `names` is what people call the persona, by language; empty when the run does not know it.
+    `names` is what people call the persona, by language; empty when the run does not know it. `score` is the
+    mean over the graded conversations, None without any; `red` counts turns; `judges` has a mean for each
+    judge of the run, over turns.
     """
 
     persona: str
@@ -99,7 +111,10 @@ class PersonaSummary(Value):
 
 @dataclass(frozen=True, slots=True)
 class CaseSummary:
-    """How the bot did on one question, over all who asked it."""
+    """How the bot did on one question, over all who asked it; `turns` and `red` count turns.
+
+    In a large run `question` is empty where its first conversation has no red turn.
+    """
 
     case: str
     question: str
@@ -111,7 +126,12 @@ class CaseSummary:
 
 @dataclass(frozen=True, slots=True)
 class RedTurn:
-    """A turn that people should read; `value` is what the deciding judge gave it, 0..1."""
+    """A turn that people should read; `value` is what the deciding judge gave it, 0..1.
+
+    `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer.
+    `marks` are in the order of their rules and never empty. Texts are excerpts, and empty for most turns of a
+    large run (`MAX_QUOTED` of stats/summary.py).
+    """
 
     conversation: str
     turn: int
@@ -126,7 +146,10 @@ class RedTurn:
 
 
 class Total(Value):
-    """The sum of the raw means of the RAG metrics that graded anything; `of` is 5 for each."""
+    """The sum of the raw means of the RAG metrics that graded anything; `of` is 5 for each.
+
+    A run with groundedness 4.2 and fluency 4.9 alone has 9.1 of 10; None where none of the five graded.
+    """
 
     value: float | None
     of: int
@@ -138,7 +161,7 @@ class Total(Value):
 
 
 class LineLengths(Value):
-    """How long messages are: median and quartiles, in characters (Japanese) or words (English)."""
+    """How long `n` messages are: median and quartiles, in characters (Japanese) or words (English)."""
 
     low: float
     median: float
@@ -255,6 +278,9 @@ def pass_hat(passed: int, finished: int, k: int) -> float:
 
     C(passed, k) / C(finished, k): pass^k of tau-bench (Yao et al., 2024), an unbiased estimate of the chance
     that k repeats all pass. It takes k <= finished.
+
+    2 of 3 passed -> 0.667 for k = 1, 0.333 for k = 2, 0 for k = 3. The plain power (2/3) ** 2 would be 0.444:
+    too much, because it draws the same repeat twice.
     """
     return comb(passed, k) / comb(finished, k)
 
@@ -273,7 +299,10 @@ class Reliability(Value):
 
     @classmethod
     def of(cls, known: Iterable[tuple[str, bool | None]], k: int, unbegun: int) -> "Reliability":
-        """From conversations that have begun: their question, and whether they passed (None: neither)."""
+        """From conversations that have begun: their question, and whether they passed (None: neither).
+
+        `unbegun` are conversations that should have been held; they are lost, too.
+        """
         counts: dict[str, tuple[int, int]] = {}
         lost = unbegun
         for case, passed in known:
@@ -335,6 +364,14 @@ class Summary(Value):
     `score_noise` is the variance of a conversation's score that another grading would bring. `simulators` are
     the models that played the customers; of several the `interval` holds that of each. `rows`: of a
     single-turn data set, without personas.
+
+    `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
+    named. `planned` counts conversations, of which `finished` came to their end (or failed), and `graded`
+    have a score. `turns` and `red` count spoken turns, `red_kinds` the marks by kind, `red_second` the turns
+    that are red by second marks alone; `reddest` are the red turns, gravest first. `bot_failures` counts
+    turns without an answer by kind, `unrecorded` those of which a log does not tell. `satisfied_graded` are
+    conversations that the customer left satisfied and the judge `conversation` graded, `satisfied_unresolved`
+    those of them that it calls unresolved. `spending` is by role, `usage` by role and model.
     """
 
     run: str
@@ -401,7 +438,10 @@ class Summary(Value):
 
 
 def rounded(value: Any) -> Any:
-    """The value as `--json` prints it: every float in it, at any depth, to 4 decimals."""
+    """The value as `--json` prints it: every float in it, at any depth, to 4 decimals.
+
+    Tuples become lists, as JSON has them; integers and texts stay what they are.
+    """
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, dict):
@@ -412,7 +452,11 @@ def rounded(value: Any) -> Any:
 
 
 def turn_failure(turn: Turn) -> str | None:
-    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
+    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell.
+
+    An answer of blanks alone is one that was not given, kind `empty`. A log that ends after a customer's line
+    says nothing about the bot: the turn is `unrecorded`, and blames nobody.
+    """
     if turn.unrecorded:
         return None
     if turn.answer.error:

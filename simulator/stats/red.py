@@ -1,4 +1,23 @@
-"""Which turns are red, and by which rule: the turns that people look at first."""
+"""Which turns are red, and by which rule: the turns that people look at first.
+
+Each mark is one reason why a turn is red, with a severity. One mark is enough, however high the other grades;
+a severity that a judge gave itself goes before that of the rule. By the defaults of `RedRules`:
+
+    mark           red when                                   major when
+    no_answer      the bot failed, or said nothing            always, and then it is the only mark
+    overall        the deciding judge is below 0.7            at 0.4 or less
+    groundedness   3 or less of 5                             at 2 or less
+    correctness    2 or less of 5, in the verdict of `turn`   at 1
+    claims, facts  below 1                                    below 0.5, or as the judge says
+    risk           a rule of the desk is broken               as the rule says
+    conversation   below 0.5, on the last turn                at 0.25 or less
+
+    turn 3 of 5 -> overall, moderate     turn 2 of 5 -> overall, major
+    turn 4 of 5, groundedness 2 -> groundedness, major
+
+Users see the table in docs/judges.md and set its limits in `[red]` of rehearsal.toml. Everything that ranks
+red turns or questions is here as well, so that terminal, page and sheet show one order.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -24,7 +43,9 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 KINDS: tuple[MarkKind, ...] = (
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
 )  # fmt: skip
+# How a grade is held against a limit: below it, or at it as well.
 _Compare = Callable[[float, float], bool]
+# The gravest first, as lists are sorted.
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
 
 
@@ -33,7 +54,10 @@ RISK, RULE_VERDICTS = "risk", ("kept", "broken", "untested")
 
 
 class RuleTally(NamedTuple):
-    """How often a rule was kept, broken and untested, and the first turn that broke it, with its words."""
+    """How often a rule was kept, broken and untested, and the first turn that broke it, with its words.
+
+    `counts` is over graded turns, by verdict; `example` is conversation, turn and quotation.
+    """
 
     rule: str
     severity: Severity
@@ -56,7 +80,12 @@ class UndecidedTurn(NamedTuple):
 
 
 def primary_judge(judges: Iterable[str]) -> str:
-    """The judge that decides score and colour: that of whole rows, `turn`, or else the first one named."""
+    """The judge that decides score and colour: that of whole rows, `turn`, or else the first one named.
+
+        relevance, turn -> turn     relevance, similarity -> relevance     conversation alone -> ""
+
+    The judge of whole conversations never decides: most turns would have no grade.
+    """
     names = [name for name in judges if name != CONVERSATION]
     return next((name for name in (MAIN_METRIC, PASSED, "turn") if name in names), next(iter(names), ""))
 
@@ -81,11 +110,13 @@ def red_marks(
     if not (marks and any(RETEST in score.detail for score in of_turn)):
         return marks
     again = _marks_of([score.second or score for score in of_turn], rules, primary)
+    # max keeps the first of equals: at equal gravity the grading with fewer marks.
     fewer_first = sorted((marks, again), key=len)
     return max(fewer_first, key=lambda each: RANK[worst_severity(each)] if each else len(RANK))
 
 
 def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[Mark, ...]:
+    """The marks by one grading of a turn, in the order of `KINDS`."""
     scored = {score.judge: score for score in of_turn if score.state == "scored"}
     for score in scored.values():
         if is_unanswered(score):
@@ -132,7 +163,8 @@ def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0
 def is_flipped(score: Score, rules: RedRules) -> bool:
     """Whether a second grading gave another grade, or is red where the first is not, or the reverse.
 
-    False without a second grading.
+    False without a second grading. A grade that moves from 5 to 4 is a flip, though neither is red:
+    `--retest` asks how steady a judge is, not only how steady its colour.
     """
     if (second := score.second) is None:
         return False
@@ -143,7 +175,10 @@ def is_flipped(score: Score, rules: RedRules) -> bool:
 
 
 def is_unanswered(score: Score) -> bool:
-    """Whether the score is the scale's minimum by rule, because the bot gave no answer."""
+    """Whether the score is the scale's minimum by rule, because the bot gave no answer.
+
+    An answer from which no label could be read is the minimum by rule as well, but it was given.
+    """
     return score.by_rule and score.raw == score.scale[0] and "not_extracted" not in score.detail
 
 
@@ -160,7 +195,8 @@ def worst_severity(marks: Iterable[Mark]) -> Severity:
 def red_questions(summary: Summary) -> list[list[RedTurn]]:
     """The red turns of each question; the gravest first, then those with most grave turns.
 
-    In this order every report shows them.
+    In this order every report shows them. Within a question the first turns are different answers, so that
+    whoever reads three sees three things.
     """
     return list(map(_varied, by_question(summary.reddest)))
 
@@ -215,7 +251,8 @@ def undecided_turns(results: Results) -> list[UndecidedTurn]:
 def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
     """The rules of the desk, the most and gravest broken first, and how many verdicts the judge lost.
 
-    Lost are verdicts on rules that do not exist, and breaches whose words are not in the answer.
+    Lost are verdicts on rules that do not exist, and breaches whose words are not in the answer. The judge
+    counts both in the detail of its score instead of failing: its other verdicts still hold.
     """
     tallies: dict[str, RuleTally] = {}
     lost = 0

@@ -4,6 +4,20 @@ The bot's own failure is graded (lowest, by rule); a failure of a judge or of th
 left out of the means. Nothing counts as 0 because it could not be graded. Turns that the simulated customer
 spoilt count like any other, unless they are to be left out; both scores are kept either way.
 
+How a score comes about, from the bottom up:
+
+1. A turn has the deciding judge's grade as a share: 4 of 5 is 0.8, a share of 0..1 stays what it is.
+2. A conversation has the mean of its graded turns; without one it has no score and counts as `missing`.
+3. The run has the mean over conversations, so that long ones weigh no more than short ones.
+4. The 95 % interval draws questions, because conversations about one question are not independent.
+
+A judge's own mean, beside it in every table, is over turns (or over rows, or whole conversations), and may
+therefore differ a little from the score of the same judge.
+
+Memory: a run can have 100,000 conversations, which are read once, one after the other. What is kept of a turn
+is its grades without their texts (`Grade`), each different one once; texts are fetched again for the red
+turns that reports quote.
+
 Also here: how a judge's grades develop over the turns (`course`), and what the bot spent (`bot_usage`).
 """
 
@@ -88,7 +102,7 @@ feature = Features(
     panel="simulator.stats.agreement",
     people="simulator.stats.review",
 )
-# The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
+# Of the adapter, the bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
 LAST_TURN = 12
@@ -98,18 +112,23 @@ MAX_QUOTED, QUESTIONS_QUOTED = 2_000, 20
 Item = TypeVar("Item")
 # What became of a second grading; empty where there was none.
 Outcome = Literal["", "same", "flipped", "failed"]
-# The five graded 1..5 whose raw means add up to the total.
+# The five graded 1..5 whose raw means add up to the total, as the RAG contests add them up
+# (stats/contest.py).
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
-# Where the red rule for whole conversations is switched off, this is still what counts as unresolved.
+# Where the red rule for whole conversations is switched off, this is still what counts as unresolved: fewer
+# than half of the customer's requests were settled.
 _UNRESOLVED = 0.5
 CUSTOMERS_UNCHECKED = CustomerSummary()
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
 class Course(Value):
-    """One judge at turn 1, 2, ...: `overall`, and by persona; a mean is 0..1, or on the judge's own scale."""
+    """One judge at turn 1, 2, ...: `overall`, and by persona; a mean is 0..1, or on the judge's own scale.
+
+    All tuples are equally long: up to the last turn that the judge graded anywhere, at most `LAST_TURN`.
+    """
 
     judge: str
     overall: tuple[Mean, ...]
@@ -120,7 +139,8 @@ class Course(Value):
 class ConversationRow:
     """One conversation that began, without its turns; `broken` are the guard's rules, message by message.
 
-    `overruled` counts where the persona's rules decided otherwise than the model.
+    `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
+    model about staying or leaving. `user_model` is empty where one model plays all customers.
     """
 
     id: str
@@ -137,9 +157,10 @@ class ConversationRow:
 class Grade:
     """What figures need of a score: no text.
 
-    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided`
-    means that the evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
-    `retest` is what became of a second grading, and `second` the value that it gave.
+    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
+    that the evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
+    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
+    on the judge's own `scale`; both are None unless `state` is scored.
     """
 
     judge: str
@@ -160,7 +181,9 @@ class Grade:
 class GradedTurn:
     """One turn with its grades, and what the deciding judge says of it.
 
-    `is_last`: the conversation was held to its end, and this is its last turn.
+    `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
+    judge's, None without a grade; `marks` have no reasons; `failure` is the bot's. An `excluded` turn, which
+    a customer spoilt, has neither grades nor marks; of an `unrecorded` one a log does not tell.
     """
 
     conversation: str
@@ -192,7 +215,10 @@ class RunTurns:
 
 
 def figures_of(results: Results, settings: Settings) -> Summary:
-    """The figures of a run by these settings: first the judges they name, then whichever others graded it."""
+    """The figures of a run by these settings: first the judges they name, then whichever others graded it.
+
+    The one way in which reports, gate and `diff` come to a summary, so that all show the same score.
+    """
     results = without_superseded(results)
     played = CUSTOMERS_UNCHECKED
     # Phrases say what stands in the persona's file: only a model's customers are looked into.
@@ -206,7 +232,10 @@ def figures_of(results: Results, settings: Settings) -> Summary:
 
 
 def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The judges that were named, then those that graded later and the panel's models by name."""
+    """The judges that were named, then those that graded later and the panel's models by name.
+
+    One that was named and graded nothing stays in the list: its grades are missing, which has to show.
+    """
     graded = results.scores.judges
     return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
 
@@ -248,6 +277,7 @@ def summarise(
     is_whole = {name: name in every.whole or name.partition("@")[0] == CONVERSATION for name in names}
     ends = [s for s in spoken if s.is_last]
     left_satisfied = {c.id for c in started if c.ended is Ended.SATISFIED}
+    # Of those that left content, what the judge of whole conversations says of them.
     wholes = [s.scores.get(CONVERSATION) for s in ends if s.conversation in left_satisfied]
     satisfied = [grade.value for grade in wholes if grade and grade.value is not None]
     by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
@@ -255,6 +285,7 @@ def summarise(
     retest = by_judge[primary].retest if primary in by_judge else None
     # A conversation's score is the mean of its turns' grades.
     noise = retest.variance * fmean(1 / lengths[c.id] for c in graded) if retest and graded else 0.0
+    # Nobody plays the customers of rows or logs; of one model alone the score is the run's own.
     simulators = {
         model or results.run.models.get("user", LEXICAL): _of_simulator(
             [c for c in own if c.id in means], means, seed=seed, ends=ends_of(scales), noise=noise
@@ -267,10 +298,12 @@ def summarise(
     asked = any("@" in name for name in every.judges)
     models = feature("panel").panel_agreement(results.scores) if asked else ()
     people = feature("people").by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
+    # Logs without a single answer are read, not graded: they are not missing.
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
     }
     guarded = [broken for c in started for broken in c.broken]
+    # Where the gate was certain early, the rest was not held on purpose.
     spared = every.unbegun if STOPPED_EARLY in results.notes else 0
     return Summary(
         run=results.run.id,
@@ -338,7 +371,10 @@ def _of_simulator(
 
 
 def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
-    """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
+    """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides.
+
+    The turns of a conversation follow one another, which `_conversation_means` relies on.
+    """
     run = RunTurns()
     # Equal grades and marks exist once, for a run has many.
     grades: dict[tuple[Grade, ...], dict[str, Grade]] = {}
@@ -392,7 +428,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
 def _marks(
     conversation: Conversation, turn: Turn, scores: Mapping[str, Score], rules: RedRules, primary: str
 ) -> tuple[Mark, ...]:
-    """A turn whose answer failed is red even while its grades are still missing."""
+    """The marks of a turn; one whose answer failed is red even while its grades are still missing."""
     if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
         return (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
     return red_marks(conversation.id, scores.values(), rules, primary)
@@ -409,6 +445,7 @@ def _grade(score: Score, rules: RedRules) -> Grade:
         second = score.second
         retest = "failed" if second is None else "flipped" if is_flipped(score, rules) else "same"
     if score.state == "failed":
+        # A score without the kind in its detail may have it before the colon of its reason: "timeout: 60 s".
         kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
         failure = kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
     return Grade(
@@ -428,7 +465,10 @@ def _grade(score: Score, rules: RedRules) -> Grade:
 
 
 def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
-    """Every turn whose grade counts: all, or those that no customer spoilt; a silent bot always does."""
+    """Every turn whose grade counts: all, or those that no customer spoilt; a silent bot always does.
+
+    That is what the conditions of a target and `diff` go by, so that they count what the score counts.
+    """
     customers = summary.simulator.customers
     spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
     for conversation in results.conversations:
@@ -438,13 +478,19 @@ def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversa
 
 
 def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
-    """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
+    """Gravest first; at equal gravity what was answered before what was not, then the lowest.
+
+    All missing answers are alike, and one look tells their cause; wrong answers each need reading.
+    """
     value = inf if s.value is None else s.value
     return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
 
 
 def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
-    """The red turns with their texts; of a large run those of the first turns and questions."""
+    """The red turns with their texts; of a large run those of the first turns and questions.
+
+    The others are there, with empty texts: every red turn is counted, ranked and linked to.
+    """
     bare = [
         RedTurn(
             conversation=s.conversation,
@@ -478,12 +524,16 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
         yield replace(each, **texts.get((each.conversation, each.turn), {}))
 
 
+# A heading of Markdown, "## Fees" or "# Fees #", but not "#fees", which is a tag.
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
 _TITLE, _LONGEST_TITLE = 40, 60  # a longer first line is a sentence rather than a title
 
 
 def heading_of(text: str) -> str:
-    """The heading at the start of a text, or its first line if that is short and more follows; else ""."""
+    """The heading at the start of a text, or its first line if that is short and more follows; else "".
+
+    A line that stands alone is the text itself, not its title.
+    """
     first, _, rest = text.lstrip().partition("\n")
     if heading := _HEADING.match(first):
         return excerpt(heading[1].rstrip("# "), _TITLE)
@@ -506,9 +556,10 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
-    """One judge over all spoken turns."""
+    """One judge over all spoken turns; of a judge of whole conversations, over their last turns."""
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
+    # A failure counts only where a grade was due.
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
@@ -543,7 +594,11 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
 
 
 def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
-    """How the grading of a turn failed; `missing` when its score was never written although it was due."""
+    """How the grading of a turn failed; `missing` when its score was never written although it was due.
+
+    Of a data set with outputs a judge named `path.em` grades the rows whose reference has a `path`: in other
+    rows its score is absent, not missing.
+    """
     if (grade := grades.get(judge)) is not None:
         return grade.failure
     of_another = "." in judge and (PASSED in grades or any(grade.of_output for grade in grades.values()))
@@ -553,7 +608,10 @@ def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
 def _reliability(
     run: RunTurns, spoken: Sequence[GradedTurn], means: Mapping[str, float], primary: str, unbegun: int
 ) -> Reliability | None:
-    """How often each question passed; None where each customer asked it once."""
+    """How often each question passed; None where each customer asked it once.
+
+    `unbegun` are the conversations that were never held, but for those that a certain gate spared.
+    """
     if run.repeats < 2:
         return None
     # A red turn is enough to fail; a turn without a grade leaves open whether the conversation passed.
@@ -628,7 +686,8 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
 def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     """The course of a judge, `raw` on its own scale; None when it graded no second turn.
 
-    A mean's `planned` is how many turns of that index were spoken.
+    A mean's `planned` is how many turns of that index were spoken. Later turns have fewer customers, those
+    who were not content before: a falling line need not mean that answers get worse.
     """
     if max(results.conversations.lengths(), default=0) < 2:
         return None
@@ -665,7 +724,8 @@ def _spoken(results: Results) -> list[tuple[str, int, str]]:
 def bot_usage(results: Results) -> dict[str, Spending]:
     """What the bot itself spent by model: calls, tokens, dollars; empty where no answer states its tokens.
 
-    Without a model's name the cost is unknown (None), and not 0 as that of a stand-in.
+    Without a model's name the cost is unknown (None), and not 0 as that of a stand-in. The bundled bot has
+    no row: its calls are among those of the run (role `demo`).
     """
     if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
         return {}

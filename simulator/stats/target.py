@@ -100,7 +100,8 @@ LOOKS = 8
 # Between Pocock's spending, which stops soonest and passes fewest in the end, and O'Brien and Fleming's.
 POWER = 1.5
 
-# The grid of the integration, in standard deviations of the whole run's sum: steps of 0.005, wide enough that nothing falls off it.
+# The grid of the integration, in standard deviations of the whole run's sum: steps of 0.005, and so wide that
+# nothing falls off it.
 _WIDTH, _POINTS = 8.0, 3201
 _NORMAL = NormalDist()
 
