@@ -6,6 +6,18 @@ upper bound misses. What was counted, and what no further question can undo, is 
 Where several models play the customers, nobody knows which is most like real ones. So the gate passes,
 or is missed, where it is for each of them: what has to hold whichever is right has to be shown of all
 (intersection-union test: Berger, 1982).
+
+A condition goes through three steps:
+
+1. `measure_condition` turns its name into a `MeasuredFigure`: the figure, and 0..1 values by question.
+2. `check_condition` decides: facts by the figure, shares by their bound, seconds by the share that is quick.
+3. `decide_conditions` joins all: passed when every condition is and nothing is missing.
+
+    "score >= 80" at 95 %: 40 questions with a mean of 0.9 have to have a lower bound of 0.8
+    "p95_seconds <= 3" at 95 %: the share of answers within 3 s has to have a lower bound of 0.95
+    "severity_major == 0": one such turn misses it, whatever the confidence
+
+What no figure can be had of is never passed.
 """
 
 import math
@@ -53,14 +65,16 @@ from simulator.storage.results import without_superseded
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
 FIRST_WORDS = "first_token_p95_seconds"
-# On fewer questions nothing is decided, whatever they say.
+# On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
 MIN_QUESTIONS = 5
 # Nobody asks more questions than this: what they could settle is not worth settling.
 MAX_QUESTIONS = 10_000
+# The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
 _USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
 _PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score", LIKENESS}
 _SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+# The figures of a target that are not judges, as people read them; a judge has its own title.
 _FIGURES: dict[str, Message] = {
     "score": _("Score"),
     "answered_correctly": _("Did not refuse what it should answer"),
@@ -87,6 +101,9 @@ class MeasuredFigure(NamedTuple):
     `n` counts the values, `failed` those that could not be measured; `found` is None without any value. For
     seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least` is
     what a share will be at least, however the questions go that were not asked yet.
+
+    `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
+    `found`. `conversations` are those behind the values; they turn missing questions into conversations.
     """
 
     value: float | None
@@ -124,6 +141,7 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         place, values = _PLACES[name]
         pairs = [(values[at], c.case.id) for c in begun if (at := place(c)) in values]
         return _mean_figure(pairs, len(pairs))
+    # pass^3: of each question the chance that three repeats pass, then the mean over questions.
     if condition.repeats:
         passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
         pairs = [(chance, case) for case, chance in passes.items()]
@@ -133,6 +151,7 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         # Of an unknown cost the part that is known decides, where it is too much already.
         value = least if cost is None and least > condition.threshold else cost
         return MeasuredFigure(value, None, len(begun))
+    # Each question weighs the same here, and those not asked yet can only add to what is wrong: `least`.
     if name == MAJOR:
         major = major_cases(summary)
         share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
@@ -155,6 +174,8 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
 
     turns, begun = list(counted_turns(results, summary)), len(results.conversations.select("begun"))
     if name in _SECONDS:
+        # Whoever fails is infinitely slow; `method="higher"` names a time that was measured, none between
+        # two.
         times = [(s, c.case.id) for c, turn in turns if (s := _seconds(turn, name)) is not None]
         quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]
         share = _mean_figure(quick, begun, len(turns) - len(quick))
@@ -213,7 +234,10 @@ def _seconds(turn: Turn, name: str) -> float | None:
 
 
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
-    """The personas of the run without a graded conversation."""
+    """The personas of the run without a graded conversation.
+
+    A target that was reached without the angry customer, whose conversations all failed, is not reached.
+    """
     graded = {c.persona for c in results.conversations if c.id in summary.conversation_scores}
     return tuple(persona.id for persona in results.personas if persona.id not in graded)
 
@@ -223,9 +247,12 @@ def check_condition(
 ) -> CheckedCondition:
     """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
 
-    What was seen decides, too, about counts, costs, `== 0` and questions gone wrong.
+    What was seen decides, too, about counts, costs, `== 0` and questions gone wrong. The order of the
+    questions below matters: what can never be mended is missed before anything else is asked, and what cannot
+    be measured is never passed.
     """
     grows = condition.measure in ("count", "cost") or condition.comparison == "=="
+    # Facts are decided by the figure: what was counted is no sample of anything.
     fact = level is None or grows or condition.name == MAJOR
     holds = found.value is not None and condition.holds(found.value)
     # What it will come to at least: more questions cannot undo that.
@@ -233,6 +260,7 @@ def check_condition(
     decision: Decision = "undecided"
     lack: Lack = ""
     more = None
+    # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
     lost = found.failed > (found.n + found.failed) * max_failed + SAME
     if condition.repeats and (found.value is None or lost):
         decision, lack = "missed", "repeats"
@@ -270,7 +298,11 @@ def check_condition(
 def _decided_by_bound(
     condition: Condition, found: MeasuredFigure, alpha: float
 ) -> tuple[Decision, Lack, MoreQuestions | None]:
-    """Passed or missed when the bound on that side says so; otherwise what would settle it."""
+    """Passed or missed when the bound on that side says so; otherwise what would settle it.
+
+    Both questions are one and the same, asked of values and of their complements: whether a mean is really
+    above what it has to be.
+    """
     values = found.found
     assert values is not None  # noqa: S101 - without values nothing was decided before
     # The values whose mean has to be high, the same reversed, and how high the mean has to be.
@@ -285,13 +317,17 @@ def _decided_by_bound(
     questions = _more_questions(*((good, target) if good.mean > target else (bad, 1 - target)), alpha)
     if questions is None:
         return "undecided", "close", None
+    # As many customers for each further question as there were for those that were asked.
     each = max(1.0, found.conversations / found.cases)
     more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each))
     return "undecided", "close", more
 
 
 def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
-    """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS."""
+    """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS.
+
+    The same results are counted several times over (`times` of `p_below`) until the bound settles.
+    """
     # In multiples of the questions asked: doubled until it settles, then halved to half a question.
     asked = len(found.sizes)
     low, high = 1.0, 2.0
@@ -306,7 +342,11 @@ def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
 
 
 def check_likeness(condition: Condition, found: Likeness, level: float | None) -> CheckedCondition:
-    """The condition decided by the figure itself, or at a level of confidence by its one-sided bounds."""
+    """The condition decided by the figure itself, or at a level of confidence by its one-sided bounds.
+
+    Of likeness there are no values by question: its standard error comes from resampled conversations. Too
+    few lines of customers or of people leave it undecided (`silent`).
+    """
     checked = CheckedCondition(
         condition=condition, decision="undecided", value=None, n=found.lines, lack="silent"
     )
@@ -328,11 +368,13 @@ def check_corrected(
 ) -> CheckedCondition:
     """The condition decided by the score as people's blind grades correct it.
 
-    Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one.
+    Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one, and
+    never narrowed for a lower one.
     """
     wider = 1.0 if level is None else max(1.0, NormalDist().inv_cdf(level) / _USUAL_Z)
     low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
     goal, rises = checked.condition.threshold, checked.condition.rises
+    # A target that asks for a low score is turned round: then the upper end has to stay below.
     good, bad = (low >= goal - SAME, high < goal - SAME) if rises else (high <= goal + SAME, low > goal)
     decision: Decision = "passed" if good else "missed" if bad else "undecided"
     changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
@@ -352,6 +394,8 @@ def conditions_gate(
     conditions = target_conditions(target)
     check_names(target, summary.judges)
     results = without_superseded(results)
+    # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
+    # the target names itself is not doubled, unless --max-major was given as well.
     by_default = set[Condition]()
     if settings.max_major is not None or MAJOR not in {condition.name for condition in conditions}:
         of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
@@ -413,6 +457,7 @@ def decide_conditions(
     decision: Decision = "passed" if not findings else "undecided"
     if not missing and any(each.decision == "missed" for each in conditions):
         decision = "missed"
+    # What reports draw as the target on the scale of the score, where there is one.
     of_score = (
         e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.primary)
     )
@@ -449,7 +494,10 @@ def value_text(checked: CheckedCondition) -> Text:
 
 
 def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
-    """A value with its unit; `rounded` to three digits as a figure is, a threshold stands as it was set."""
+    """A value with its unit; `rounded` to three digits as a figure is, a threshold stands as it was set.
+
+    Where 2.97 s were measured and 3 s are allowed, "3 s" against "3 s" would puzzle: rounding is to digits.
+    """
     measure = checked.condition.measure
     if measure == "share":
         return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
@@ -480,7 +528,7 @@ def range_text(checked: CheckedCondition) -> Text:
 
 
 def percent_up(share: float) -> str:
-    """A share in percent, rounded up."""
+    """A share in percent, rounded up to a tenth: 0.0431 is 4.4. An upper bound never looks lower than it is."""
     return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 
@@ -506,6 +554,7 @@ _LACKS: Mapping[Lack, Message] = {
 def _condition_message(checked: CheckedCondition) -> Message:
     """Why a condition has not passed."""
     condition = checked.condition
+    # The sentence that a plain target has for it, with --max-major in it.
     if checked.decision == "missed" and condition.name == MAJOR:
         major = round((checked.value or 0.0) * checked.n)
         return major_finding(major, checked.n, condition.threshold).message
@@ -545,6 +594,7 @@ def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable
     """
     decisions = {}
     for model in summary.simulators:
+        # Costs and calls stay those of the whole run: they were paid whoever played.
         others = {each.id for each in results.conversations if each.user_model != model}
         own, scores = results.conversations.without(others), results.scores.without(others)
         alone = {"planned": len(own), "conversations": own, "scores": scores}

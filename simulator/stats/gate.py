@@ -3,6 +3,14 @@
 A plain target is about the score (`decide`); an expression, or a confidence, goes condition by condition
 (`stats/conditions.py`). Which of these ways a run goes its settings say (`gate_of`); what is wrong with them
 is told before the run begins (stats/target.py).
+
+    --target 80                     decide             the score itself, a warning where its interval is below
+    --target 80 --confidence 0.95   conditions_gate    every condition by its one-sided bound
+    --target "score >= 80"          conditions_gate    every condition by the figure itself, five questions
+
+Three answers are told apart, and each has its exit code: passed (0), missed (1), and nothing that can be
+said. Of the latter a run that lacks grades or conversations is `incomplete` (3); one that is merely too close
+to call is undecided (1), because nobody may take it for a pass.
 """
 
 import math
@@ -27,11 +35,13 @@ from simulator.stats.summary import figures_of
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
 Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
+# Imported when asked for: most runs have a plain target, and conditions bring numpy's quantiles and likeness.
 # Where a target has conditions or a confidence, or several models play the customers.
 feature = Features(conditions="simulator.stats.conditions")
-# Judges that grade an answer by whatever evidence they get, and without any by how it reads.
+# Judges that grade an answer by whatever evidence they get, and without any by how it reads. Six answers that
+# contradicted the knowledge once scored 100 that way: a target on these takes evidence.
 _READERS = frozenset({"turn", "relevance"})
-# Figures that do not depend on a judge.
+# Figures that do not depend on a judge: a target on these alone needs no evidence.
 _UNJUDGED = frozenset(
     {"failed", "p95_seconds", "latency_p95", "first_token_p95_seconds", "cost_usd", LIKENESS}
 )
@@ -78,7 +88,10 @@ _FINDINGS: Mapping[Problem, Message] = {
 
 
 class MoreQuestions(Value):
-    """How many more questions, and conversations about them, would settle a condition at today's figures."""
+    """How many more questions, and conversations about them, would settle a condition at today's figures.
+
+    Estimates: they suppose that what is asked next goes like what was asked.
+    """
 
     questions: int
     conversations: int
@@ -88,7 +101,9 @@ class CheckedCondition(Value):
     """A condition with its figure (`n` values of `cases` questions), its one-sided bounds, and its verdict.
 
     The bounds are those of the figure, but of seconds those of the share that is quick enough, and of a
-    count those of the share of turns.
+    count those of the share of turns. `value` is None where nothing was measured; `failed` are values that
+    should be there and are not; `lack` says why nothing was decided, `more` what would change that.
+    `by_default` marks the limit on major turns that the user did not set.
     """
 
     condition: Condition
@@ -109,6 +124,7 @@ class CheckedCondition(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints of it, figures rounded to 4 decimals."""
+        # No answer is slower than any, which JSON has no number for.
         figures = (self.value, self.low, self.high)
         value, low, high = (None if each is None or math.isinf(each) else each for each in figures)
         shown = {
@@ -167,7 +183,10 @@ class Gate(Value):
 
 
 def major_cases(summary: Summary) -> dict[str, bool]:
-    """The questions that were asked, each with whether a turn of it has a major mark."""
+    """The questions that were asked, each with whether a turn of it has a major mark.
+
+    By question, not by turn: three customers who hear the same grave mistake have found one.
+    """
     major = {turn.case for turn in summary.reddest if worst_severity(turn.marks) == "major"}
     return {each.case: each.case in major for each in summary.cases if each.turns}
 
@@ -186,14 +205,17 @@ def decide(
     had no evidence.
     """
     missing = missing_findings(summary, max_failed, blind=blind)
+    # Without a target a log without answers is no failed run: its turns were to be counted.
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [each for each in missing if each.problem != "ungraded"]  # a log, only to be read
     of_score, cases = _score_findings(summary, target), major_cases(summary)
     hits = sum(cases.values())
     is_over = target is not None and hits > len(cases) * max_major + SAME
     major = [major_finding(hits, len(cases), max_major)] if is_over else []
+    # People's grades have a wider interval than the judge's, so their lower end has to reach the target.
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - SAME and not major
+    # A grave share of major turns misses whatever people's grades may still say.
     open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
     decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
     return Gate(
@@ -222,7 +244,8 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     """What keeps the run from being judged at all.
 
     A judge without evidence (`blind`), conversations that are still to be held, failures of judges and of the
-    simulated customer beyond the limit, and a run without a single grade.
+    simulated customer beyond the limit, and a run without a single grade. The bot's own failures are not
+    among them: these are graded.
     """
     found = []
     if blind:
@@ -250,7 +273,10 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
 
 
 def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
-    """What there is to say about the score, as people's grades corrected it, and the target."""
+    """What there is to say about the score, as people's grades corrected it, and the target.
+
+    A plain target is missed by the score, but by a corrected one only where even its upper end is below.
+    """
     if target is None or summary.score is None:
         return []
     scored = summary.corrected or summary
@@ -273,6 +299,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     may have one, unless the target itself says how many such turns there may be. Where several models play
     the customers, it is undecided unless they agree.
     """
+    # Where the whole run cannot be judged, its parts by simulator cannot either.
     gate = _gate_of(results, summary, settings)
     if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
         gate = feature("conditions").agreed_gate(
@@ -284,6 +311,8 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     target, certainty, limit = settings.target, settings.certainty, settings.max_major
     named = {condition.name for condition in target_conditions(target)}
+    # 20 % of the questions by default. With a certainty none, unless the target counts such turns itself: two
+    # limits on the same thing would contradict each other.
     if limit is None:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
     blind = depends_on(summary.primary, target) and _lacks_evidence(results)
@@ -294,7 +323,10 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 
 def _lacks_evidence(results: Results) -> bool:
-    """Whether judges had answers, but no evidence to check any of them against."""
+    """Whether judges had answers, but no evidence to check any of them against.
+
+    One question with a reference, or one answer with passages, is enough: the rest is skipped and counted.
+    """
     answered = False
     for conversation in results.conversations:
         if has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
