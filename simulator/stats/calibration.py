@@ -1,6 +1,16 @@
 """A judge's grades compared with people's labels: agreement, leniency, and from which grade on to trust it.
 
 `measure` compares a judge with people row by row; `suggest` derives a threshold from right and wrong answers.
+
+`measure` takes rows (`LabelledGrade`) and a `Yardstick`, which says how both sides are to be read: the
+judge's scale, the levels of the label, and from which label on an answer is good. Ranks are taken of grades
+and labels as they are; kappa and leniency of both as shares of their own scales, so that a judge of 1 to 5
+and people of 0 to 3 can be compared: a 4 is 0.75, a 3 is 1.
+
+    scores .2 .5 .6 .7 .8 .9, of which the first two are wrong answers
+    suggest(quantile, 0.05)  -> 0.6   every right answer passes, no wrong one
+    scores .2 .5 .6 .7 .8 .9, of which the first is a wrong answer
+    suggest(balanced)        -> 0.5
 """
 
 import math
@@ -17,24 +27,28 @@ from simulator.stats.agreement import Floats, auroc, kendall, nearest_levels, qu
 from simulator.stats.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 from simulator.stats.figures import rounded
 
-# The scorers that count words and need no model, by their names in tables; a judge has to beat them.
+# The scorers that count words and need no model, by their names in tables; a judge has to beat them. In this
+# order they stand in tables, before the published ones.
 TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
-# Fewer rows have no figures worth comparing.
+# Fewer rows have no figures worth comparing: the report says so in its first note.
 ENOUGH_ROWS = 10
-# From this share of one and the same grade on, a judge tells too little apart.
+# From this share of one and the same grade on, a judge tells too little apart: models like to give 4 to all
+# that is not plainly wrong.
 TOO_COMMON = 0.6
 # A histogram of more grades than this is drawn in tenths of the scale.
 MOST_BARS = 11
 Method = Literal["quantile", "balanced"]
-# Below so many right answers a threshold is marked as unreliable.
+# Below so many right answers a threshold is marked as unreliable: of 20 the lowest 5 % are a single one.
 ENOUGH_RIGHT = 20
+# Thresholds are written with four decimals.
 _DECIMALS = 1e4
 
 
 class Threshold(Value):
     """A cut: of the rows graded `grade` or better, `precision` are good; `recall` of the good ones are there.
 
-    `balanced_accuracy` is the mean of recall and of the share of the others that is below; 0.5 is chance.
+    `rows` counts those at or above it. `balanced_accuracy` is the mean of recall and of the share of the
+    others that is below; 0.5 is chance.
     """
 
     grade: float
@@ -45,7 +59,10 @@ class Threshold(Value):
 
 
 class FigureInterval(Value):
-    """A figure and its 95 % interval; the interval is missing where there is only one group to draw."""
+    """A figure and its 95 % interval; the interval is missing where there is only one group to draw.
+
+    Without a `value` the figure has no meaning for these rows, as AUROC of rows that are all good.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -95,6 +112,11 @@ class Figures(Value):
     `leniency` is the mean of judge less people on a common scale 0..1; `good` counts the rows that people
     call good, `levels` are those of the label on which kappa is taken. Labels of 0 and 1 are no scale: there
     a grade is good or bad by the `red` rule of runs, and leniency has no value.
+
+    `groups` are the clusters that intervals draw. `judge_mean` and `people_mean` are shares (0..1) of their
+    scales. `scorers` are trivial and published ones on the rows that they have, `humans` is each annotator
+    beside the mean of the others, the ceiling for any judge. `advantage` is the judge's rho less that of
+    `best_trivial`, paired: its interval is narrower than those of both suggest.
     """
 
     n: int
@@ -126,7 +148,8 @@ class Figures(Value):
 class LabelledGrade:
     """One row: the judge's grade, what people said (higher is better), and what other scorers give.
 
-    `red`: whether this grade would make a turn of a run red.
+    `red`: whether this grade would make a turn of a run red. `people` is the mean of the `votes`, which are
+    empty where a file gives one label without annotators. Rows of one `group` are drawn together.
     """
 
     group: str
@@ -160,7 +183,7 @@ class Suggestion(Value):
     """A threshold at or above which an answer is taken as right; None where the scores speak for none.
 
     `interval` holds it in 95 % of the samples of as many rows. `right_passing` and `wrong_passing` (0..1) are
-    the shares of the right and of the wrong answers that reach it.
+    the shares of the right and of the wrong answers that reach it; `right` and `wrong` count both.
     """
 
     method: Method
@@ -198,10 +221,12 @@ def _best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
     """The grade with the best balanced accuracy, the stricter of equals; NaN where none beats chance."""
     if good.all() or not good.any():
         return math.nan
+    # Only grades that were given can be cuts: between two of them nothing changes.
     grades, codes = np.unique(scores, return_inverse=True)
     counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
     # The shares of good and of other rows that have at least each grade.
     recall, false = (np.cumsum(each[::-1])[::-1] / each.sum() for each in counts)
+    # Rounded, so that cuts that are equal on paper are equal here, and the stricter of them is taken.
     balanced = np.round((recall + 1 - false) / 2, 9)
     return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
 
@@ -255,6 +280,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     """All figures of a judge on these rows; intervals draw groups, because rows of one group go together."""
     grades, people = [row.grade for row in rows], [row.people for row in rows]
     good = [by.is_good(label) for label in people]
+    # One set of draws for all figures, so that they can be subtracted draw by draw.
     draws = Draws([row.group for row in rows], seed=by.seed)
     low, high = by.scale
     # Both sides as shares (0..1) of their own scale: a 4 of 1..5 is 0.75, a 3 of the labels 0..3 is 1.
@@ -262,6 +288,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     worst, best = min(by.levels), max(by.levels)
     wanted = (np.asarray(people) - worst) / ((best - worst) or 1)
     red, bad = np.asarray([row.red for row in rows]), ~np.asarray(good)
+    # Good or not has no middle to be mild or strict about; there red or not is the grade.
     lenient = None if by.is_binary else given - wanted
     level, label = (
         nearest_levels(shares, by.levels) for shares in (1.0 - red if by.is_binary else given, wanted)
@@ -302,7 +329,11 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
 def _advantage(
     judge: Scorer, scorers: Sequence[Scorer], rows: Sequence[LabelledGrade], draws: Draws
 ) -> dict[str, Any]:
-    """The judge's rho less that of the best trivial scorer, with a paired bootstrap interval."""
+    """The judge's rho less that of the best trivial scorer, with a paired bootstrap interval.
+
+    Only scorers that have a value for every row take part: the same draws have to be the same rows. Empty
+    where there is none, or where the judge's rho has no value.
+    """
     known = {
         scorer.name: scorer.spearman.value
         for scorer in scorers
@@ -352,6 +383,7 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> Scorer | No
 
 def histogram(grades: Sequence[float], scale: tuple[float, float]) -> Histogram:
     """How often each grade was given; every whole grade of a scale like 1..5 has its bar, also the empty."""
+    # Of equally common grades the higher one is named.
     counted = Counter(round(grade, 2) for grade in grades)
     grade, most = max(counted.items(), key=lambda item: (item[1], item[0]))
     low, high = scale
@@ -415,7 +447,10 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
 
 
 def rounded_down(value: float) -> float:
-    """Four decimals, never more than the score itself: what reached it still does."""
+    """Four decimals, never more than the score itself: what reached it still does.
+
+    0.123456 -> 0.1234. Rounding half up would fail the very answer that a threshold was taken from.
+    """
     return math.floor(value * _DECIMALS + 1e-7) / _DECIMALS
 
 
@@ -424,6 +459,7 @@ def _threshold(values: Floats, good: NDArray[np.bool_], method: Method, quantile
     if method == "quantile":
         # The score that at most this share of the right ones are below.
         ordered = np.sort(values[good])
+        # The hair is for quantiles such as 0.05 * 20, which is 1 on paper.
         at = min(len(ordered) - 1, math.floor(quantile * len(ordered) + 1e-9))
         return float(ordered[at]) if len(ordered) else math.nan
     return _best_cut(values, good)

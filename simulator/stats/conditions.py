@@ -528,7 +528,7 @@ def range_text(checked: CheckedCondition) -> Text:
 
 
 def percent_up(share: float) -> str:
-    """A share in percent, rounded up to a tenth: 0.0431 is 4.4. An upper bound never looks lower than it is."""
+    """A share in percent, rounded up to a tenth, as an upper bound has to be: 0.0431 is 4.4."""
     return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 

@@ -4,6 +4,20 @@ The correction is prediction-powered inference. The judge has graded every turn 
 the judge gives on average, less how far it is off where people looked (Angelopoulos et al., Science 2023).
 Grades given on sight of the judge's own are never used, and what was graded by rule (no answer) needs no
 correction.
+
+Three kinds of things that people say, each with its own use:
+
+- blind grades (worksheet Blind, `review --from`): a sample of turns, graded 1 to 5 without any score in
+sight.
+  They say how far the judge can be trusted (`blind_agreement`) and correct the score (`correct`).
+- reviews (worksheet Review): whether a red mark is right, the cause, the right answer. They were given with
+the
+  grade in view, so they say what is to be done (`review_findings`) and never change a score.
+- the decision (worksheet Summary): stays in the sheet and is not read here.
+
+Blind grades in numbers: 40 turns are drawn (`blind_sample`), two thirds of them red where there are enough.
+Each turn remembers with which chance it was drawn, so that two of three drawn red turns and one of ten others
+weigh as 1.5 and 10. From 50 grades on the score is corrected.
 """
 
 import math
@@ -24,9 +38,10 @@ from simulator.stats.intervals import Floats, wilson
 from simulator.stats.summary import GradedTurn
 from simulator.storage.results import select_conversations
 
-# In each stratum that has as many turns, so many grades are needed.
+# In each stratum that has as many turns, so many grades are needed: one has no variance.
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
+# The order of the columns in `_by_case`.
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
 # Of each stratum: weight of its turns, weight of the labelled ones, weighted sums of human and judge.
 _OF_STRATUM = 4
@@ -35,7 +50,8 @@ _OF_STRATUM = 4
 class BlindGrade(NamedTuple):
     """People's blind grade of a turn: the mean over its reviewers (0..1), and its sampling rate.
 
-    `graders` is how many of them graded it.
+    `graders` is how many of them graded it. `sampled` is None where a file of grades does not say how its
+    turns were chosen; such a turn then weighs as if all of its kind had been graded.
     """
 
     value: float
@@ -97,7 +113,10 @@ def labelled_turns(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:
 
 
 def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
-    """What is missing for a correction; None when nothing is, or when nobody has graded anything."""
+    """What is missing for a correction; None when nothing is, or when nobody has graded anything.
+
+    It takes 50 grades, two turns of each stratum, and more than one question: cases are what is drawn.
+    """
     found = labelled_turns(turns)
     if not found:
         return None
@@ -122,13 +141,16 @@ def correct(
 
     The correction is the mean of human less judge, post-stratified by red; the judge's part is weighed for
     the smallest variance (PPI++, Angelopoulos, Duchi and Zrnic 2023). The interval is the percentile
-    bootstrap's, cases being drawn with all their turns, and widened a little for few labelled cases.
+    bootstrap's, cases being drawn with all their turns, and widened a little for few labelled cases. In
+    simulated runs it held the true score in 93 to 97 %, and the judge's own score missed it in more than
+    half.
     """
     labelled = labelled_turns(turns)
     if not labelled or shortage(turns):
         return None
     cases, table = _by_case(turns)
     drawn = _estimates(Draws(cases, seed=seed, resamples=resamples).sums(list(table.T)))
+    # Two columns: people's score, and what the judge's grades of all turns add to it.
     power = _power(drawn)
     found = float(_estimates(table.sum(axis=0)[None, :])[0] @ (1, power))
     bounds = interval(drawn @ (1, power))
@@ -153,7 +175,11 @@ def correct(
 
 
 def _power(drawn: Floats) -> float:
-    """How much of the judge's part keeps the variance smallest: it is a control variate of people's."""
+    """How much of the judge's part keeps the variance smallest: it is a control variate of people's.
+
+    1 takes the judge at its word wherever nobody looked; 0 leaves people's grades alone to speak, as for a
+    judge whose grades have nothing to do with theirs.
+    """
     known = drawn[np.isfinite(drawn).all(axis=1)]
     if len(known) < 2 or known[:, 1].var() < 1e-18:
         return 1.0
@@ -164,7 +190,8 @@ def _power(drawn: Floats) -> float:
 def _estimates(sums: Floats) -> Floats:
     """From sums over cases: the score by people's grades alone, and what the judge's grades add to it.
 
-    NaN for a draw that has turns of a stratum, and none of them labelled.
+    NaN for a draw that has turns of a stratum, and none of them labelled. `sums` has the columns of
+    `_by_case`.
     """
     whole, judged, by_rule = sums[:, 0], sums[:, 1], sums[:, 2]
     people, judge = by_rule.copy(), by_rule.copy()
@@ -200,22 +227,29 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
     return list(cases), table
 
 
-# Turns that are sampled for blind grading.
+# Turns that are sampled for blind grading: an hour's work, and ten more by a second reviewer make the 50
+# grades that a correction takes.
 SAMPLE_SIZE = 40
-# The share of the sample that is not red, where there are enough turns of both kinds.
+# The share of the sample that is not red, where there are enough turns of both kinds: enough of them to find
+# what the judge missed, few enough that the red ones, of which most is to be learned, stay in the majority.
 NOT_RED = 1 / 3
 # Where the rule for Overall is switched off, this is still where people's grades turn red.
 RED_LINE = 0.7
+# People who give this or less would have stopped an answer; who give this or more would have sent it.
 LOW, HIGH = 2, 4
+# Means of grades in floating point: what is as near as this is the same.
 _SAME = 1e-9
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
-# What the team says of a turn in the review.
+# What the team says of a turn in the review: the columns with a blue heading.
 _SAID = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
 
 
 class SampledTurn(Value):
-    """A turn of the sample; `sampled` (0..1) is the share of its stratum that was drawn."""
+    """A turn of the sample; `sampled` (0..1) is the share of its stratum that was drawn.
+
+    Both stay with the turn in the worksheet and in files, because the next run's rules may call it not red.
+    """
 
     conversation: str
     turn: int
@@ -285,7 +319,9 @@ class BlindAgreement(Value):
 class ReviewedTurn(Value):
     """A turn with what the team said of it; `value` (0..1) is the deciding judge's grade.
 
-    Turns with the same `key` have the same answer.
+    Turns with the same `key` have the same answer. `judge_is` is about the red mark, or about its absence;
+    the other texts are what the team wrote, empty where it wrote nothing. `cause` and `status` are ids of the
+    dropdowns, or words of the team's own.
     """
 
     key: str
@@ -321,7 +357,7 @@ class ReviewedTurn(Value):
 
     @property
     def pending(self) -> bool:
-        """Whether something is left to do about it."""
+        """Whether something is left to do about it: a status that says so, or none at all where one is due."""
         return self.status in PENDING and (self.point or bool(self.status))
 
 
@@ -389,6 +425,9 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
 
     Turns without an answer or without a grade of the deciding judge are left out: there is nothing to
     compare. Without enough turns of one kind the other fills the sample.
+
+    The lot is the run's id, so that a sheet that is pushed twice has the same turns, and what was already
+    graded in it is not lost.
     """
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.primary)}
@@ -420,6 +459,7 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
     weights = np.array([b.weight for b in both] if all(b.weight for b in both) else [1.0] * len(both))
     human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
     line = TOP_GRADE * (RED_LINE if summary.rules.overall is None else summary.rules.overall) - _SAME
+    # People call good what would not be red if they were the deciding judge.
     good, red = human >= line, np.array([b.red for b in both])
     missed = ~red & (human <= LOW)
     reviewers = Counter(v.reviewer for b in both for v in b.verdicts)
@@ -469,7 +509,10 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
 
 
 def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
-    """Every pair of reviewers of one turn, in the order of their names."""
+    """Every pair of reviewers of one turn, in the order of their names.
+
+    Kappa takes two pairs at least: a single one has no variance to hold the difference against.
+    """
     several = [sorted(verdicts, key=lambda v: v.reviewer) for verdicts in graded if len(verdicts) > 1]
     pairs = [(a.grade or 0.0, b.grade or 0.0) for verdicts in several for a, b in combinations(verdicts, 2)]
     if not pairs:
@@ -531,7 +574,8 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
 def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, Turn], str]:
     """The key of the row in which a turn is reviewed: that of its answer, marked where it is red for anybody.
 
-    What people say of a mark is carried from run to run only while the mark is the same.
+    What people say of a mark is carried from run to run only while the mark is the same: "the judge is wrong"
+    about a red answer says nothing once the answer is no longer red.
     """
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     answers = {
@@ -549,7 +593,11 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
 
 
 def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
-    """Of turns with the same answer, of which the same was said, the first; red ones come first."""
+    """Of turns with the same answer, of which the same was said, the first; red ones come first.
+
+    One row of the review stands for all turns with its answer, and became a verdict of each. Counted as they
+    are, an answer that eleven customers got would be eleven points to improve.
+    """
     told: dict[tuple[Any, ...], set[str | None]] = {}
     for turn in turns:
         said = turn.model_dump(include=_SAID - {"judge_is"})
@@ -563,6 +611,7 @@ def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
     reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source == "review"]
+    # A row in which nothing but its grade stands was not reviewed.
     verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     turns = {
