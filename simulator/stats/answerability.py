@@ -2,6 +2,19 @@
 
 Refusing is right where the question is unanswerable, and only there (SQuAD 2.0: Rajpurkar et al., 2018). Each
 conversation is counted once, on turn 1, to which the case's question belongs.
+
+    case             what the bot did on turn 1     place
+    answerable       "4,180 yen a month."           answered_answerable     right
+    answerable       "I'm afraid I don't know."     refused_answerable      too cautious
+    answerable       "Which plan are you on?"       clarified_answerable    neither
+    unanswerable     "4,180 yen a month."           answered_unanswerable   made up
+    unanswerable     "I'm afraid I don't know."     refused_unanswerable    right
+    either           nothing, or an error           not_answered
+
+One rate alone can be had for nothing: a bot that refuses everything is right in all unanswerable cases. So
+both are always shown, and both are conditions of a target.
+
+No model is asked; what a refusal is, text/acts.py says, and `make bench-refusals` how often it is right.
 """
 
 from collections import Counter
@@ -15,11 +28,15 @@ from simulator.storage.results import cache_latest
 from simulator.text.acts import is_handover, parts
 from simulator.text.evidence import all_references, refuses
 
+# What a bot can do in a turn; `asked_back` states nothing and only asks.
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
 
 
 class _Places(Value):
-    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, and unmarked cases."""
+    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, and unmarked cases.
+
+    Each field is a place, and its value a number of conversations; together they are those that have begun.
+    """
 
     # The rates of a table: the place of the conversations that did right, and that of those that did wrong.
     RATES: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -96,12 +113,17 @@ def _counted(results: Results, place: Callable[[Conversation], str]) -> Mapping[
 
 
 def turn_outcome(turn: Turn, case: Case) -> Outcome:
-    """What the bot did in a turn: answer, refuse, only ask back without stating anything, or fail."""
+    """What the bot did in a turn: answer, refuse, only ask back without stating anything, or fail.
+
+    An answer that says what the reference says is none of a refusal, even where it is worded like one: "you
+    cannot cancel online" is the right answer to some questions.
+    """
     language = case.language
     if turn_failure(turn):
         return "not_answered"
     if refuses(turn.answer.text, all_references(case), language):
         return "refused"
+    # Thanks and apologies around a question do not make it an answer.
     acts = {part.act for part in parts(turn.answer.text, language)}
     return "asked_back" if "question" in acts and acts <= {"question", "courtesy"} else "answered"
 

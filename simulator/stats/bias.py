@@ -1,4 +1,18 @@
-"""Probes graded and compared: what moves a judge although it should not, and what should and does not."""
+"""Probes graded and compared: what moves a judge although it should not, and what should and does not.
+
+A probe is a pair of answers to one question that differ in one known way (addons/bias_probes makes them).
+Both are graded, and the grades compared, judge by judge and kind by kind:
+
+    flipped_fact   an amount, date or yes turned into another    falls by 2 grades, and turns red
+    padding        thanks and apologies added                    truth moves by 0.2 at most
+    angry          the same answer to an angry customer          moves by 0.2 at most
+    twin           the same question in the other language       moves by 0.2 at most
+    shuffled       the passages in another order                 moves by 0.1 at most
+    longer         the right answer at greater length            only reported
+
+What falls has to do so in 90 % of the pairs, what stays has to on average. A bound that is broken stands
+beside the judge's mean in every later report.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -23,6 +37,7 @@ EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
     "shuffled": ("stays", 0.1),
     "longer": ("reported", None),
 }
+# `ja`, `jp` or `en` that is not part of a word: of "fees-01-ja", not of "japan-01".
 _LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
 # The row of all judges together: no grade of its own, but the colour that the turn gets.
 TOGETHER = ""
@@ -116,7 +131,7 @@ class Bias(Value):
 
 
 def without_language(name: str) -> str:
-    """An id without its mark of a language: fees-01-ja and fees-01-en are one question."""
+    """An id without its mark of a language: fees-01-ja and fees-01-en are one question, `fees-01-`."""
     return _LANGUAGE_MARK.sub("", name)
 
 
@@ -137,6 +152,7 @@ async def measure_bias(
     graded = await for_each(tuple(contexts.values()), grade, at_once)
     scores = dict(zip(contexts, graded, strict=True))
     rows: list[BiasRow] = []
+    # A row never mixes languages: a judge may be steady in one and not in the other.
     for place in product(("ja", "en"), KINDS):
         own = [probe for probe in probes if (probe.language, probe.kind) == place]
         pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
@@ -224,6 +240,8 @@ def _is_red(scores: Sequence[Score], rules: RedRules, judge: str = "") -> bool:
 
 def is_bound(kind: Kind, judge: str) -> bool:
     """Whether a bound is set on this judge for this kind of probe.
+
+        turn on padding -> no     turn.correctness on padding -> yes     fluency on anything -> no
 
     Judges of manner and of what was retrieved are only reported; of padded answers the truth is
     bound (Correctness, groundedness, claims, facts, and judges of one's own), not the grade of the whole.

@@ -6,6 +6,12 @@ Counts are all it takes: a table of expected by predicted labels, with one more 
 which no label could be read. Those are wrong, and they count. Standard errors are those of
 lm-evaluation-harness: of accuracy the sample's, of F1 the standard deviation (n - 1) of 100,000 resamples.
 Shares without any row to divide by are 0, as in scikit-learn's `classification_report`.
+
+    expected 1 1 0 0, read 1 - 0 1 ("-" is nothing)
+
+          0  1  -
+    0     1  1  0        accuracy 0.5, F1 of the label 1 is 0.5 (precision 0.5, recall 0.5)
+    1     0  1  1        F1 of the label 0 is 0.67 (precision 1, recall 0.5), one row not extracted
 """
 
 import sys
@@ -24,12 +30,15 @@ from simulator.text.choices import LETTERS, right_letter
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# As many resamples as lm-evaluation-harness draws unless it is told otherwise.
 DRAWS = 100_000
 SEED = 1234
-# Resamples times cells that are drawn at all.
+# Resamples times cells that are drawn at all: a table of 100 labels has 10,100 cells and fewer resamples.
 _AT_MOST = 4_000_000
-# Of two labels the one that is looked for, where its name says so.
+# Of two labels the one that is looked for, where its name says so: "yes" of yes and no, and neither of spam
+# and ham.
 _POSITIVE = frozenset({"1", "true", "yes", "positive", "はい", "陽性", "正"})
+# The judge whose grades are read here; of one output of an answer it is filed as `OUTPUT.label`.
 LABEL_JUDGE = "label"
 # More labels than that are no classes: each row chooses among texts of its own.
 MOST_LABELS = 100
@@ -44,7 +53,10 @@ class ClassifiedRow(NamedTuple):
 
 
 class ClassFigures(Value):
-    """Precision, recall and F1 (0..1), and of how many rows; of one class, or averaged over them."""
+    """Precision, recall and F1 (0..1), and of how many rows; of one class, or averaged over them.
+
+    `macro` averages weigh every class alike, `weighted` ones by their rows.
+    """
 
     label: str
     precision: float
@@ -58,6 +70,9 @@ class Classification(Value):
 
     `f1` is that of `positive` where there are two labels, else the mean over all (`positive` is empty).
     `confusion` has a row for each expected label; its columns are the predicted ones, and last not extracted.
+    `labels` are in the order of the run's settings. `by_likelihood` counts the labels that were chosen by
+    their log-likelihood, the others were read from the answer. `failed` grades and `skipped` rows are not in
+    `n`. Standard errors are None of a single row.
     """
 
     judge: str = "label"
@@ -103,7 +118,10 @@ class Classification(Value):
 
 
 class Clusters(NamedTuple):
-    """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each."""
+    """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each.
+
+    10,000 rows of two labels are six kinds at most, so that a resample is six numbers.
+    """
 
     kinds: Counts
     sizes: Counts
@@ -144,6 +162,7 @@ def classify(
     at = list(labels).index(looked_for) if looked_for else None
     right = hits / n if n else 0.0
     stderr, clusters = standard_error(right, n), Clusters.of(counts)
+    # A row without a case is a case of its own.
     owners = [row.case or f"\0{at}" for at, row in enumerate(rows)]
     if len(set(owners)) < n:  # some case was asked more than once
         stderr = clustered_stderr([float(row.expected == row.predicted) for row in rows], owners)
@@ -171,7 +190,10 @@ def classify(
 
 
 def positive_of(labels: Sequence[str], support: Counts) -> str:
-    """Of two labels the one looked for: by its name, else the rarer one, else the last. "" of more."""
+    """Of two labels the one looked for: by its name, else the rarer one, else the last. "" of more.
+
+    What is looked for is usually rare (a complaint, a fault), and its F1 says more than that of the rest.
+    """
     if len(labels) != 2:
         return ""
     named = [label for label in labels if label.casefold() in _POSITIVE]
@@ -201,6 +223,7 @@ def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
     cases, width = int(clusters.sizes.sum()), max(clusters.kinds.shape[1], len(clusters.sizes), 1)
     if not cases:
         return np.zeros(0)
+    # At least 1,000, of however many cells: a standard error is then known to about 2 %.
     random, wanted = np.random.default_rng(SEED), min(DRAWS, max(1000, _AT_MOST // width))
     kinds = clusters.kinds.astype(float)
     found = []
@@ -224,7 +247,8 @@ def _share(part: Any, whole: Any) -> Floats:
 def classifications(results: Results) -> tuple[Classification, ...]:
     """One for each judge `label` that graded the run, also where it graded one output of an answer.
 
-    Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
+    Answers that failed count as not extracted; grades that failed, and rows without a label, do not count. A
+    run with more than `MOST_LABELS` labels has none: its rows choose among texts of their own.
     """
     judges = {judge for judge in results.scores.judges if judge.rpartition(".")[2] == LABEL_JUDGE}
     # By judge: what was read row by row, the choices that the rows offered, and counts.
@@ -264,6 +288,7 @@ def classifications(results: Results) -> tuple[Classification, ...]:
     return tuple(made)
 
 
+# The judge of multiple choice; its detail has the letter that was read.
 CHOICE_JUDGE = "choice"
 
 
@@ -293,8 +318,10 @@ class Choices(Value):
     """The figures of a run's multiple-choice questions.
 
     `subjects` are in the order of the data set; questions without one are under an empty name. `chosen`
-    counts the letters that were answered, `right` those that would have been right. `chance` is what
-    guessing reaches on average, `longest` what always taking the longest choice does.
+    counts the letters that were answered, `right` those that would have been right: a bot that says C more
+    often than C is right has a preference. `chance` is what guessing reaches on average, `longest` what
+    always taking the longest choice does, as test writers tend to make the right one the most exact. `failed`
+    counts questions without a grade.
     """
 
     accuracy: Accuracy

@@ -1,4 +1,15 @@
-"""Contest scoring: five metrics from 1 to 5 and their total, printed as RAG contests print them."""
+"""Contest scoring: five metrics from 1 to 5 and their total, printed as RAG contests print them.
+
+`--scoring contest` (AI Challenge) prints exactly this, and nothing else, to standard output:
+
+    ***** Result *****
+    average_score: {'gpt_relevance': 3.75, 'gpt_groundedness': 1.8, ...}
+    total_score: 18.050
+
+The names and their order are the contest's (`CONTEST_NAMES`); its scripts read both lines. Which metrics are
+there, `--judges` says; a metric that is switched off is neither printed nor in the total. A mean is over the
+rows that could be graded, and a line on standard error says how many could not (`ungraded_metrics`).
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -13,7 +24,9 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import CONTEST_NAMES, judge_name
 from simulator.core.types import Results, Score, Spending, Value
 
+# Word for word: scripts that collect results look for it.
 HEAD = "***** Result *****"
+# By judge, in the contest's order.
 _NAME_OF = {judge: name for name, judge in CONTEST_NAMES.items()}
 
 
@@ -29,7 +42,11 @@ class ContestMetric(Value):
 
 
 class ContestResult(Value):
-    """The metrics of a run in the contest's order, and what their judges used."""
+    """The metrics of a run in the contest's order, and what their judges used.
+
+    `cost` is by the names of the metrics that one call graded, joined by commas: in combined judging several
+    metrics share a call, and what each cost cannot be told.
+    """
 
     metrics: tuple[ContestMetric, ...]
     cost: dict[str, Spending] = Field(default={})
@@ -68,6 +85,7 @@ def contest_settings(settings: Settings) -> Settings:
     if settings.outputs:
         msg = _("--scoring contest grades whole answers: leave out --outputs, or leave out --scoring.")
         raise InputError(msg)
+    # What the user chose stays; only defaults are replaced. A call for each metric is how the contest grades.
     names = settings.judges if "judges" in settings.model_fields_set else tuple(CONTEST_NAMES)
     judges = tuple(dict.fromkeys(CONTEST_NAMES.get(name, name) for name in names))
     if not set(map(judge_name, judges)) & set(_NAME_OF):
@@ -97,7 +115,7 @@ def contest_result(results: Results) -> ContestResult:
 
 
 def printed_result(result: ContestResult) -> str:
-    """The result as contests print it, without a line break at its end."""
+    """The result as contests print it, a Python dict and three decimals, without a line break at its end."""
     total = "None" if result.total_score is None else f"{result.total_score:.3f}"
     return f"{HEAD}\naverage_score: {result.average_score}\ntotal_score: {total}"
 

@@ -1,4 +1,15 @@
-"""Stored calibrations and bias results, bound to one rubric: they vouch for no other prompt or model."""
+"""Stored calibrations and bias results, bound to one rubric: they vouch for no other prompt or model.
+
+The folder `calibrations/` has a JSON file for each, named by what tells it from others:
+
+    groundedness-faithfulness-shop-RUBRIC-gpt-4.1.json     judge, label, data set, rubric's hash, model
+    bias-turn-RUBRIC-gpt-4.1.json                          the probes of `calibrate --probes`
+
+`calibrate` writes them, reports read them beside the grades of a judge. The rubric's hash covers the words of
+the prompt, the form of the reply and the model, so that after any change of these the judge counts as not
+calibrated, rather than as good as it once was. Files are replaced as a whole; what cannot be read is skipped,
+because a report must not fail for it.
+"""
 
 import contextlib
 import json
@@ -15,7 +26,9 @@ from simulator.data.files import replaced
 from simulator.stats.bias import BiasRow
 
 FOLDER = Path("calibrations")
+# What may not stand in a file's name: data sets and models are named by users, "../../etc/x y" and "glm/5".
 _UNSAFE = re.compile(r"[^\w.-]+")
+# The source of probes that were made of the bundled questions.
 BUNDLED = "bundled"
 
 
@@ -41,7 +54,9 @@ class Drift(Value):
 class Calibration(Value):
     """How far a judge with this rubric agreed with people on one label of one data set.
 
-    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared.
+    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared:
+    those are the frozen rows of `--check`. `file` and `sha256` are of the labels, `good` says which of them
+    are good, `language` is that of most rows, `scale` the judge's. `n` rows were compared.
     """
 
     judge: str
@@ -74,7 +89,7 @@ class Calibration(Value):
     def headline(self) -> tuple[str, float | None, float | None, float | None]:
         """The figure that says most, with its name and 95 % interval.
 
-        AUROC; Spearman's rho where the label has one class only.
+        AUROC; Spearman's rho where the label has one class only. Each is None where the figures lack it.
         """
         intervals: Any = self.figures.get("intervals") or {}
         if self.auroc is not None:
@@ -118,7 +133,7 @@ Stored = TypeVar("Stored", Calibration, StoredBias)
 
 
 def short_number(value: float | None) -> str:
-    """Two decimals without the leading zero: .89, -.12, 1.00; a dash for None."""
+    """Two decimals without the leading zero, as papers have them: .89, -.12, 1.00; a dash for None."""
     if value is None:
         return "-"
     shown = f"{value:.2f}".replace("-0.00", "0.00")
@@ -126,7 +141,10 @@ def short_number(value: float | None) -> str:
 
 
 def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path | None:
-    """Where the folder has the same calibration of the same label file from more rows; None if it has not."""
+    """Where the folder has the same calibration of the same label file from more rows; None if it has not.
+
+    A try with `--limit 20` must not replace what a thousand graded rows cost.
+    """
     path, before = _place(calibration, folder)
     is_larger = before and before.sha256 == calibration.sha256 and before.n > calibration.n
     return path if is_larger else None
@@ -175,7 +193,8 @@ def calibration_for(
 ) -> Calibration | None:
     """The calibration of this judge with exactly this rubric (Score.rubric): in `language`, else the largest.
 
-    None where grades are of several rubrics; grades by rule, which have no rubric, do not count.
+    None where grades are of several rubrics; grades by rule, which have no rubric, do not count. `rubrics`
+    are those of a run's grades: one that was graded half by an older prompt is vouched for by neither.
     """
     found = _vouching(Calibration, judge, rubrics, folder)
     return max(found, key=lambda each: (each.language == language, each.n), default=None)
@@ -196,7 +215,8 @@ def stored_calibrations(folder: Path) -> list[Calibration]:
 def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
     """Stores a bias result; returns its path, or None where more pairs of the same questions are stored.
 
-    Stored rows of a language that was not probed this time stay, if rubric and questions are the same.
+    Stored rows of a language that was not probed this time stay, if rubric and questions are the same. Other
+    questions replace everything: rows of two sets of questions are not one result.
     """
     path, before = _place(bias, folder)
     if before and before.source == bias.source:

@@ -6,6 +6,18 @@
 The AUC is that of a linear discriminant over the `FEATURES` of a line after the first, cross-validated in
 parts that share no conversation, on as many lines of one side as of the other. All are features of the
 surface: they say nothing of what a customer wants, and different desks have different customers.
+
+People are not alike either. Two sets of real customers reach a LIKE of about 50 in English, two halves of one
+set 29 in Japanese (250 lines a side), so that what is shown is held against that: 100 is as near as people
+come to other people.
+
+The steps: `people_of` counts the features of lines, `reference_of` makes a reference of one or several such
+sets with what they reach among themselves, `likeness` holds the one against the other. First lines are left
+out, because they are the questions of the data set and not the customer's own words.
+
+What is shipped (likeness.json) holds counted features and no text: hotel search in Japanese (ASDC), several
+domains in English (STAR, MultiDoGO). `python -m benchmarks.likeness --write` makes it again; `--likeness
+FILE` takes the desk's own logs instead.
 """
 
 import json
@@ -32,24 +44,29 @@ from simulator.text.segments import normalise
 
 FILE = Path(__file__).with_name("likeness.json")
 PATTERNS = FILE.with_suffix(".toml")
-# So many lines a side are compared: the largest that both have. With fewer there is no figure.
+# So many lines a side are compared: the largest that both have. With fewer there is no figure. A discriminant
+# finds more differences in more lines, so each size has a ceiling of its own.
 SIZES = (250, 150, 100, 60)
+# Parts of the cross-validation, resamples for the standard error, and the seed of both.
 FOLDS, RESAMPLES, SEED = 5, 40, 20261122
-# Within-class variance that is assumed besides what was seen, of standardised features.
+# Within-class variance that is assumed besides what was seen, of standardised features: keeps a feature that
+# is nearly constant in 60 lines from deciding alone.
 _RIDGE = 0.05
 Matrix = npt.NDArray[np.float64]
 
-# What is counted of a line, beside those words.
+# What is counted of a line: its length, the words of likeness.toml from `asks` to `softens`, marks, digits,
+# and how much of it was said before. The order is that of the columns in likeness.json.
 FEATURES = (
     "length", "short", "long", "asks", "thanks", "polite", "requests", "greets", "reacts", "agrees", "glad",
     "upset", "hesitates", "refers", "self", "softens", "exclaims", "question_mark", "commas", "sentences",
     "digits", "own_words", "repeats",
 )  # fmt: skip
-# What the table has beside the shares of lines: of conversations, or in characters (ja) and words (en).
+# A line of at most so many characters (ja) or words (en) is short, and one of at least so many is long.
 _SHORT: Mapping[Language, int] = {"ja": 8, "en": 3}
 _LONG: Mapping[Language, int] = {"ja": 40, "en": 20}
 # From this share of pairs of characters on, a line quotes the first one, or says an earlier one again.
 _QUOTES, _REPEATS = 0.5, 0.8
+# What the table shows: these two are medians, the others shares of lines.
 MEDIANS = ("length", "turns")
 _SHARES = (
     "short", "asks", "polite", "thanks", "reacts", "glad", "upset", "quotes_itself", "repeats_itself",
@@ -59,7 +76,9 @@ _SHARES = (
 class People(NamedTuple):
     """Lines of one set of customers: features of each after a first one, and the conversation it is of.
 
-    `lacks` are features that its texts cannot have, such as marks where these were removed.
+    `rows` has a row for each line and a column for each of `FEATURES`; `talks` numbers the conversation of
+    each row. `figures` are the shares and medians of the table. `lacks` are features that its texts cannot
+    have, such as marks where these were removed; they are left out on both sides.
     """
 
     rows: Matrix
@@ -86,7 +105,8 @@ class Likeness(Value):
     """How closely the customers of a language resemble real ones; without a `composite` (0..100) if too few.
 
     `shares` are ours and the reference's by name: 0..1, but `length` and `turns` are medians. `n` lines were
-    compared on each side, of `lines` that were there.
+    compared on each side, of `lines` that were there. `interval` and `stderr` are points of 100, None where
+    `composite` is; a share of the reference is None where nobody knows it.
     """
 
     language: Language
@@ -136,13 +156,16 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
     """The `FEATURES` of line `at` of what one customer said: 0 or 1 but for length, counts and overlaps.
 
     `own_words` is how much of it the first line has that is more than a greeting, `repeats` how much any one
-    line before it has.
+    line before it has. Of the lines "Hi", "Can I cancel my plan?" and "Yes, can I cancel my plan!" the last
+    one has 0.8 of both: it begins with a yes and says the question again.
     """
+    # Cut, and at most 20 earlier lines: a pasted log of a megabyte is no line of a customer.
     line = normalise(lines[at]).strip()[:2000]
     size = line_length(line, language)
     found = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
     pairs = _pairs(line)
     earlier = [_pairs(normalise(each)[:2000]) for each in lines[max(0, at - 20) : at]]
+    # "Hi" has nothing that could be quoted.
     asked = next((each for each in lines[:at] if line_length(each, language) > _SHORT[language]), lines[0])
     first = _pairs(normalise(asked)[:2000])
     return (
@@ -152,6 +175,7 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
         *found,
         float("!" in line),
         float("?" in line),
+        # Counts are capped, so that one pasted list does not make the scale of everybody.
         float(min(4, len(re.findall("[、,]", line)))),
         float(min(5, len(re.findall(r"[^。.!?\n]+(?:[。.!?\n]|$)", line)))),
         float(bool(re.search(r"\d", line))),
@@ -169,6 +193,7 @@ def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequenc
             values.extend(line_features(lines, at, language))
     rows = np.array(values).reshape(-1, len(FEATURES))
     sizes = np.array([len(lines) - 1 for lines in known], dtype=np.int64)
+    # Two shares for people, of what the discriminant has as overlaps.
     named = dict(zip(FEATURES, rows.T, strict=True))
     named["quotes_itself"] = (named["own_words"] >= _QUOTES).astype(float)
     named["repeats_itself"] = (named["repeats"] >= _REPEATS).astype(float)
@@ -188,7 +213,10 @@ def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequenc
 
 
 def drawn(people: People, n: int, random: np.random.Generator) -> People:
-    """So many of the lines, of conversations in random order; whole ones, but for the last."""
+    """So many of the lines, of conversations in random order; whole ones, but for the last.
+
+    Lines of one conversation are alike, and have to stay together for the parts of the cross-validation.
+    """
     order = random.permutation(np.unique(people.talks))
     place = {int(talk): at for at, talk in enumerate(order)}
     keys = np.array([place[int(talk)] for talk in people.talks])
@@ -198,7 +226,8 @@ def drawn(people: People, n: int, random: np.random.Generator) -> People:
 def like(a: People, b: People) -> float:
     """LIKE(a, b), 0..100: how little a linear discriminant tells lines of `a` and of `b` apart.
 
-    Both have as many lines; each line is scored by a discriminant that saw none of its conversation.
+    Both have as many lines; each line is scored by a discriminant that saw none of its conversation. An AUC
+    below one half, which is chance, counts as one half.
     """
     kept = [at for at, name in enumerate(FEATURES) if name not in {*a.lacks, *b.lacks}]
     rows = np.vstack([a.rows, b.rows])[:, kept]
@@ -222,6 +251,7 @@ def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Ma
     """Scores of the held rows, higher for ours: Fisher's linear discriminant of standardised features."""
     if mine.all() or not mine.any():
         return np.zeros(len(held))
+    # Standardised by the lines that it learns from alone; what never varies there says nothing.
     middle, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread < 1e-9] = 1.0
     rows, held = (rows - middle) / spread, (held - middle) / spread
@@ -233,14 +263,18 @@ def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Ma
 
 
 def mean_like(ours: People, sets: Sequence[People], n: int, seed: int = SEED, draws: int = 5) -> float:
-    """Mean LIKE with each of the sets on `n` lines a side, over so many random draws."""
+    """Mean LIKE with each of the sets on `n` lines a side, over so many random draws of both."""
     random, each_draw = np.random.default_rng(seed), [each for each in sets for _draw in range(draws)]
     found = [like(drawn(ours, n, random), drawn(each, n, random)) for each in each_draw]
     return float(np.mean(found))
 
 
 def ceilings(sets: Sequence[People]) -> dict[int, float]:
-    """What people reach against other people, by lines a side; of one set alone, between its two halves."""
+    """What people reach against other people, by lines a side; of one set alone, between its two halves.
+
+    At least 1, because what is shown is divided by it. More draws than elsewhere: it is measured once and
+    stands in every figure.
+    """
     if not sets:
         return {}
     if len(sets) == 1:
@@ -350,6 +384,7 @@ def measured(results: Results, logs: str | None = None) -> Likeness:
         if conversation.ended:
             ended.append(conversation.ended.value)
     ours = {each: people_of(lines[each], each) for each in lines}
+    # A run in both languages shows the one it says more about.
     language = max(ours, key=lambda each: len(ours[each].rows))
     reference = logged_reference(logs, language) if logs else shipped_reference(language)
     found = likeness(ours[language], reference, language)

@@ -1,4 +1,12 @@
-"""The outputs of JSON answers over a data set: means, shares that passed, and what was not extracted."""
+"""The outputs of JSON answers over a data set: means, shares that passed, and what was not extracted.
+
+A metric file (docs/thresholds.md) splits an answer such as {"method": "GET", "path": "/users"} into outputs,
+each with judges of its own. grading/outputs.py grades them; their scores are named `OUTPUT.JUDGE`, and their
+detail says the output, the threshold and whether it was reached. The judge `passed` grades the whole row: 1
+where every output reached its thresholds. Here these scores are only counted, in one pass over the run.
+
+    method.em 1 (passed), path.rougeL 0.8 (threshold 0.9, missed) -> passed 0
+"""
 
 from array import array
 from collections import Counter
@@ -13,7 +21,10 @@ from simulator.storage.results import conversations_with_scores
 
 
 class Share(Value):
-    """How many of the rows that could be told right from wrong are right, with its 95 % interval."""
+    """How many of the rows that could be told right from wrong are right, with its 95 % interval.
+
+    Rows are taken for independent, which those of a data set are.
+    """
 
     right: int
     of: int
@@ -37,7 +48,9 @@ class Share(Value):
 class MetricFigures(Value):
     """One judge of one output: the mean (0..1) of `n` scores of `planned`; `passed` only with a threshold.
 
-    What the tested model failed to produce is in the mean, as 0, and counted in `not_extracted`.
+    What the tested model failed to produce is in the mean, as 0, and counted in `not_extracted`. `name` is
+    `path.rougeL`, `judge` the part after the output. `failed` and `skipped` rows are in no mean. `stderr`
+    draws cases, None under two of them.
     """
 
     name: str
@@ -70,6 +83,8 @@ class OutputsFigures(Value):
     """All outputs of a run; `passed` are the rows that passed as a whole, None where nothing has a threshold.
 
     `missing` counts rows by what of their answer could not be extracted; `extra` the keys nobody asked for.
+    What can be missing is `json`, no JSON object at all, or `key`, an object without that key. `failed`
+    counts rows that are neither passed nor missed, because a judge failed on them.
     """
 
     outputs: tuple[OutputFigures, ...]
@@ -112,6 +127,7 @@ class _Metric:
     def add(self, case: str, score: Score) -> None:
         """One score; what it says of a threshold and of extraction counts where it was graded."""
         self.counts[score.state] += 1
+        # The file may have been edited between two gradings of a run: the commonest threshold is shown.
         limit, passed = score.detail.get("threshold"), score.detail.get("passed")
         if isinstance(limit, int | float):
             self.thresholds[float(limit)] += 1
@@ -139,6 +155,7 @@ class _Metric:
 
 def outputs_of(results: Results) -> OutputsFigures | None:
     """The figures of a run's outputs, read in one pass; None where answers were graded as a whole."""
+    # A name with a dot is a judge of one output; without any the run has none, and is not read.
     has_outputs = any("." in judge for judge in results.scores.judges)
     metrics: dict[tuple[str, str], _Metric] = {}
     # Rows that passed (True) or missed: those of each output, and under no name whole rows.
@@ -150,6 +167,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
             lacking = ""
             for score in scores.values():
                 output, verdict = score.detail.get("output"), score.detail.get("passed")
+                # `JUDGE@MODEL` is a further model of the panel: it is shown, and decides nothing.
                 if isinstance(output, str):
                     metrics.setdefault((output, score.judge), _Metric()).add(conversation.case.id, score)
                     lacking = str(score.detail.get("not_extracted", lacking))

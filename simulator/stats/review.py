@@ -227,7 +227,7 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
     return list(cases), table
 
 
-# Turns that are sampled for blind grading: an hour's work, and ten more by a second reviewer make the 50
+# Turns that are sampled for blind grading: ten more by a second reviewer make the 50
 # grades that a correction takes.
 SAMPLE_SIZE = 40
 # The share of the sample that is not red, where there are enough turns of both kinds: enough of them to find
@@ -357,7 +357,7 @@ class ReviewedTurn(Value):
 
     @property
     def pending(self) -> bool:
-        """Whether something is left to do about it: a status that says so, or none at all where one is due."""
+        """Whether something is left to do about it: a status says so, or is due and not given yet."""
         return self.status in PENDING and (self.point or bool(self.status))
 
 
@@ -611,7 +611,7 @@ def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
     reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source == "review"]
-    # A row in which nothing but its grade stands was not reviewed.
+    # A verdict in which none of this stands is no review.
     verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     turns = {
