@@ -3,6 +3,19 @@
 How the bot searches then tells another spelling from a failing search. The judge's model names a cause from
 the evidence that the rules have, once per run. What a rule proves is not asked. A verdict that cannot be had
 leaves the rule's cause, and says so.
+
+`fixes --ask-again` (`ask_again`): for each article that red turns of a case missed, at most 20 of them,
+
+1. the bot is asked with the article's first 200 characters, in a session of its own;
+2. if the article comes now, up to three likely pairs of words are tried, one at a time, in the customer's own
+   question: the pair that alone brings the article is the one to register;
+3. the checks are stored in the run's notes, and never asked again.
+
+That costs one to four questions to the bot for each article, and no model.
+
+`fixes --ask-judge` (`ask_judge`): one call to the judge's model for each red turn whose cause is only likely.
+It sees the turn, the retrieved passages, the nearest other articles and what ids have shown
+(judges/_cause.toml). Verdicts are stored as they come: what was paid for survives a spent budget and a kill.
 """
 
 import contextlib
@@ -54,15 +67,16 @@ if TYPE_CHECKING:
     from simulator.models.client import Model
 
 At = tuple[str, int]
-# Likely pairs of words that are tried for an article, after one question in its own words.
+# Likely pairs of words that are tried for an article, after one question in its own words. A bot's answer can
+# take half a minute, and the likeliest pairs come first.
 MOST_PAIRS = 3
-# As many characters of an article are asked.
+# As many characters of an article are asked: its title, and what it is about.
 BEGINNING = 200
 
 
 @dataclass(frozen=True)
 class RetriedSearches:
-    """Turns of one case that missed the same articles; `look` is the first of them."""
+    """Turns of one case that missed the same articles; `look` is the gravest, whose words are tried."""
 
     look: RedTurnEvidence
     turns: tuple[At, ...]
@@ -71,7 +85,8 @@ class RetriedSearches:
 async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mapping[At, RetrievalCheck]:
     """Asks the bot of a run about at most `limit` missed articles, and stores the checks in the run.
 
-    `settings` are the run's own. Earlier checks are not repeated; they are returned with the new ones.
+    `settings` are the run's own. Earlier checks are not repeated; they are returned with the new ones. The
+    note is written once, when all are there: an interrupted round is asked again as a whole.
     """
     results = read_run(path)
     summary = figures_of(results, settings)
@@ -109,7 +124,11 @@ async def check_again(
 def missed_searches(
     results: Results, summary: Summary, articles: Articles | None
 ) -> tuple[RetriedSearches, ...]:
-    """The red turns whose needed article is in the knowledge but was not retrieved, by case and article."""
+    """The red turns whose needed article is in the knowledge but was not retrieved, by case and article.
+
+    Gravest first, so that a limit leaves out the least. A cut article is left out: the question found it, and
+    how it is cut is known without asking.
+    """
     groups: dict[tuple[str, ...], list[RedTurnEvidence]] = {}
     place = {(red.conversation, red.turn): at for at, red in enumerate(summary.reddest)}
     looks = turn_evidence(results, summary, articles=articles)
@@ -146,7 +165,7 @@ async def _ask(bot: Bot, look: RedTurnEvidence, timeout: float) -> RetrievalChec
 
 
 def _query(look: RedTurnEvidence, text: str, number: int) -> Query:
-    """A question in a session of its own."""
+    """A question in a session of its own: a bot with a memory must not know the one before."""
     session = f"{look.red.conversation}/{look.red.turn}/again{number}"
     return Query(text=text, session=session, case=look.case.id, language=look.language)
 
@@ -159,10 +178,11 @@ def _hit(answer: Answer, look: RedTurnEvidence) -> bool | None:
     return any(is_of(passage, article, look.corpus) for passage in answer.passages for article in articles)
 
 
-# What the calls are counted under, beside the judges.
+# What the calls are counted under, beside the judges: `usage` and the cost of a run have a row of that name.
 NAME = "cause"
 # Articles beside the retrieved ones that a model is shown.
 NEAREST = 4
+# The texts that judges/_cause.toml has in both languages, with the variables of each.
 _VARIABLES: dict[str, set[str]] = {
     "system": set(),
     "material": {
@@ -202,7 +222,10 @@ class CauseJudge:
         self.rubric = fingerprint(*texts, model.endpoint.model)
 
     async def __call__(self, look: RedTurnEvidence) -> JudgedCause:
-        """The cause of a turn, or why there is none. Raises AccessDenied and BudgetSpent."""
+        """The cause of a turn, or why there is none. Raises AccessDenied and BudgetSpent.
+
+        Any other failure of the model costs this turn alone.
+        """
         JUDGE.set(NAME)
         try:
             reply = await self.model.ask(
@@ -227,6 +250,7 @@ class CauseJudge:
         history = earlier_lines(look.context)
         references = look.context.references or look.context.case_references
         parts = [look.asked, look.said, look.red.reason, *references]
+        # The tags' code depends on all that is quoted, so that no answer and no article can forge one.
         seal = fingerprint(*parts, *(p.text for p in (*passages, *articles)), *(t for _tag, t in history))
         reference = [quote("reference", each, seal) for each in references]
         found = [quote("passage", f"[{each.id}] {each.text}", seal) for each in passages]
@@ -246,7 +270,7 @@ class CauseJudge:
         return request(text(language, "system"), material)
 
     def _findings(self, look: RedTurnEvidence) -> Iterable[str]:
-        """What ids, the case and the bot asked again have shown."""
+        """What ids, the case and the bot asked again have shown: facts that a model need not guess at."""
         language, text = look.language, self.prompts.text
         if look.case.answerable is not None:
             yield text(language, "answerable" if look.case.answerable else "unanswerable")
@@ -291,7 +315,10 @@ async def judge_causes(
 def open_turns(
     looks: Iterable[RedTurnEvidence], causes: Iterable[RootCause], known: Mapping[At, JudgedCause]
 ) -> list[RedTurnEvidence]:
-    """The turns whose cause no rule proves and no model has named yet."""
+    """The turns whose cause no rule proves and no model has named yet.
+
+    A turn without an answer, of a spoilt customer or of a broken rule has its cause by what it is.
+    """
     likely = {
         (each.conversation, each.turn)
         for each in causes
@@ -321,6 +348,7 @@ async def ask_judge(path: Path, settings: Settings, articles: Articles | None = 
         checks = stored_checks(results)
         looks = list(turn_evidence(results, summary, articles=articles, found=checks))
         causes = root_causes(results, summary, articles=articles, found=checks)
+        # Each call stands in the run file before its reply is used: the ledger survives a kill.
         ledger.record = file.save_call
 
         def keep(verdicts: Mapping[At, JudgedCause]) -> None:

@@ -15,9 +15,9 @@ by
 A worked example. The reference is "The cancellation fee is 1,100 yen.", the knowledge base has an article
 `fees` with that sentence.
 
-- The bot retrieved `hours` and answered "It is 2,200 yen.": the need is `fees`, its place `not_retrieved`; the
-  answer lacks 1,100 yen and has 2,200 yen instead. That is wrong, but not made up: it stands in for a figure
-  that never came (`_is_attempt`).
+- The bot retrieved `hours` and answered "It is 2,200 yen.": the need is `fees`, its place `not_retrieved`.
+  The answer lacks 1,100 yen and has 2,200 yen instead. That is wrong, but not made up: it stands in for a
+  figure that never came (`_is_attempt`).
 - The bot retrieved `fees` and answered the same: the place is `retrieved`, and 2,200 yen is unsupported.
 
 diagnosis/root_cause.py makes causes of that, "not retrieved" and "made up".
@@ -463,8 +463,7 @@ class _Need:
 
         Only two things make it `lacking`: a named article that its own library does not have, or a right
         answer of which no article says anything. All else is doubtful, because words cannot tell a missing
-        answer from one in other words; an article that exists was called missing once, and a desk wrote it a
-        second time.
+        answer from one in other words, and no desk may be sent to write an article that it has.
         """
         context = self.context
         question = context.turn.meant if self.own else context.case.question

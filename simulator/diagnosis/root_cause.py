@@ -5,6 +5,26 @@ needed came, and only then what is wrong with the answer itself. The first quest
 
 A cause that is `sure` stands; any other gives way to the verdict of a model, where one was asked
 (`diagnosis/asking.py`).
+
+The questions, in their order, with an example each; the right answer is "The cancellation fee is 1,100 yen.":
+
+    no_answer       it timed out, failed, or said nothing                               certain
+    customer        the simulated customer made up a detail or repeated itself
+    forbidden       nothing is wrong but that it breaks a rule of the desk
+    should_refuse   the case has no answer, and it said "It is 2,200 yen."              may be certain
+    misunderstood   it gave the answer to the question before, or kept what a person has to settle
+    outdated        the article says 1,100 yen, the right answer 3,300                  may be certain
+    knowledge       no article says anything of it                                      may be certain
+    retrieval       the article has the question's words, and `hours` came              may be certain
+    spelling        the question has other words than the article                       may be certain
+    should_answer   the article came, and it said "I do not know."                      may be certain
+    invented        the article came, and it said "It is 2,200 yen."
+    ignored         the article came, and nothing of it is in the answer                may be certain
+    tone            the content is right, so that only the wording remains
+    unclear         nothing of all this shows
+
+Certain is what ids, the question file, figures or `--ask-again` prove. Likeness of words alone never does:
+polite deflections were once called inventions that way.
 """
 
 import contextlib
@@ -42,15 +62,19 @@ from simulator.text.spelling import spelling_pairs
 from simulator.text.wording import quoted
 from simulator.users.faults import spoilt_turns
 
-# A guess at a pair of spellings needs this likeness (0..1) to be reported.
+# A guess at a pair of spellings needs this likeness (0..1) to be reported; `--ask-again` proves pairs
+# instead.
 LIKELY_PAIR = 0.6
-# From this share (0..1) of the right answer's content on, a passage is about the same matter.
+# From this share (0..1) of the right answer's content on, a passage is about the same matter. Less would let
+# a price list be out of date for every price in it.
 SAME_MATTER = 0.4
-# An answer that has so little of the right one says nothing of it, in whatever words.
+# An answer that has so little of the right one says nothing of it, in whatever words: only then is it certain
+# that a bot that declined did not answer as well.
 LITTLE = 0.2
 # Judges of how something is said; below this value (0..1) they object.
 TONE, OBJECTS = ("tone", "keigo", "fluency"), 0.7
-# How a judge's reason speaks of rude or cold words.
+# How a judge's reason speaks of rude or cold words ("curt", "dismissive", 冷た, 口調), and not of wrong ones:
+# "the tone is fine, the price is wrong" matches, which is why it counts only where no detail is lacking.
 _OF_TONE = re.compile(
     r"失礼|無礼|ぞんざい|冷た|突き放|口調|語調|言い方|言葉遣い|言葉づかい|叱|見下|嫌味|皮肉|乱暴|横柄|高圧|責め|馬鹿に"
     r"|ぶっきらぼう|偉そう|なれなれし"
@@ -79,7 +103,9 @@ def root_causes(
 
     `articles` are the bot's knowledge: without them missing articles and a search that fails look the same.
     `found` are the checks of `ask_again`: without them another spelling is only suspected. `judged` are the
-    verdicts of `ask_judge`, which count where no rule proves the cause.
+    verdicts of `ask_judge`, which count where no rule proves the cause. All three are by conversation and
+    turn. No model and no bot is asked here, so that a report can be made again at any time, and says the
+    same.
     """
     looks = turn_evidence(results, summary, articles=articles, found=found)
     causes = {
@@ -91,7 +117,11 @@ def root_causes(
 
 
 def _with_verdict(by_rule: RootCause, verdict: JudgedCause | None) -> RootCause:
-    """The cause that a model named instead of the rule's, unless that is certain."""
+    """The cause that a model named instead of the rule's, unless that is certain.
+
+    A verdict without a cause is shown beside the rule's. Another cause than the rule's takes away what only
+    the rule knew, a pair of spellings and a cut.
+    """
     if verdict is None or by_rule.sure:
         return by_rule
     if verdict.cause is None:
@@ -110,7 +140,11 @@ def turn_evidence(
     articles: Articles | None = None,
     found: Mapping[tuple[str, int], RetrievalCheck] = {},
 ) -> Iterator[RedTurnEvidence]:
-    """The red turns, each with all the evidence of its cause, conversation by conversation."""
+    """The red turns, each with all the evidence of its cause, conversation by conversation.
+
+    In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
+    do not fit into memory at once.
+    """
     corpus = Corpus(articles) if articles else None
     faults = spoilt_turns(results)
     reddest = {(red.conversation, red.turn): red for red in summary.reddest}
@@ -127,7 +161,10 @@ def turn_evidence(
 
 
 def articles_of(settings: Settings) -> Articles | None:
-    """The bot's own articles: what `--knowledge` names, or what the bundled bot answers from; else None."""
+    """The bot's own articles: what `--knowledge` names, or what the bundled bot answers from; else None.
+
+    Raises InputError where what `--knowledge` names cannot be read.
+    """
     if settings.knowledge:
         return tuple(read_knowledge(settings.knowledge))
     if settings.adapter != "demo":
@@ -144,6 +181,7 @@ def stored_checks(results: Results) -> dict[tuple[str, int], RetrievalCheck]:
 
 
 def _stored(results: Results, note: str, kind: type[_Stored]) -> dict[tuple[str, int], _Stored]:
+    # Rows that another version wrote otherwise are as good as none: the bot or the model can be asked again.
     stored: Any = results.notes.get(note)
     found: dict[tuple[str, int], _Stored] = {}
     for row in stored if isinstance(stored, list) else []:
@@ -155,7 +193,7 @@ def _stored(results: Results, note: str, kind: type[_Stored]) -> dict[tuple[str,
 
 
 def as_note(checks: Mapping[tuple[str, int], RetrievalCheck | JudgedCause]) -> list[dict[str, Any]]:
-    """The same as `stored_checks` and `stored_judgements` read it."""
+    """A row for each turn, as `stored_checks` and `stored_judgements` read it."""
     return [
         {"conversation": conversation, "turn": turn, **check.model_dump(mode="json")}
         for (conversation, turn), check in checks.items()
@@ -176,7 +214,10 @@ def _because(
     pair: tuple[str, str] | None = None,
     articles: tuple[str, ...] = (),
 ) -> RootCause:
-    """The cause of a turn, with one sentence of evidence; `articles` are named where others were needed."""
+    """The cause of a turn, with one sentence of evidence; `articles` are named where others were needed.
+
+    Without an answer, or after a line of the customer's that made no sense, no article is to blame.
+    """
     if cause not in {"no_answer", "customer"}:
         articles = articles or look.need.articles
     return RootCause(
@@ -191,6 +232,7 @@ def _because(
     )
 
 
+# Of a turn that is red by the judge of whole conversations alone: its answer was found right by all others.
 _OF_THE_WHOLE = _("The answer is not at fault by itself; the conversation as a whole left something open.")
 
 
@@ -211,11 +253,13 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for 
         return _because(look, "customer", sentences(spoilt, look.customer_fault.reason))
     if {mark.kind for mark in look.red.marks} == {"risk"}:
         return _because(look, "forbidden", look.red.reason)
+    # Whether to answer at all comes before what the answer was made of.
     to_a_person = look.case.handover == "required" and not look.handed_over
     if to_a_person and look.case.answerable is None:
         return _kept(look)
     if look.should_refuse:
         return _should_refuse(look)
+    # First the question, then the knowledge, then the search, and only then what the bot made of it.
     found = (
         _misunderstood(look)
         or _outdated(look)
@@ -229,7 +273,10 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for 
 
 
 def _should_refuse(look: RedTurnEvidence) -> RootCause:
-    """The bot should have declined; where it did, only how it did so can be wrong."""
+    """The bot should have declined; where it did, only how it did so can be wrong.
+
+    Certain where the question file says so and the answer does nothing but state a figure of its own.
+    """
     if look.refused or look.only_asks:
         return _tone(look) or _unclear(look)
     refuse = _(
@@ -247,7 +294,10 @@ def _kept(look: RedTurnEvidence) -> RootCause:
 
 
 def _misunderstood(look: RedTurnEvidence) -> RootCause | None:
-    """The answer is the one that another question got before."""
+    """The answer is the one that another question got before.
+
+    A right answer may well be the one of before, where the customer asks the same in other words.
+    """
     earlier = None if look.is_right else look.answers_earlier()
     if earlier is None:
         return None
@@ -259,7 +309,11 @@ def _misunderstood(look: RedTurnEvidence) -> RootCause | None:
 
 
 def _outdated(look: RedTurnEvidence) -> RootCause | None:
-    """The retrieved article has another amount than the right answer, and the bot passed it on faithfully."""
+    """The retrieved article has another amount than the right answer, and the bot passed it on faithfully.
+
+    Either may be out of date, article or right answer, and only people know which. Certain where the article
+    is the one that the case names, came word for word, and the right amount stands nowhere in the knowledge.
+    """
     found = look.agreement
     if look.refused:
         return None
@@ -276,6 +330,8 @@ def _outdated(look: RedTurnEvidence) -> RootCause | None:
         has_wrong, has_right = (located(each, [passage.text]) is not None for each in (wrong, right))
         if not has_wrong or has_right or not (of_the_matter or article in gold):
             continue
+        # Where the case names its articles, another one with that amount is no proof; where it names none,
+        # the right one must not be lying elsewhere.
         if article in gold if gold else look.need.place != "not_retrieved":
             sentence = _(
                 'What was retrieved ({article}) says "{wrong}" where "{right}" is right: either the'
@@ -290,7 +346,10 @@ def _outdated(look: RedTurnEvidence) -> RootCause | None:
 
 
 def _not_there(look: RedTurnEvidence) -> RootCause | None:
-    """The needed article was not among the passages, and the answer is not right without it."""
+    """The needed article was not among the passages, and the answer is not right without it.
+
+    An answer that is right all the same is not red for want of an article: `_tone` says what remains.
+    """
     place, corpus, need = look.need.place, look.corpus, _right_answer(look)
     if place not in {"lacking", "not_retrieved", "outside", "doubtful"}:
         return None
@@ -333,6 +392,7 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
         finding = _because(look, "retrieval", unknown)
     else:
         finding = _not_retrieved(look, corpus)
+    # What the bot said for want of it: why the turn is not merely red, but dangerous.
     instead = None
     if not look.refused:
         instead = _("The bot said {quote} instead.", quote=_stated(look))
@@ -341,7 +401,11 @@ def _not_there(look: RedTurnEvidence) -> RootCause | None:
 
 
 def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
-    """The needed article is in the knowledge base: the thread, the search or the wording is to blame."""
+    """The needed article is in the knowledge base: the thread, the search or the wording is to blame.
+
+    Asked again in the article's own words, a search that still misses it is at fault, and one that finds it
+    was asked in other words. Without having asked, our own search over words decides, as likely.
+    """
     article, check, needed = _article(look), look.check, look.need.articles
     if look.need.cut:
         return _because(look, "retrieval", _cut_off(look))
@@ -364,7 +428,10 @@ def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
 
 
 def _other_words(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
-    """The question does not have the article's words: a pair of spellings, or other words altogether."""
+    """The question does not have the article's words: a pair of spellings, or other words altogether.
+
+    A pair is proved where one replaced word alone brought the article, and guessed where two words are alike.
+    """
     article, texts, check = _article(look), corpus.texts(look.need.articles), look.check
     if check and check.pair:
         asked, written = check.pair
@@ -400,7 +467,11 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
 
 
 def _should_answer(look: RedTurnEvidence) -> RootCause | None:
-    """The bot declined, or only asked back, where the question has an answer."""
+    """The bot declined, or only asked back, where the question has an answer.
+
+    Certain where the case says that it can be answered, the named article came whole, and the bot said no in
+    so many words.
+    """
     if look.refused and look.need.place == "retrieved":
         sentence = _(
             "The answer is in {article}, which the search found, but the bot declined to answer.",
@@ -425,7 +496,7 @@ def _should_answer(look: RedTurnEvidence) -> RootCause | None:
 
 
 def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
-    """The answer makes something up, or does not use what it needed."""
+    """The answer makes something up, or does not use what it needed; what is made up comes first."""
     # Only rude words beside a right answer are no invention.
     plain = all(each.kind == "unsupported" for each in look.unsupported)
     only_rude = plain and look.agreement.recall >= RIGHT and _objecting(look)
@@ -455,7 +526,10 @@ def _is_neighbours(look: RedTurnEvidence) -> bool:
 
 
 def _tone(look: RedTurnEvidence) -> RootCause | None:
-    """The content is fine, so that only the wording remains."""
+    """The content is fine, so that only the wording remains; None where the content is not.
+
+    Said of what a stand-in graded only where a judge of tone objected: counting hears no tone.
+    """
     if objecting := _objecting(look):
         worst = min(objecting, key=lambda score: score.value or 0.0)
         fine = _("The content is fine; the wording is not.")
@@ -550,7 +624,10 @@ def _unsupported(look: RedTurnEvidence) -> Message:
 
 
 def _ignored(look: RedTurnEvidence) -> Message:
-    """Which part of the needed article the answer leaves out, or says otherwise."""
+    """Which part of the needed article the answer leaves out, or says otherwise.
+
+    One figure for another is named as such, if the rest of the answer is about the same.
+    """
     found, name = look.agreement, _article(look)
     # The other amount stands in the same sentence as the right one would.
     if len(found.instead) == len(found.lacks) == 1 and found.recall >= SAME_MATTER:
