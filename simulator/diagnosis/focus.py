@@ -1,4 +1,15 @@
-"""The failed cases of a run as a question file, and the command that asks only these again."""
+"""The failed cases of a run as a question file, and the command that asks only these again.
+
+`fixes --focus failed.csv` writes every column that a failed case fills, so that the file asks the same
+questions in the same way: references, facts, passages, tags, history. Below it stand two commands to copy:
+
+    --cases failed.csv --persona angry --adapter demo ...    asks the failed questions, in free conversations
+    --replay RUN ...                                         asks all of them, customers saying the same again
+
+Both name what the run was started with and what is not the default now. A file is read back by data/cases.py,
+so each cell is written as that reads it: a text as it is, tags and passages with bars between them, all else
+as JSON.
+"""
 
 import csv
 import io
@@ -22,8 +33,9 @@ Record = dict[str, Any]
 # stripped when the file is read.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 _SHIELD = "\u00a0"
-# Columns whose items are joined by a bar if none of them holds one.
+# Columns whose items are joined by a bar if none of them holds one: "fees|number" is how people write tags.
 _WORD_LISTS = frozenset({"passages", "tags"})
+# Names of an adapter's settings whose values are not printed: api_key, token, Authorization, headers.
 _SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
 # Settings that the new run shares with the earlier one, where they are not the defaults.
 _SHARED = (
@@ -45,7 +57,10 @@ def failed_cases(results: Results, fixes: Iterable[Fix]) -> tuple[Case, ...]:
 
 
 def case_file(cases: Iterable[Case], path: Path) -> str:
-    """The content of a question file with every column that a case fills, in the format of the suffix."""
+    """The content of a question file with every column that a case fills, in the format of the suffix.
+
+    Raises InputError for any suffix but .csv and .jsonl.
+    """
     writer = _WRITERS.get(plain_suffix(path))
     if writer is None:
         msg = _("--focus {path}: write a {writers} file.", path=path, writers=", ".join(_WRITERS))
@@ -56,6 +71,7 @@ def case_file(cases: Iterable[Case], path: Path) -> str:
 def rerun_options(results: Results, fixes: Iterable[Fix], path: Path) -> str:
     """The options of `run.py` that ask the failed cases again, played by the personas concerned."""
     earlier = stored_settings(results.run.settings)
+    # `--cases` alone would not say which bot: own questions need one that is named.
     bot = (
         ["--adapter", earlier.adapter] if earlier.adapter == Settings().adapter else []
     )  # asked of a file, it is named
@@ -86,7 +102,7 @@ def _personas(results: Results, fixes: Iterable[Fix], earlier: Settings) -> list
 
 
 def _options(settings: Settings) -> list[str]:
-    """The options that differ from their defaults."""
+    """The options that differ from their defaults; a setting of the adapter is an option of its own."""
     defaults, parts = Settings(), list[str]()
     for name in _SHARED:
         value = getattr(settings, name)
@@ -143,7 +159,10 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _plain(name: str, value: Any) -> str | None:
-    """A list as people write it into a cell; None if that would be read as something else."""
+    """A list as people write it into a cell; None if that would be read as something else.
+
+    Tags a, b are "a|b"; the one reference x is "x"; tags with a bar in them are None, and written as JSON.
+    """
     if name in _WORD_LISTS:
         text, marks = "|".join(value), "".join(value)
     elif name == "references" and len(value) == 1 and len(value[0]) == 1:

@@ -1,4 +1,19 @@
-"""What to fix first: red turns grouped by the change that fixes them, ranked by what the score gains."""
+"""What to fix first: red turns grouped by the change that fixes them, ranked by what the score gains.
+
+From causes (diagnosis/root_cause.py) to a list that a team works off:
+
+1. A turn with its cause has a place where it is fixed (`FixTarget`): an article, a line of the prompt, a pair
+of
+   words in the dictionary, how articles are cut, the bot itself.
+2. Turns with one cause and one place are one `Group`, because one change fixes them all.
+3. A group gains what its turns lack of an average turn that is not red (`Gains`). 0.4 instead of 0.9 in a
+   conversation of two turns adds 0.25 to that conversation's score; of ten conversations it is 2.5 points
+   of 100.
+4. Groups are ranked by that gain, then by gravity, then by how many customers and turns they concern.
+
+The gains of all fixes add up to the score with all of them done, because each turn is in one group. They are
+an expectation: a fixed turn may become better than average, or break another.
+"""
 
 import re
 from collections import Counter
@@ -32,12 +47,15 @@ Key = tuple[str, int]
 Anchors = Mapping[Key, str]
 
 _PART = re.compile(r"#\d+\Z")
-# Turns that a fix shows, and fixes that the reports of a run have: the others are counted.
+# Turns that a fix shows, and fixes that the reports of a run have: the others are counted. A run of 10,000
+# questions can have a fix for each, and each quotes its turns.
 EXAMPLES, MOST_FIXES = 3, 1_000
-# The gain of a fix is estimated only with at least this many turns that are not red.
+# The gain of a fix is estimated only with at least this many turns that are not red: what an average one is
+# worth is known from these alone.
 LEAST = 5
 # Four of five, the lowest grade that is usually not red: the goal where every turn of a run is red.
 ACCEPTABLE = 0.8
+# A bot that declines where it has to is right altogether: these turns gain up to 1 and not up to the average.
 FULL: frozenset[Cause] = frozenset({"should_refuse"})
 # By these judges an answer is right, 1, or wrong, 0.
 RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
@@ -48,7 +66,8 @@ OF_THE_PROMPT: frozenset[Cause] = frozenset({
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
 OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
-# Causes by which an article was not found; where its question alone finds it, the search lost the thread.
+# Causes by which an article was not found; where its question alone finds it, the search lost the thread:
+# "and for students?" has none of the article's words.
 OF_THE_SEARCH: frozenset[Cause] = frozenset({"retrieval", "spelling", "misunderstood"})
 # Where a turn of this cause is fixed when the article is not known.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
@@ -61,11 +80,13 @@ _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "forbidden": "prompt",
 }
 
-# Characters of a question and of an id in a sentence; English needs twice as many.
+# Characters of a question and of an id in a sentence; English needs twice as many. Inner quotation marks
+# become those of the second level.
 _QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
 _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
 
+# The causes in everyday words, as docs/fixing.md explains them.
 CAUSE_NAMES: dict[Cause, Message] = {
     "no_answer": pgettext("a cause", "No answer"),
     "customer": _("Simulated customer"),
@@ -196,7 +217,10 @@ _UNSEEN: dict[Cause, Message] = {
 
 
 class Example(Value):
-    """One turn behind a fix: `evidence` says why this is its cause, `reference` is a right answer."""
+    """One turn behind a fix: `evidence` says why this is its cause, `reference` is a right answer.
+
+    `reason` is the judge's. Texts are excerpts; a `reference` is empty where nobody wrote a right answer.
+    """
 
     conversation: str
     turn: int
@@ -218,6 +242,10 @@ class Fix(Value):
     the turns. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the
     id of the article to change, `pair` the spelling to register: the question's, the article's.
     `who` does it, empty where nobody can tell.
+
+    `title` is cause and place in a few words, `what` the change in a sentence, `where` the place alone.
+    `severity` is that of the gravest turn; `examples` are at most `EXAMPLES`, from different questions, then
+    customers, then conversations.
     """
 
     rank: int
@@ -306,7 +334,10 @@ def as_json(
 
 
 class Library:
-    """The articles that a run mentions, and their titles; an article is the whole document of a passage."""
+    """The articles that a run mentions, and their titles; an article is the whole document of a passage.
+
+    Without `--knowledge` only what was retrieved or named by a case is known, and often enough for a title.
+    """
 
     def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
         """Titles from `articles`, the knowledge base, go before those of retrieved passages."""
@@ -320,17 +351,26 @@ class Library:
         self._ids |= self.titles.keys()
 
     def whole(self, passage: str) -> str:
-        """The article of a passage: `ja/01-plans` of `ja/01-plans#2`; a row of a table is one by itself."""
+        """The article of a passage: `ja/01-plans` of `ja/01-plans#2`; a row of a table is one by itself.
+
+        `faq.csv#12` stays what it is, because there is no article `faq.csv` to be changed as a whole.
+        """
         bare = _PART.sub("", passage)
         return bare if bare in self._ids else passage
 
 
 class Gains:
-    """What the run's score gains from each fixed turn."""
+    """What the run's score gains from each fixed turn.
+
+    `goal` is what a fixed turn is expected to get: the mean of the turns that are not red, of which `green`
+    counts how many there are. Where every turn is red it is 0.8, or 1 of a judge that knows right and wrong
+    only.
+    """
 
     def __init__(self, results: Results, summary: Summary) -> None:
         """Only turns that count for the summary's score can gain."""
         red, customers = {(t.conversation, t.turn) for t in summary.reddest}, summary.simulator.customers
+        # What is left out of the score gains nothing; a spoilt turn that is red failed by itself, and counts.
         left_out = set(customers.spoilt) - red if customers.handling == "exclude" else set()
         self._values = {
             key: score.value
@@ -350,6 +390,7 @@ class Gains:
         value = self._values.get((red.conversation, red.turn))
         if value is None or cause == "customer":
             return 0.0
+        # The mean over the turns of a conversation, then over conversations: the score's own arithmetic.
         missing = (1.0 if cause in FULL else self.goal) - value
         return max(0.0, missing) / (self._graded[red.conversation] * len(self._graded))
 
@@ -361,7 +402,7 @@ class FixTarget(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """As it stands in the key of a fix."""
+        """As it stands in the key of a fix: `article:en/12-late-payment`, `prompt`."""
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
 
@@ -393,7 +434,8 @@ class Group(NamedTuple):
 def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
     """The turns by the change that fixes them, in the order of each group's gravest turn.
 
-    `rows`: of a single-turn data set, whose rows without a known cause are one group.
+    `rows`: of a single-turn data set, whose rows without a known cause are one group. Two thousand rows would
+    otherwise be two thousand fixes that say the same.
     """
     # Case and article of each first question whose article was not found.
     missed = {
@@ -418,6 +460,7 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
 
 
 def _place(each: DiagnosedTurn) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
+    """Where a turn is fixed: by its cause where that is enough, else in its article, else by its question."""
     cause, pair = each.root_cause.cause, each.root_cause.pair
     if cause == "customer":
         return FixTarget("simulator")
@@ -451,7 +494,11 @@ def who(cause: Cause, kind: PlaceKind) -> Text:
 
 
 def what(group: Group, library: Library, question: str) -> Message:
-    """What to do about this `question`, in one sentence."""
+    """What to do about this `question`, in one sentence.
+
+    The sentence is chosen by cause and place. An article without a title was never read, so that the sentence
+    for it leaves open whether it exists.
+    """
     cause, kind, name = group.cause, group.place.kind, group.place.name
     length = _QUESTION[language_of(question)]
     pair = next((each.root_cause.pair for each in group.members if each.root_cause.pair), ("", ""))
@@ -486,6 +533,7 @@ def improvements(
     then by the gravest of their turns, then by the number of personas and of turns.
     """
     library, gains = Library(results, articles), Gains(results, summary)
+    # In the order of `reddest`, so that each group begins with its gravest turn.
     known = {(found.conversation, found.turn): found for found in root_causes}
     to_hand_over = set(results.conversations.select("to_hand_over").ids)
     diagnosed = []
@@ -501,6 +549,7 @@ def improvements(
         severity = worst_severity(mark for red in reds for mark in red.marks)
         return -round(gain, 4), RANK[severity], -len({red.persona for red in reds}), -len(reds), group.key
 
+    # Spoilt turns are shown apart: nothing is to be done about them in the bot, so they have no rank.
     gaining = [
         (group, fsum(gains.of(each.red, group.cause) for each in group.members))
         for group in found
