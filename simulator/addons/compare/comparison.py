@@ -1,4 +1,17 @@
-"""One comparison of two runs, from their names to outcomes, wins and losses, and bias of the judge."""
+"""One comparison of two runs, from their names to outcomes, wins and losses, and bias of the judge.
+
+    comparison = Comparison(["RUN-A", "RUN-B"], settings)     reads both, raises whatever is wrong
+    comparison.forecast()                                     calls and dollars at most (`--dry-run`)
+    outcomes = await comparison.judged(on_outcome)            one for each pair, in their order
+    comparison.result(outcomes)                               what reports and `--json` are made from
+
+A run is better beyond chance where two things agree: the 95 % interval of its share of wins leaves out one
+half, and the sign test over cases is below 5 %. Both count cases, not turns: thirty turns about one question
+are one observation, and six cases, all the same way, are the fewest that can show anything.
+
+Two figures say whether the judge can be believed: how often it chose what stood first (half is fair), and how
+often the longer answer won.
+"""
 
 import math
 from collections import defaultdict
@@ -42,7 +55,10 @@ Lead = Literal["a", "b", "level"]
 
 
 class Share(Value):
-    """A share (0..1) of `n`, with its 95 % interval where there is one (clusters: cases)."""
+    """A share (0..1) of `n`, with its 95 % interval where there is one (clusters: cases).
+
+    None of nothing; under five cases there is no interval.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -54,7 +70,8 @@ class Duel(Value):
     """All verdicts on two runs, and how many turns could not be compared (see `TurnPairs`).
 
     `share` is what `b` has of the verdicts, ties as halves. `p_value` is that of the two-sided sign test over
-    cases, by which side has more of the case.
+    cases, by which side has more of the case. `failed` verdicts are in neither; `by_rule` counts those that
+    needed no judge.
     """
 
     a: str
@@ -98,7 +115,11 @@ class LengthBias(Value):
 
 
 class PairwiseFigures(Value):
-    """Everything that is shown of a comparison."""
+    """Everything that is shown of a comparison.
+
+    `pairs` were compared, of which `asked` needed a judge and `failed` got no verdict; `problem` is the first
+    reason. `position` is None where nothing was read in an order.
+    """
 
     pairs: int
     asked: int
@@ -129,6 +150,7 @@ def compared(
 def _duel(
     decided: Sequence[Outcome], failed: int, runs: tuple[str, str], match: TurnPairs, seed: int
 ) -> Duel:
+    # By how much each case leans to one side: a case with as many wins as losses leans to none.
     lean: dict[str, float] = defaultdict(float)
     for outcome in decided:
         lean[outcome.case] += outcome.share - 0.5
@@ -179,7 +201,11 @@ def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
 
 
 def _length(outcomes: Sequence[Outcome], seed: int) -> LengthBias:
-    """Missing answers have no length, and what rules decide is no judgement."""
+    """Missing answers have no length, and what rules decide is no judgement.
+
+    Lengths are characters without blanks, compared by the logarithm of their ratio: twice as long is as far
+    from alike as half as long.
+    """
     judged = [outcome for outcome in outcomes if outcome.how != "rule"]
     ratios, won = [], []
     for outcome in judged:
@@ -195,7 +221,7 @@ def _length(outcomes: Sequence[Outcome], seed: int) -> LengthBias:
     )
 
 
-# Tokens of a reply.
+# Tokens of a reply, for the forecast.
 REPLY_TOKENS = 320
 
 

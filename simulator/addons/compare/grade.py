@@ -2,6 +2,20 @@
 
 Turns of two runs can be compared as long as both customers said the same.
 Nothing is kept but in the response cache, so that a repetition pays for nothing twice.
+
+From two runs to outcomes:
+
+1. `matched` pairs turns of the same case, persona and repeat, up to the line in which the customers differ.
+2. `by_rule` decides what needs nobody: no answer loses, equal answers are a tie.
+3. `distinct` leaves one pair of those that are alike: eleven customers who open with one question and get the
+   same two answers are judged once.
+4. `PairModelJudge` reads each pair twice, with either answer first. Only a verdict that survives the swap is
+a
+   win, because models tend to prefer what stands first (Zheng et al., 2023).
+
+    first order prefers A, second order A -> A wins      first A, second B -> tie
+
+Without a model `PairLexicalJudge` compares each answer with reference and passages.
 """
 
 import asyncio
@@ -29,7 +43,11 @@ from simulator.text.evidence import TurnEvidence
 
 
 class Pair(NamedTuple):
-    """One turn of two runs, `a` and `b` (their ids), with what each of them answered."""
+    """One turn of two runs, `a` and `b` (their ids), with what each of them answered.
+
+    `one` and `other` are what a judge of a single answer would see; both have the same case and customer's
+    line.
+    """
 
     a: str
     b: str
@@ -87,7 +105,7 @@ def matched(one: Results, other: Results) -> TurnPairs:
 
 
 def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:
-    """How many turns come before the customer says something else."""
+    """How many turns come before the customer says something else; none where what went before differs."""
     if one.case.history != other.case.history:
         return 0
     same = takewhile(
@@ -97,6 +115,7 @@ def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:
     return sum(1 for _ in same)
 
 
+# Whose answer it is. In the prompt they are 1 and 2, and which is which changes with the order.
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]
 DecidedBy = Literal["model", "stand_in", "rule"]
@@ -104,7 +123,7 @@ ORDERS: tuple[Side, Side] = ("a", "b")
 
 
 class Ballot(Value):
-    """One reading of a pair: whose answer was shown first, and whose was preferred."""
+    """One reading of a pair: whose answer was shown first, and whose was preferred, both by run."""
 
     first: Side
     verdict: Verdict
@@ -112,7 +131,11 @@ class Ballot(Value):
 
 
 class Outcome(Value):
-    """One compared turn. `verdict` is None where the judging failed; `problem` then says why."""
+    """One compared turn. `verdict` is None where the judging failed; `problem` then says why.
+
+    `answers` are those of `a` and `b`, `ballots` both readings of a model, `reason` that of the first
+    reading, in which the answer of `a` is answer 1.
+    """
 
     a: str
     b: str
@@ -221,7 +244,10 @@ def distinct(pairs: Iterable[Pair]) -> dict[Hashable, Pair]:
 
 
 def _sameness(pair: Pair) -> Hashable:
-    """The same for first turns in which a case's question was asked in the same words and answered alike."""
+    """The same for first turns in which a case's question was asked in the same words and answered alike.
+
+    Later turns have a dialogue before them, and are alike only within one conversation.
+    """
     turn = pair.one.turn
     who = pair.one.conversation if turn.index > 1 else (pair.one.case.id, turn.user, pair.answers)
     return pair.a, pair.b, pair.repeat, turn.index, who
@@ -229,6 +255,7 @@ def _sameness(pair: Pair) -> Hashable:
 
 # --- asking a model ---
 
+# The texts that judges/_pairwise.toml has in both languages, with the variables of each.
 _VARIABLES: dict[str, set[str]] = {
     "title": set(),
     "system": {"guidelines", "form"},
@@ -237,6 +264,7 @@ _VARIABLES: dict[str, set[str]] = {
     "nothing": set(),
     "cut": {"count"},
 }
+# What models write instead of "1", "2" and "tie" where the endpoint does not hold them to the schema.
 _VERDICT_WORDS = {
     "1": "1", "2": "2", "tie": "tie", "draw": "tie", "equal": "tie", "both": "tie", "neither": "tie",
     "同点": "tie", "引き分け": "tie", "同等": "tie", "0": "tie",
@@ -244,7 +272,7 @@ _VERDICT_WORDS = {
 
 
 def _preferred(value: Any) -> Any:
-    """1, "１", "回答1" and "Answer 1" are "1"; a draw is a tie; anything else is left for the check."""
+    """1, "１", "回答1" and "Answer 1." are "1"; 引き分け and 0 are a tie; the check sees anything else."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return value
     word = unicodedata.normalize("NFKC", str(value)).strip().casefold().strip("[]()「」。.\"'")
@@ -289,7 +317,11 @@ class PairPrompt(Prompts):
         return fingerprint(*texts, model)
 
     def messages(self, pair: Pair, first: Side) -> Messages:
-        """What the model is sent, with the answer of `first` as answer 1."""
+        """What the model is sent, with the answer of `first` as answer 1.
+
+        But for the two answers both orders are word for word the same, so that only their order can make a
+        difference, and the endpoint's own cache has most of the second one.
+        """
         language = pair.one.case.language
         contexts = (pair.one, pair.other) if first == "a" else (pair.other, pair.one)
         nothing = self.text(language, "nothing")
@@ -327,7 +359,10 @@ class PairPrompt(Prompts):
 
 
 def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str]]:
-    """The earlier lines as (tag, text); where the bots differ, both are shown under their answer's number."""
+    """The earlier lines as (tag, text); where the bots differ, both are shown under their answer's number.
+
+    The customers said the same in both, or the turns would not have been paired.
+    """
     lines = [("customer" if m.role == "user" else "desk", m.content) for m in one.case.history]
     for turn_1, turn_2 in zip(one.earlier, other.earlier, strict=True):
         lines.append(("customer", turn_1.user))
@@ -352,6 +387,7 @@ class PairModelJudge:
         """
         both = await asyncio.gather(*(self._ballot(pair, first) for first in ORDERS), return_exceptions=True)
         ballots = tuple(result for result in both if isinstance(result, Ballot))
+        # Both calls have arrived: what the second one cost is in the ledger, whatever the first one raised.
         errors = [result for result in both if isinstance(result, BaseException)]
         for error in errors:
             if isinstance(error, AccessDenied) or not isinstance(error, ModelFailure):
@@ -375,14 +411,15 @@ class PairModelJudge:
 
 # --- without a model ---
 
-# What differs by less is a tie.
+# What differs by less is a tie: a word more or less of a long answer.
 LEVEL = 0.02
 
 
 def merits(context: GradingContext) -> dict[str, float]:
     """How good (0..1) an answer looks, by its reference and its passages as far as there are any.
 
-    Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
+    Where the right answer declines or comforts, by the rules of the turn judge's stand-in. Empty where there
+    is neither reference nor passages: length alone would then decide, and nobody learns anything by that.
     """
     reading = TurnEvidence(context)
     if reading.expected != "answer":

@@ -1,4 +1,9 @@
-"""What a comparison says, as a report and as JSON."""
+"""What a comparison says, as a report: the verdict, whether the judge can be believed, wins to read.
+
+Runs are A and B throughout, because their ids are too long for tables; which is which stands at the top.
+Examples are wins of either run, B's first, each of another question; what a judge read comes before what a
+rule decided.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +28,7 @@ from simulator.core.types import LEXICAL
 
 # Wins shown of each run.
 EXAMPLES = 3
-# With fewer pairs nothing is said about bias.
+# With fewer pairs nothing is said about bias: seven of eight are p = 0.07.
 FEW = 8
 
 
@@ -170,7 +175,10 @@ def _apart(duel: Duel) -> Iterator[Line]:
 
 
 def _is_off(share: Share) -> bool:
-    """Whether the interval leaves out one half by more than a little; never with a few pairs."""
+    """Whether the interval leaves out one half by more than a little; never with a few pairs.
+
+    Nearly every judge leans somewhere; five points of it decide nothing.
+    """
     if share.low is None or share.high is None or share.n < FEW:
         return False
     return share.low > 0.55 or share.high < 0.45
