@@ -1,4 +1,15 @@
-"""`--check`: whether judges still grade as when they were calibrated: a few frozen rows, graded anew."""
+"""`--check`: whether judges still grade as when they were calibrated: a few frozen rows, graded anew.
+
+Models change behind their name. Before a run with `--check labels.csv` up to 40 rows of that calibrated file
+are graded again, past the cache, and held against the grades that the calibration has kept:
+
+    40 rows, each 0.02 lower (of 0..1), interval -0.03 to -0.01 -> drifted: 0 is outside 40 rows, 0.11 higher,
+    interval -0.02 to +0.24               -> drifted: more than 0.1, however uncertain the rubric's hash is
+    another one                            -> said beside it: prompt or model were changed
+
+The drift stands in the run's notes and beside the judge in its reports; it changes no grade and no verdict. A
+resumed run is not checked twice.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,9 +32,10 @@ from simulator.stats.draws import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift
 from simulator.storage.run_file import RunFile
 
-# The note of a run that was checked.
+# The note of a run that was checked, with a drift for each judge.
 NOTE = "drift"
-# Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
+# Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are: 0.4 of a
+# grade of 1 to 5.
 MAX_ROWS, TOO_FAR = 40, 0.1
 
 
@@ -49,6 +61,7 @@ def frozen_sets(
     known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
     # A whole judge counts before its parts.
     known.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
+    # Sorted so that the best comes last, and stays.
     best = {JudgeName.of(c.judge).judge: c for c in known}
     found = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
     if not found:
@@ -68,6 +81,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
+    # Rows that left the file since are no longer there to be graded.
     drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
     cache = context.connections.cache
     before = cache.mode
@@ -89,6 +103,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     draws = Draws([grade.row.group for grade in grades], seed=seed)
     bounds = interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
     apart = bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
+    # By rule a score has no rubric, and says nothing about the prompt.
     rubrics = {each.score.rubric for each in graded if each.score.rubric}
     return Drift(
         judge=calibration.judge,

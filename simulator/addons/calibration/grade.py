@@ -1,4 +1,15 @@
-"""A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat."""
+"""A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat.
+
+    run = CalibrationRun(request, settings)       reads labels and judge, raises whatever is wrong
+    graded = await run.grade(progress)            a score for each row; the only step that costs anything
+    compared = run.compare(graded)                figures (stats/calibration.py)
+    save_calibration(run.calibration(compared))   beside the rubric's hash, for later reports
+
+The judge sees a row as it would see a turn: question, history, contexts, reference and answer. With
+`turn.NAME` a part of its verdict is compared instead of the whole. Four scorers that count words are measured
+on the same rows and the same draws: a judge that does not beat the length of the answer has not been shown to
+read it.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -43,6 +54,7 @@ class Counts(NamedTuple):
     """What became of the labelled rows before the judge: n = rows less skipped and failed.
 
     `unlabelled` rows of the file are not among `rows`. `reason` is the most frequent one of what is missing.
+    A judge skips what it has nothing to hold against, as groundedness a row without contexts.
     """
 
     rows: int
@@ -122,7 +134,10 @@ class CalibrationRun:
         )
 
     def grader(self) -> tuple[GraderKind, str]:
-        """Who graded, and its name: a model, a stand-in, or a function without one."""
+        """Who graded, and its name: a model, a stand-in, or a function without one.
+
+        A function of the user's that asked a model counts as that model: by the calls in the ledger.
+        """
         models = self.context.models()
         if isinstance(self.context.judges[self.judge], Rubric):
             return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
@@ -199,7 +214,10 @@ def compare(
 
 
 def _commonest(texts: Sequence[str]) -> str:
-    """The text that is there most often; of as frequent ones the last in order, so that it is always one."""
+    """The text that is there most often; of as frequent ones the last in order, so that it is always one.
+
+    Of rubrics there is one, unless a judge of the user's names several; of reasons there may be many.
+    """
     return max(set(texts), key=lambda text: (texts.count(text), text), default="")
 
 

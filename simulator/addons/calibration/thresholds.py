@@ -1,4 +1,19 @@
-"""Thresholds for scores, from answers that people said are right or wrong."""
+"""Thresholds for scores, from answers that people said are right or wrong.
+
+`thresholds suggest labelled.csv --judges rougeL,gpt_similarity` goes like this:
+
+1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would. 2.
+`evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong. 3.
+`SuggestionMethod.of` derives a threshold from those of one judge and output (stats/calibration.py): the
+highest
+   that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
+4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep what they
+have.
+
+    right answers score .5 .6 .7 .8, wrong ones .2 .3 -> 0.5: every right answer passes, no wrong one
+
+Thresholds are on the judge's own scale, as metric files have them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -45,7 +60,7 @@ class LabelledScore(NamedTuple):
 
 
 class JudgedScores(NamedTuple):
-    """All scores of a file, and how many there are not."""
+    """All scores of a file, and how many there are not: `skipped` by their judge, or `failed`."""
 
     judged: tuple[LabelledScore, ...]
     skipped: int = 0
@@ -134,7 +149,11 @@ class LabelledAnswers:
     def _judged(
         self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]
     ) -> Iterable[LabelledScore]:
-        """The row's scores with its labels; an output that is its reference is not what is wrong."""
+        """The row's scores with its labels; an output that is its reference is not what is wrong.
+
+        A label of the whole answer says that something in it is wrong, not what. Of several outputs those
+        that equal their reference are certainly not it, and would drag the threshold up.
+        """
         split = splitting.parts_of(self.outputs, context).parts
         same = {part.output: splitting.is_reference(part) for part in split}
         for score in scores:
@@ -144,6 +163,7 @@ class LabelledAnswers:
             label = self.labels.get(output, self.label)
             judge = score.judge.removeprefix(f"{output}.")
             value = measured(score, judge, same=same.get(output, False))
+            # By the label of this very output where there is one.
             if value is None or (said := label.human_grade(row)) is None:
                 continue
             right = said.mean >= label.good_from

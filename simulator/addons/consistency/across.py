@@ -3,6 +3,13 @@
 The different first answers to one question are put before it as one conversation, in which a customer asks
 the same again and again: what it lists as contradictions between turns are contradictions between customers.
 It is called once for each question that got more than one answer.
+
+    calm     "How long does it take?"   "Within 9 to 18 hours."
+    angry    the same question          "Within 24 hours."
+
+become a dialogue of two turns. The judge reports that turn 2 contradicts turn 1, and everybody who was told
+the one clashes with everybody who was told the other. Figures alone would not tell: they stand in other
+sentences.
 """
 
 import json
@@ -29,7 +36,8 @@ from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
 from simulator.text.segments import normalise
 
-# So many different answers to one question are compared, the first ones.
+# So many different answers to one question are compared, the first ones: more of them are a long dialogue,
+# and what eight do not show, the ninth hardly will.
 MOST = 8
 
 
@@ -52,6 +60,7 @@ def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterat
     for conversation in results.conversations:
         for turn in answered(conversation):
             if turn.index == 1:
+                # Answers that differ in blanks, width and case alone are one.
                 words = " ".join(normalise(turn.answer.text).split())
                 told[conversation.case.id][words].append(conversation)
     for case, answers in told.items():
@@ -68,6 +77,7 @@ def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterat
             earlier=turns[:-1],
             closing="",
         )
+        # Known by who was told what: after new conversations the question is judged anew.
         if (question := Question(context, compared)).conversations not in done:
             yield question
 
@@ -114,6 +124,7 @@ def kept_in(file: RunFile, earlier: Sequence[JudgedQuestion]) -> Callable[[Judge
 def _clashes(question: Question, score: Score) -> Iterator[Clash]:
     """Every pair of conversations whose answers the judge says cannot both hold."""
     for row in TypeAdapter(list[Lapse]).validate_python(score.detail["contradictions"]):
+        # A judge may name a turn that does not exist; such a row is left out.
         one, other = sorted((row.earlier, row.turn))
         if not 1 <= one < other <= len(question.told):
             continue

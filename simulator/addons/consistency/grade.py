@@ -2,6 +2,18 @@
 
 The user's model writes the questions, the judge's compares the answers. Answers with most details are taken
 up first.
+
+For each examined turn (LM vs LM: Cohen et al., 2023):
+
+1. The examiner sees dialogue and answer, and writes at most three questions, each about words of the answer.
+2. The bot is asked each of them in a session of its own, after the same dialogue: it cannot see the others.
+3. The comparer holds the new answer against the old one. A contradiction counts only with a quotation from
+both. 4. The turn is stored in the run's notes at once, so that an interrupted examination goes on where it
+stopped.
+
+    old   "The fee is 1,100 yen."
+    asked "Is the 1,100 yen fee charged to students, too?"
+    new   "There is no such fee."                            contradicts, if both are quoted word for word
 """
 
 import json
@@ -46,11 +58,12 @@ from simulator.text.typography import half_width, straight
 # `unproven`: a model named a disagreement whose quotes are not in the answers. `no_answer`: the bot failed.
 Outcome = Literal["consistent", "contradicts", "corrects", "evades", "unproven", "no_answer"]
 OUTCOMES: tuple[Outcome, ...] = ("contradicts", "corrects", "evades", "unproven", "no_answer", "consistent")
+# The note of a run with its examined turns.
 NOTE = "cross_examination"
 
 
 class FollowUp(Value):
-    """A question about a part of an answer; `claim` is that part, word for word."""
+    """A question about a part of an answer; `claim` is that part, word for word as the answer has it."""
 
     claim: str
     question: str
@@ -112,12 +125,16 @@ def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
     except ValidationError:
         msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
         raise RunFileError(msg) from None
+    # Turns are stored as they come, several at a time; shown in the order of the run.
     order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
     return tuple(sorted(examined, key=lambda turn: (order.get(turn.conversation, -1), turn.turn)))
 
 
 def kept_in(file: RunFile, earlier: Iterable[TurnFollowUps]) -> Callable[[TurnFollowUps], None]:
-    """What writes an examined turn to the run file, beside the `earlier` ones or in place of one."""
+    """What writes an examined turn to the run file, beside the `earlier` ones or in place of one.
+
+    The whole note each time: it is small, and a kill never leaves half of it.
+    """
     turns = {(turn.conversation, turn.turn): turn for turn in earlier}
 
     def keep(examined: TurnFollowUps) -> None:
@@ -130,6 +147,7 @@ def kept_in(file: RunFile, earlier: Iterable[TurnFollowUps]) -> Callable[[TurnFo
 
 # --- what models are asked ---
 
+# The texts that prompts.toml has in both languages, with the variables of each.
 _VARIABLES: dict[str, set[str]] = {
     "examiner_system": set(),
     "examiner": {"history", "question", "answer", "count", "form"},
@@ -137,6 +155,7 @@ _VARIABLES: dict[str, set[str]] = {
     "comparer": {"history", "question", "answer", "claim", "followup", "later", "form"},
     "again": {"problem"},
 }
+# What models put around a quotation.
 _QUOTATION = "\"'「」『』"
 
 
@@ -187,7 +206,11 @@ class Prompts(PromptFile):
     def _messages(
         self, prompt: str, target: GradingContext, material: dict[str, str], **plain: str
     ) -> Messages:
-        """The material under tags whose codes depend on all of it, so that nothing quoted can forge one."""
+        """The material under tags whose codes depend on all of it, so that nothing quoted can forge one.
+
+        Each piece is cut at `LONGEST_EARLIER` characters; a question about what was cut off finds no
+        quotation.
+        """
         language, lines = target.case.language, earlier_lines(target)
         material = {"question": target.turn.user, "answer": target.turn.answer.text, **material}
         seal = fingerprint(*(text for line in lines for text in line), *material.values())
@@ -201,6 +224,8 @@ def follow_ups(reply: Questions, answer: str, count: int) -> tuple[FollowUp, ...
     usable: dict[str, FollowUp] = {}
     for row in reply.questions:
         question, claim = row.question.strip(), verbatim(row.claim, answer)
+        # A question that is not about the answer's own words asks something new, to which any answer is
+        # right.
         if question and claim and len(question) <= LONGEST_EARLIER:
             usable.setdefault(question, FollowUp(claim=claim, question=question))
     return tuple(usable.values())[:count]
@@ -218,7 +243,10 @@ def verdict_of(reply: Comparison, first: str, later: str) -> Verdict:
 
 
 def verbatim(quoted: str, text: str) -> str:
-    """The quoted words where the text has them, in whatever width and spaces; '' where it does not."""
+    """The quoted words where the text has them, in whatever width and spaces; '' where it does not.
+
+    「1,100 円」 in 手数料は１,１００円です is 1,100 円, and 2,200円 in the same is ''.
+    """
 
     def bare(words: str) -> str:
         return "".join(half_width(straight(words)).lower().split())
@@ -251,6 +279,7 @@ class Examiner:
     ) -> list[ModelFailure]:
         """Examines these turns, several at a time; `keep` gets each as soon as it is complete.
 
+        Turns are independent; the questions about one are asked one after the other, as a customer would.
         Returns models' failures, each of which costs its turn. Raises AccessDenied and BudgetSpent.
         """
         failures: list[ModelFailure] = []
@@ -272,6 +301,7 @@ class Examiner:
         checks = []
         for number, follow_up in enumerate(await self._follow_ups(target), 1):
             answer = await ask(bot, query(target, follow_up.question, number), self.settings.timeout)
+            # A bot that fails says nothing about its claims, and no model is paid for comparing it.
             if answer.error is None:
                 verdict = await self._compare(target, follow_up, answer.text)
             else:
@@ -320,7 +350,7 @@ def query(target: GradingContext, question: str, number: int) -> Query:
     )
 
 
-# Tokens of a reply: each question of an examiner, the verdict of a comparer.
+# Tokens of a reply: each question of an examiner, the verdict of a comparer. For the forecast alone.
 QUESTION, VERDICT = 90, 220
 
 
@@ -340,6 +370,8 @@ def targets(results: Results, limit: int) -> tuple[GradingContext, ...]:
             seen.add(said)
             if details := {detail.canonical for detail in checkable(turn.answer.text)}:
                 candidates.append((len(details), grading_context(conversation, turn.index)))
+    # The answers with most details first, within a question and between questions; then, level by level, the
+    # best answer of each, the second best of each, ...
     by_case: dict[str, list[GradingContext]] = {}
     for _details, target in sorted(candidates, key=lambda candidate: -candidate[0]):
         by_case.setdefault(target.case.id, []).append(target)
@@ -363,6 +395,7 @@ def estimate(
     count = examiner.questions
     for target in chosen:
         language = target.case.language
+        # What the bot will say nobody knows; an answer of usual length stands for it.
         answer = ("あ" if language == "ja" else "a") * ANSWER[language]
         add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
         claim = FollowUp(claim=target.turn.user, question=target.turn.user)

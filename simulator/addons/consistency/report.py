@@ -1,4 +1,9 @@
-"""The report of a cross-examination and of consistency, and its JSON."""
+"""The report of a cross-examination and of consistency, and the line about it in a run's own report.
+
+Clashes of the same two statements are shown once, however many pairs of customers heard them; the share is
+over all pairs. What models call contradictions comes first, because each of them has a quotation from both
+answers.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +15,8 @@ from simulator.core.types import Language, Results
 
 # At most so many of each kind are shown; the JSON has all.
 SHOWN = 20
+# The worst first. What is not proven by quotations is shown and not counted: models see contradictions in a
+# detail that was merely left out.
 _OUTCOMES: dict[Outcome, Message] = {
     "contradicts": _("contradicts itself"),
     "corrects": _("corrects itself"),
@@ -141,6 +148,6 @@ def _listed(items: Sequence[Item]) -> Iterator[Items]:
 
 
 def _percent(share: float) -> str:
-    """In whole per cent; 99.9 where it is not quite all."""
+    """In whole per cent; 99.9 where it is not quite all, so that 0.9996 does not read as all of them."""
     rounded = round(100 * share)
     return f"{99.9 if rounded == 100 and share < 1 else rounded:g}"

@@ -3,6 +3,12 @@
 The cells of a data set share their rows, so they are compared row by row by Wilcoxon's signed-rank test. Each
 cell is compared with the highest one only, and as any of the cells might have been that one, p is multiplied
 by the number of pairs of cells (Bonferroni).
+
+    three cells, three pairs: a p of 0.02 of one against the highest counts as 0.06, "no difference shown"
+    the highest is `best` where every other is worse, beyond chance, and `highest` where one may be as good
+
+A cell is read from its own run, one data set at a time, so that a matrix of many runs needs no more memory
+than its largest data set.
 """
 
 from collections import Counter
@@ -42,7 +48,8 @@ class CellComparison(Value):
     """One cell compared with the one with the highest mean, by the rows that both have.
 
     `difference` (-1..1) is this one less that one; `p` is as corrected. Of the leading cell itself, `open`
-    says to how many others no difference is shown.
+    says to how many others no difference is shown. `to` is the key of the leading cell; `difference` and `p`
+    are None where there are too few common rows, or where another rubric graded.
     """
 
     verdict: Verdict
@@ -56,7 +63,7 @@ class CellComparison(Value):
 class JudgeFigures(Value):
     """One judge in one cell: the mean (0..1) of `n` graded rows of those `planned`, with its standard error.
 
-    `against` is None in a cell that takes no part in the comparison.
+    `against` is None in a cell that takes no part in the comparison: one that is not finished, or alone.
     """
 
     mean: float | None
@@ -196,6 +203,7 @@ class CellScores(NamedTuple):
 
     def against(self, best: "CellScores", leader: str, pairs: int) -> CellComparison:
         """Compared with the leading cell, by the rows that both have."""
+        # Rows that one of the two has no grade of are in neither mean.
         by = (self.values - best.values).dropna()
         rows, difference, p = len(by), by.mean() if len(by) else None, None
         verdict: Verdict = "no_difference"
@@ -205,6 +213,7 @@ class CellScores(NamedTuple):
             verdict = "not_enough"
         else:
             p = min(1.0, pairs * wilcoxon(by.tolist()))
+            # The leader by F1 may be behind in rows read right: nobody is better than the highest.
             if p < 1 - LEVEL and by.mean() < 0:
                 verdict = "worse"
         return CellComparison(verdict=verdict, to=leader, rows=rows, difference=difference, p=p)
@@ -215,6 +224,7 @@ def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> di
     if len(cells) < 2:
         return {}
     figures = f1 or {key: cell.values.mean() for key, cell in cells.items()}
+    # Of equals the first, in the order of the matrix.
     leader = max(cells, key=lambda key: figures.get(key, 0.0))
     pairs = len(cells) * (len(cells) - 1) // 2
     others = {key: cell.against(cells[leader], leader, pairs) for key, cell in cells.items() if key != leader}
@@ -245,6 +255,7 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
         cells.setdefault(cell_run.cell.data, []).append(cell_run)
     languages: Counter[str] = Counter()
     data = tuple(_data(name, of_data, runs, languages) for name, of_data in cells.items())
+    # Earlier records name the language; else most rows decide.
     english = record.settings.get("language") == "en" or languages["en"] > languages["ja"]
     return MatrixFigures(
         id=record.id,
@@ -260,6 +271,7 @@ def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[st
     for each in read:
         languages.update(each.languages)
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
+    # Only finished cells are compared: the first half of a data set may be its easy one.
     whole = {each.figures.cell.key: each for each in read if each.figures.state == "finished"}
     f1 = {key: each.figures.labels.f1 for key, each in whole.items() if each.figures.labels}
     primary = next((each.primary for each in read if each.primary), "")
@@ -298,6 +310,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     for conversation in results.conversations:
         cases[conversation.id] = conversation.case
         languages[conversation.case.language] += 1
+        # An error says nothing of how long an answer takes.
         answers = (turn.answer for turn in conversation.turns)
         seconds += [each.seconds for each in answers if each.seconds is not None and not each.error]
     used = list(bot_usage(results).values())

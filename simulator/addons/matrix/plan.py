@@ -1,4 +1,16 @@
-"""What a matrix consists of: its data sets, prompts and models, and the cells these make."""
+"""What a matrix consists of: its data sets, prompts and models, and the cells these make.
+
+    read_matrix(Path("matrix.toml"))            a table [matrix], as docs/matrix.md has it
+    matrix_of_options(cases, prompts, given)    the same from repeated options of `evaluate`
+    resolved(matrix, flags, shape)              every cell with its settings
+
+    cases = ["faq.csv", "chat.jsonl"], prompts = ["plain", "strict"], models = ["gpt-5-mini", "qwen3"]
+    -> eight cells: faq/plain/gpt-5-mini, faq/plain/qwen3, faq/strict/gpt-5-mini, ...
+
+What is not varied has no name, and is left out of names. A setting of a cell comes from, in this order: the
+axes and the table of its data set, the command line, the environment, the rest of the file, rehearsal.toml.
+Everything is read and checked here, with the file and the key of what is wrong, before any cell runs.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +53,10 @@ class NamedPrompt(Value):
 
 
 class NamedModel(Value):
-    """One model: what is set of the adapter, and which adapter, where it is not the common one."""
+    """One model: what is set of the adapter, and which adapter, where it is not the common one.
+
+    "gpt-5-mini" alone is `set = { model = "gpt-5-mini" }`.
+    """
 
     name: str = ""
     adapter: str | None = None
@@ -89,6 +104,7 @@ class Matrix(Value):
                     yield cell, {**data.settings, "cases": data.cases, **own}
 
 
+# The keys of [matrix] that make cells, beside `judges` and `title`.
 _AXES = ("cases", "prompts", "models")
 # What a model's name is given as: `--set model=...`.
 MODEL = "model"
@@ -135,6 +151,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
 
     A key of `--set` with several values is an axis: each value is a model of its own.
     """
+    # A key that is given one value twice is no axis.
     values: dict[str, dict[str, None]] = {}
     for pair in given:
         key, _unused, value = pair.partition("=")
@@ -147,6 +164,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
         return None
     if not cases:
         raise InputError(_NO_CASES)
+    # A secret is no name: it would stand in tables, folders and the record.
     models = tuple(
         NamedModel(name=f"{key} {number}" if is_secret(key) else each, set={key: each})
         for key, found in several.items()
@@ -188,7 +206,7 @@ class _MatrixFile:
         )
 
     def _of_data(self, name: str, given: Any) -> dict[str, Any]:
-        """`faq = ["em"]` are its judges; a table has any setting."""
+        """The settings of one data set: `faq = ["em"]` are its judges, a table has any setting."""
         if not isinstance(given, str | list | dict):
             wrong = _(
                 "[judges] {name} {value}: a list of judges, or a table of settings.",
@@ -245,6 +263,7 @@ class _MatrixFile:
         """The settings beside the axes, by the names of rehearsal.toml, with the paths of their files."""
         settings = dict(given)
         for key, value in given.items():
+            # They are axes: as common settings they would be there twice, and say different things.
             if key in {"cases", "prompt"}:
                 wrong = _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
                 raise _error(self.path, wrong)
@@ -262,7 +281,10 @@ def _error(path: Path | None, message: Message) -> InputError:
 
 
 def _named(path: Path | None, axis: str, given: Any) -> dict[str, str]:
-    """Data sets or prompts by their names: those of a table, else what their files are called."""
+    """Data sets or prompts by their names: those of a table, else what their files are called.
+
+    A single text is a list of one.
+    """
     if isinstance(given, str):
         given = [given]
     pairs = list(given.items()) if isinstance(given, dict) else [("", each) for each in given]
@@ -327,7 +349,11 @@ class ResolvedCell(NamedTuple):
 def resolved(
     matrix: Matrix, flags: Mapping[str, Any], shape: Shaping, environ: Mapping[str, str] = os.environ
 ) -> tuple[ResolvedCell, ...]:
-    """Every cell. The command line goes before the environment, that before the matrix; its axes go first."""
+    """Every cell. The command line goes before the environment, that before the matrix; its axes go first.
+
+    `shape` makes settings those of a single-turn data set. Raises InputError for what is wrong with any cell.
+    """
+    # Flags that were not typed say nothing; of the matrix, what the environment says as well gives way.
     given = {k: v for k, v in flags.items() if v is not None and v is not False and v not in ((), [])}
     of_matrix = {key: value for key, value in matrix.settings.items() if PREFIX + key.upper() not in environ}
     own_set, given_set = _pairs(of_matrix.pop("set", {})), _pairs(given.pop("set", {}))
@@ -335,6 +361,7 @@ def resolved(
     common = load_settings({**given, "set": own_set | given_set}, environ=environ)
     cells = []
     for cell, own in matrix.cells():
+        # A model's name alone means an endpoint that knows models by name, unless some adapter is named.
         assumed = MODEL in own.get("set", {}) and not {"adapter"} & {*own, *common.model_fields_set}
         if assumed:
             own["adapter"] = CHAT

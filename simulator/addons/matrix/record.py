@@ -3,6 +3,18 @@
 `runs/<id>/matrix.json` is written before a cell's run is made and after it has ended, so that the matrix can
 be resumed whatever ends the program. The runs themselves are beside it, in folders of their own; how far
 each has come stands in its run file and nowhere else.
+
+    runs/20261128-matrix-1f/matrix.json     the cells, their settings, the name of the run of each
+    runs/20261128-faq-strict-2c/run.sqlite  one cell, a run like any other
+
+The points at which a kill can come, and what is then found again:
+
+- before the run's name is in the record: the cell was not begun
+- after it, before the run file has anything: `run` is None, and the cell is begun anew under another name
+- in the middle of the run: `begun` is its file, and it is resumed
+- after its end: `state` is finished, and it is not run again
+
+One process holds the lock of the folder; whoever comes second is told so.
 """
 
 import contextlib
@@ -21,7 +33,7 @@ from simulator.data.files import replaced
 from simulator.storage.run_file import RUN_FILE, lock_folder, read_run
 
 NAME = "matrix.json"
-# `failed`: it cannot be run as it is; `open`: not begun, or interrupted.
+# `failed`: it cannot be run as it is; `open`: not begun, or interrupted. Either is tried again by a resume.
 State = Literal["open", "finished", "failed"]
 
 
@@ -55,7 +67,10 @@ class Record(Value):
 
 
 class RecordFile:
-    """The record of a matrix, locked by one process until it is closed."""
+    """The record of a matrix, locked by one process until it is closed.
+
+    Cells are named by their place `at` in the record, which never changes.
+    """
 
     def __init__(self, folder: Path, record: Record, lock: IO[str]) -> None:
         """Not to be called directly."""
@@ -109,6 +124,7 @@ class RecordFile:
         self._lock.close()
 
     def _write(self) -> None:
+        # As a whole, or not at all: a reader never sees half a record.
         with replaced(self.folder / NAME, _("Is the disk full?")) as new:
             body = json.dumps(self.record.model_dump(mode="json"), ensure_ascii=False, indent=1)
             new.write_text(body, encoding="utf-8")
@@ -163,7 +179,10 @@ def run_of(path: Path) -> Run | None:
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:
-    """Dollars of the budget for the run of a cell, after what the other cells have spent."""
+    """Dollars of the budget for the run of a cell, after what the other cells have spent.
+
+    What a model of unknown price has cost counts as nothing: `least_usd` is what is certain.
+    """
     for place in range(len(file.record.cells)):
         run = file.run_file(place)
         if place != at and run is not None and file.run(place) is not None:
@@ -172,7 +191,11 @@ def left_for(file: RecordFile, at: int, budget: float) -> float:
 
 
 def silence(results: Results) -> Message | str:
-    """The first error of a bot that never answered; empty where it answered."""
+    """The first error of a bot that never answered; empty where it answered.
+
+    A wrong model name or a dead endpoint fails every row alike: that cell is no result, and is said to be
+    none.
+    """
     first: Message | str = ""
     for conversation in results.conversations:
         for answer in (turn.answer for turn in conversation.turns):

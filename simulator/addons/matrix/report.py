@@ -1,4 +1,12 @@
-"""The report of a matrix, and its worksheet."""
+"""The report of a matrix, and its worksheet.
+
+A table for each data set: a row for each cell, a column for each judge, then what could not be read, money,
+time, target and how the cell stands to the highest one. A column in which nothing stands is left out, as "no
+answer" where every row was answered. A star is only where chance explains the lead to none of the others.
+
+The worksheet has a row for each cell of all data sets, keyed by the matrix and the cell, so that a resumed
+matrix updates its rows and leaves what people wrote beside them.
+"""
 
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
@@ -26,7 +34,8 @@ from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Workshee
 from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
-# Of the leading cell: what its column says, and the line above the table.
+# Of the leading cell: what its column says, and the line above the table. "No difference shown" is not
+# "equal", and neither sentence says so.
 _LEADING: dict[Verdict, tuple[Message, Message]] = {
     "best": (
         _("★ best, beyond chance"),
@@ -156,12 +165,15 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
 
 
 def _mean_text(mean: float | None, stderr: float | None, places: int = 1) -> str:
-    """`82.5 ± 3.1`; a mean of one row has no error."""
+    """`82.5 ± 3.1`, out of 100; a mean of one row has no error, and without a mean it is a dash."""
     return " ± ".join(f"{100 * each:.{places}f}" for each in (mean, stderr) if each is not None) or NOTHING
 
 
 def _money(amount: float | None, *, used: bool = True) -> Cell:
-    """Dollars: up to six decimals, for a cell may cost less than a cent; unknown if any were `used`."""
+    """Dollars: up to six decimals, for a cell may cost less than a cent; unknown if any were `used`.
+
+    0.000123 -> 0.000123, 1.5 -> 1.50, None -> unknown, or a dash where nothing was used.
+    """
     if amount is None:
         return Cell(text=_("unknown") if used else NOTHING)
     return Cell(text=dollars(amount) if amount == 0 or amount >= 0.01 else f"{amount:.6f}", number=amount)
@@ -212,6 +224,7 @@ def _columns(data: DataFigures) -> Iterator[tuple[Text, list[Cell], bool]]:
         yield "F1", [_labels(cell, "f1", best=cell.cell.key == data.best) for cell in cells], False
         yield _("accuracy"), [_labels(cell, "accuracy") for cell in cells], False
     for _key, title, cell_of in _FIGURES:
+        # A column of zeros is as good as an empty one.
         figures = map(cell_of, cells)
         yield title, [Cell(text=NOTHING) if each.number == 0 else each for each in figures], False
     yield _("target"), [Cell(text=_gate(cell)) for cell in cells], True

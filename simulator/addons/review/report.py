@@ -1,6 +1,8 @@
 """The report of a review: what the team says of a run, how far people's blind grades agree with the judge.
 
-In words first, then the figures, then what to look at.
+In words first, then the figures, then what to look at. Where people reviewed on sight of the grade, no
+agreement is claimed; where they graded blind, it is. At the end the score, corrected by blind grades or with
+how many more it takes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +49,8 @@ Titles = Mapping[str, Text]
 SHOWN = 5
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
 GOOD, FAIR = 0.6, 0.4
-# From so many judged marks on their share is put into words; from these shares on it is good, or fair.
+# From so many judged marks on their share is put into words; from these shares on it is good, or fair. Of
+# nine marks even 100 % may really be 70 (Wilson).
 ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 
 
@@ -83,7 +86,11 @@ class ReviewOutcome(NamedTuple):
 
 
 def review_report(outcome: ReviewOutcome) -> Report:
-    """What was read, what the team says, how far people and judge agree, what was missed, the score."""
+    """What was read, what the team says, how far people and judge agree, what was missed, the score.
+
+    Only what goes into a meeting's minutes is in Markdown: what was read and the score are the terminal's
+    alone.
+    """
     sections = [
         Section("read", "", tuple(map(Line, _read(outcome.read) if outcome.read else ())), views=TERMINAL),
         *(_team_sections(outcome.findings) if outcome.findings else ()),
@@ -224,6 +231,7 @@ def _listed(name: str, title: Message, items: Iterable[Item]) -> Section:
 
 def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     """From the verdict on the red marks to single turns."""
+    # Said once, because readers know the other section's percentages.
     on_sight = _(
         "These were given with the score in view, and only for the rows that people looked"
         " at, so no agreement is calculated from them."
@@ -289,7 +297,10 @@ def _points(found: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
 
 
 def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
-    """Ids as the dropdown has them, then what people typed themselves, then what they left empty."""
+    """Ids as the dropdown has them, then what people typed themselves, then what they left empty.
+
+    Ids that nobody used are left out, so that a table has no empty row or column.
+    """
     used = set(ids)
     return [*(i for i in titles if i in used - {""}), *sorted(used - titles.keys()), *({""} & used)]
 
@@ -327,6 +338,7 @@ def correction_texts(summary: Summary) -> Iterator[Message]:
 
 def _bias_text(bias: float) -> Message:
     """Whether the judge is lenient or strict, and by how many points out of 100."""
+    # What rounds to nothing is neither mild nor strict.
     text, size = _("{points} points stricter than people"), points(abs(bias))
     if bias > 0:
         text = _("{points} points more lenient than people")

@@ -1,6 +1,17 @@
 """Reads people's verdicts from files, workbooks and Google Sheets.
 
 Whatever the source is, its rows are handed with their places to a `Taken`, which holds them against the run.
+
+    --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
+    --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
+    --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
+    --from labels.jsonl                     what `--export` writes: id "<conversation>/<turn>", labels
+
+A row that cannot be used is named with its place and its reason, and all others are taken: people sort, copy
+and overwrite, and one bad row must not lose a morning's work. Reading the same source again adds nothing.
+
+Rows of ours are known by their keys. `RUN/CONVERSATION/TURN` names one turn; the key of a review row names an
+answer, and stands for every turn of this run in which it was given.
 """
 
 import json
@@ -25,12 +36,13 @@ from simulator.data.values import is_empty, normalised
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, RED, TABS, PulledRow, is_answer_key, layouts
 from simulator.stats.figures import Summary
-from simulator.stats.review import blind_sample, review_keys
+from simulator.stats.review import blind_sample, blind_verdicts, review_keys
 
 LOWEST, HIGHEST = 1, 5
+# The label of blind grades in what `--export` writes.
 LABEL = "human"
 
-# What a column holds, then the headers that it may have.
+# What a column holds, then the headers that it may have, in either language and any width or case.
 _HEADERS = {
     "conversation": "conversation conversation_id 会話 会話ID",
     "turn": "turn turn_index ターン ターン番号",
@@ -42,6 +54,8 @@ _HEADERS = {
 }
 _FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
 _FIELDS |= {name: name for name in ("id", "labels", "annotators", "scale", "meta")}
+# The scales that mean 1 to 5: "1-5", "1–5", "1〜5", "1..5", "1|2|3|4|5". A grade such as "4", "４", "4.5" or
+# "4点". An address of a Google Sheet, wherever its key stands.
 _SCALE = re.compile(r"\s*1\s*(?:-|–|〜|~|\.\.)\s*5\s*|\s*1\|2\|3\|4\|5\s*")
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
 _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
@@ -66,6 +80,7 @@ class Taken:
     def add(self, place: Text, verdict: HumanVerdict) -> None:
         """Takes a verdict that fits the run; of one reviewer's two grades for a turn the first fits."""
         conversation, turn = verdict.conversation, verdict.turn
+        # A second reviewer's grade is welcome; a second one of the same reviewer is a copied row.
         key = (conversation, turn, verdict.source, verdict.reviewer)
         if conversation not in self._turns:
             why = _("no conversation {conversation} in this run", conversation=quote(conversation))
@@ -107,6 +122,7 @@ def _take_grades(path: Path, taken: Taken) -> None:
     JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}.
     """
     given = datetime.now(UTC)
+    # All grades of a file have one time: that of its reading.
     for number, row in enumerate(read_rows(path, _fits)):
         if not number and not _fits(row.values, whole=row.cells):
             msg = _(
@@ -152,6 +168,7 @@ def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVer
             raise _Unusable(_("id {id} is not <conversation>/<turn>", id=quote(id_)))
         place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))
         values = {**_object(values.get("meta")), **place}
+    # A row without a grade is one that nobody has filled in; what else is wrong with it does not matter.
     grades = [each for each in grades if not is_empty(each[0])]
     turn, sampled = _number(values.get("turn")), _number(values.get("sampled"))
     if grades and not turn.is_integer():
@@ -175,8 +192,12 @@ def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVer
 
 
 def _labels(values: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
-    """Each annotator's grade, name and comment of a labelled answer."""
+    """Each annotator's grade, name and comment of a labelled answer.
+
+    Several votes without names are those of reviewers 1, 2, ...: nobody may grade a turn twice.
+    """
     labels = _object(values["labels"])
+    # A file with one label under another name can mean nothing else.
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
     if labels and name not in labels:
         msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=tuple(map(quote, labels)))
@@ -243,14 +264,18 @@ def _list(value: Any) -> Sequence[Any]:
 
 # --- a sheet or a workbook of ours ---
 
+# What `--from` calls the sheet that the run was pushed to.
 SHEET = "sheet"
 # The worksheets that hold verdicts.
 NAMES = ("review", "blind")
+# The Blind worksheet has two columns for grades and two for comments.
 REVIEWERS = ("1", "2")
 # The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
 NOTE = "sheet"
+# The team's columns of either worksheet; the program never writes into them.
 _TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
+# The key of a turn; a conversation's id may hold slashes and line breaks of its own.
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
 # A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
 _LEAST_COLUMNS = 5
@@ -279,6 +304,7 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     pushed_to = note if isinstance(note, dict) else {}
     pushed = str(pushed_to.get("key") or ""), str(pushed_to.get("worksheet") or "")
     key, suffix = target.asked
+    # The key on the command line goes before the note of the push, and that before the settings.
     key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
     known = [sheet for sheet in (pushed, target.usual) if sheet[0]]
     if not key and not known:
@@ -309,7 +335,10 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
 
 
 def _our_workbook(path: Path) -> EditedSheets | None:
-    """A workbook that was written by `--to xlsx`; None for any other file."""
+    """A workbook that was written by `--to xlsx`; None for any other file.
+
+    Ours are known by the column of keys, or by most of our columns where somebody deleted that one.
+    """
     if plain_suffix(path) not in WORKBOOKS or not path.is_file():
         return None
     from simulator.sheets.excel import read_edited
@@ -335,6 +364,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
     results, read = target.results, datetime.now(UTC)
     run = results.run.id
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
+    # The worksheet has no sampling rates, because these would tell what is red; the same lot is drawn again.
     sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
     answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
     for name in NAMES:
@@ -343,6 +373,9 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
             key = row.key.strip()
             verdict = partial(HumanVerdict, given=read)
             cells = {column: plain_text(text) for column, text in row.cells.items()}
+            # In turn: a row of an answer; one of a turn, as earlier versions wrote reviews; a turn to be
+            # graded blind; rows of other runs, which sheets keep; and rows whose key somebody lost or made
+            # up.
             if name == "review" and (same := answers.get(key)):
                 _take_review(cells, place, same, verdict, taken)
             elif (at := turns.get(key)) and name == "review":
@@ -360,7 +393,11 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
 
 
 def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple[str, int], bool]]:
-    """The turns that each of these rows of the review stands for, and whether they have its mark."""
+    """The turns that each of these rows of the review stands for, and whether they have its mark.
+
+    An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
+    row.
+    """
     results, found = target.results, dict[str, dict[tuple[str, int], bool]]()
     red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
     key_of = review_keys(results, target.summary)
@@ -416,10 +453,7 @@ def as_lines(results: Results) -> str:
 
 def labelled_answers(results: Results) -> Iterator[dict[str, Any]]:
     """A row for each turn that people graded blind, in the order of the run; rows of one case are a group."""
-    by_turn: dict[tuple[str, int], list[HumanVerdict]] = {}
-    for verdict in results.verdicts:
-        if verdict.source == "blind" and verdict.grade is not None:
-            by_turn.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    by_turn = blind_verdicts(results.verdicts)
     for conversation in results.conversations:
         for turn in conversation.turns:
             if verdicts := by_turn.get((conversation.id, turn.index)):
@@ -436,6 +470,7 @@ def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanV
         # A missing answer leaves no message.
         if before.answer.text.strip():
             history.append({"role": "assistant", "content": before.answer.text})
+    # What a judge had before it when it graded this turn, so that `calibrate` grades the same.
     meta: dict[str, Any] = {"persona": conversation.persona}
     if any(verdict.comment for verdict in verdicts):
         meta["comments"] = [verdict.comment for verdict in verdicts]
