@@ -91,6 +91,7 @@ class Calibration(Value):
 
         AUROC; Spearman's rho where the label has one class only. Each is None where the figures lack it.
         """
+        # Stored as JSON, by whichever version: what is not there is None.
         intervals: Any = self.figures.get("intervals") or {}
         if self.auroc is not None:
             low, high = intervals.get("auroc") or (None, None)
@@ -136,6 +137,7 @@ def short_number(value: float | None) -> str:
     """Two decimals without the leading zero, as papers have them: .89, -.12, 1.00; a dash for None."""
     if value is None:
         return "-"
+    # What rounds to minus nothing is nothing, and a whole one keeps its digit.
     shown = f"{value:.2f}".replace("-0.00", "0.00")
     return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
 
@@ -152,6 +154,7 @@ def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path 
 
 def _place(new: Stored, folder: Path) -> tuple[Path, Stored | None]:
     """Where it is stored, and what is there: also under the shorter name that an earlier version gave it."""
+    # By what is in the files, not by their names: those of earlier versions are shorter.
     for path, before in _stored(type(new), folder):
         if before.identity == new.identity:
             return path, before
@@ -165,6 +168,7 @@ def _stored(kind: type[Stored], folder: Path) -> Iterator[tuple[Path, Stored]]:
     except OSError:
         return
     for path in paths:
+        # A folder of JSON may hold anything, also what nests too deep to be read.
         with contextlib.suppress(OSError, ValueError, RecursionError):
             yield path, kind.model_validate(json.loads(path.read_text(encoding="utf-8")))
 
@@ -181,6 +185,7 @@ def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
 
 def _write(path: Path, stored: Value) -> Path:
     """Replaces the file as a whole, or leaves the old one; returns its path."""
+    # What is wrong with the folder shows when the file is written, in one message.
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as new:
@@ -202,6 +207,7 @@ def calibration_for(
 
 def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:
     """What a folder has of one kind that is of this judge with exactly this rubric."""
+    # Exactly this one: of two rubrics in one run neither calibration speaks for the mean.
     graded_by = {rubric for rubric in rubrics if rubric}
     known = (each for _path, each in _stored(kind, folder))
     return (each for each in known if each.judge == judge and graded_by == {each.rubric})
@@ -220,6 +226,7 @@ def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
     """
     path, before = _place(bias, folder)
     if before and before.source == bias.source:
+        # Fewer pairs of the same questions would replace a steadier result.
         if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
             return None
         other_languages = tuple(row for row in before.rows if row.language not in bias.pairs)

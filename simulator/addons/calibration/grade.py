@@ -93,10 +93,12 @@ class CalibrationRun:
         self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)
+        # Rows without this label are not drawn: `limit` counts answers that can be compared.
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
         known = endpoints(settings)
         self.settings = judge_settings(settings, self.name.judge, by_model=known["judge"] is not None)
+        # As for a run, without customers and without a bot: what is graded is already there.
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         self.judge = score_name(self.context, self.name.judge)
         # A part that the form does not have costs an error before it costs money; stand-ins have their own.
@@ -138,6 +140,7 @@ class CalibrationRun:
 
         A function of the user's that asked a model counts as that model: by the calls in the ledger.
         """
+        # A rubric is asked of the judge's model, or its stand-in counts.
         models = self.context.models()
         if isinstance(self.context.judges[self.judge], Rubric):
             return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
@@ -159,12 +162,14 @@ class CalibrationRun:
             file=str(self.file.path),
             sha256=self.file.sha256,
             figures=figures_json(compared.figures),
+            # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
             rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
             scale=compared.figures.scale,
         )
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
+        # A judge of whole conversations sees the row's history as turns.
         whole = self.judge in self.context.grading.conversation_names
         contexts = (labelled_context(row, whole=whole) for row in self.rows)
         return grading_estimate(self.context, {self.judge}, contexts)
@@ -185,6 +190,7 @@ def compare(
     """
     counts = _counts(file, graded, label)
     grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
+    # Nothing to compare: told apart, because a failing endpoint and a missing column are mended by others.
     if not grades and counts.failed:
         msg = _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
         raise InputError(msg)
@@ -203,6 +209,7 @@ def compare(
         )
         for grade in grades
     ]
+    # A score of a part is on that part's scale, so the first grade's scale is that of all.
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(

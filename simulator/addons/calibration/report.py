@@ -1,4 +1,9 @@
-"""The reports of a calibration (how far a judge agrees with labels) and of suggested thresholds."""
+"""The reports of a calibration (how far a judge agrees with labels) and of suggested thresholds.
+
+A calibration is read from above: who graded, the table in which the judge stands above people and those that
+only count words, then kappa, leniency and the passing grade, the grades given, and at last what warns of the
+figures. Correlations are printed as in papers, `.83 [.77, .88]`.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -32,10 +37,12 @@ from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Sc
 from simulator.stats.draws import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short_number
 
+# Who graded, where no model did; a model is named.
 _GRADED_BY = {
     "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
     "by_function": _("Computed, no language model"),
 }
+# The scorers that only count, as tables name them; others are published ones that the file brings along.
 _TRIVIAL = {
     "length": _("length of the answer"),
     "token_precision": _("words found in contexts"),
@@ -67,6 +74,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         draws=RESAMPLES,
         seed=outcome.seed,
     )
+    # Warnings first; how intervals are made is for whoever asks.
     notes = Notes.of((*_notes(figures, outcome.label), Line(drawn, "soft")), "alarm")
     saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
     return Report(
@@ -91,6 +99,7 @@ def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
     counts, c, figures = outcome.compared.counts, outcome.calibration, outcome.compared.figures
     yield _GRADED_BY.get(outcome.grader) or _("Graded by {model}", model=c.model)
     n, groups = figures.n, figures.groups
+    # What is missing is only named where something is.
     parts = [_("Answers compared: {n} of {all} ({groups} groups)", n=n, all=counts.rows, groups=groups)]
     if counts.skipped:
         parts.append(_("{n} not gradable ({reason})", n=counts.skipped, reason=counts.reason))
@@ -111,6 +120,7 @@ def _scorers(figures: Figures, judge: str) -> Table:
     return Table.listing(
         "scorers",
         scorers,
+        # The judge's own row stands out; all rows have their own n, for a scorer may lack some answers.
         {
             _("Scorer"): lambda each: Cell(text=each[0], tone="strong" if each[1] is figures.judge else ""),
             "n": lambda each: f"{each[1].n:,}",
@@ -143,6 +153,7 @@ def _facts(figures: Figures) -> Iterator[Fact]:
         yield Fact(_("Red by the rule of runs"), line)
     else:
         yield Fact(_("Leniency (judge - people)"), _leniency(figures))
+    # With labels of one kind there is nothing to part.
     if figures.one_kind:
         return
     best = _("No grade separates better than chance.")
@@ -185,6 +196,8 @@ def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
             share=100 * figures.histogram.share,
             grade=figures.histogram.commonest,
         )
+    # A label "hallucinated" of 1 for bad answers turns everything round. Of labels with degrees it takes
+    # certainty.
     highest = figures.judge.spearman.high
     if rho is not None and rho < 0 and (label.is_binary or (highest is not None and highest < 0)):
         yield _(
@@ -197,6 +210,7 @@ def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
     if advantage:
         values = {"scorer": _name(figures.best_trivial), "difference": with_interval(advantage, signed=True)}
         if advantage.low is not None and advantage.low > 0:
+            # Said without alarm; not to be shown better is one.
             yield Line(_("Rho beyond {scorer}: {difference}. Better than the trivial scorer.", **values))
         else:
             yield _(
@@ -259,6 +273,7 @@ def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
     if any(each.output != DEFAULT for each in suggestions):
         columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
     columns[_("Judge")] = lambda each: each.judge
+    # Names stand to the left, figures to the right.
     words = frozenset(range(len(columns)))
     columns |= {
         _("Threshold"): lambda each: _filled("{:.4g}", each.suggestion.threshold),
@@ -282,6 +297,7 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
     evidence = outcome.evidence
     for each in outcome.suggestions:
         found = each.suggestion
+        # Only what is doubtful needs a line.
         if found.threshold is not None and not found.few:
             continue
         text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
@@ -309,6 +325,7 @@ def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
         yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
     elif path is not None:
         yield _("Written to {path}:", path=path)
+    # Old and new, so that a version-controlled file needs no second look.
     for each in changes:
         before = "–" if each.before is None else f"{each.before:g}"
         name = f"{each.output}.{each.judge}"

@@ -85,6 +85,8 @@ class LabelledAnswers:
         `label` says right or wrong; `limit` rows are drawn.
         """
         self.file, self.outputs = read_labels(file), outputs
+        # A label that is called like an output is of that output; any other one is of the whole answer, and
+        # its name may say that it points the other way (`hallucinated`).
         name = label or self._only_label()
         self.label = read_dimension(self.file, name, good, named_for_answers=name not in outputs.named)
         self.labels = {self.label.name: self.label}
@@ -93,11 +95,13 @@ class LabelledAnswers:
             self.labels |= {
                 each: read_dimension(self.file, each, good, named_for_answers=False) for each in named
             }
+        # A row that nobody labelled says nothing about any threshold.
         labels = self.labels.values()
         labelled = [row for row in self.file.rows if any(each.human_grade(row) for each in labels)]
         self.rows = sample_rows(labelled, limit, settings.seed)
         self.judges = OutputJudges(outputs)
         alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
+        # Grading as of a run, but each judge by itself and once: a threshold belongs to a judge alone.
         plain = settings.model_copy(update=alone)
         self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
         self.panel = self.judges.panel(self.context.grading.judge_calls, ())
@@ -117,6 +121,7 @@ class LabelledAnswers:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
+        # Each judge sees only the outputs that the metric file gives it.
         shown: dict[str, list[GradingContext]] = {}
         for context in self.contexts:
             for part in splitting.parts_of(self.outputs, context).parts:
@@ -134,6 +139,7 @@ class LabelledAnswers:
 
         async def graded_row(context: GradingContext) -> list[Score]:
             scores = await self.panel.grade(context)
+            # Progress counts rows, not scores.
             for score in scores[:1]:
                 told(score)
             return scores
@@ -158,6 +164,8 @@ class LabelledAnswers:
         same = {part.output: splitting.is_reference(part) for part in split}
         for score in scores:
             output = score.detail.get("output")
+            # `passed` grades the row by thresholds that are only being looked for; further models of a panel
+            # decide nothing.
             if not isinstance(output, str) or "@" in score.judge:
                 continue
             label = self.labels.get(output, self.label)
@@ -185,6 +193,7 @@ class SuggestionMethod(NamedTuple):
         found = suggest(values, right, groups, self.method, self.quantile, self.seed)
         if found.threshold is None or found.threshold > judged[0].scale[0]:
             return found
+        # A threshold that everything reaches is none: 0 for a judge of 0 to 1.
         nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
         return found.model_copy(update=nothing)
 
@@ -241,6 +250,7 @@ def of_output(
     Those of this very output; for `default` those of all outputs that the file does not name.
     """
     mine = [each for each in judged if canonical_judge(each.judge) == canonical_judge(judge)]
+    # The judge by any of its names: gpt_similarity is llm_similarity.
     exact = [each for each in mine if each.output == output]
     if exact or output != DEFAULT:
         return exact
@@ -253,6 +263,7 @@ def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[Suggested
     parts: dict[tuple[str, str], list[LabelledScore]] = {}
     for each in evidence.judged:
         parts.setdefault((each.output, each.judge), []).append(each)
+    # `default`, which is the whole answer or all outputs without a name, leads.
     ordered = sorted(parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0]))
     return [
         SuggestedThreshold(judge, output, judged[0].scale, how.of(judged))
@@ -275,6 +286,7 @@ def changes(
             continue
         threshold = how.of(judged).threshold
         if threshold is not None:
+            # As the file is written and read: within the scale, with four decimals at most.
             low, high = judged[0].scale
             after = float(threshold_text(min(high, max(low, threshold))))
             yield ThresholdChange(output, judge, before, after)

@@ -134,6 +134,7 @@ def compared(
     runs: tuple[str, str], outcomes: Sequence[Outcome], match: TurnPairs, seed: int
 ) -> PairwiseFigures:
     """The figures of all outcomes of two runs, by their ids."""
+    # What failed is neither a tie nor a loss: it is counted, and in no share.
     decided = [outcome for outcome in outcomes if outcome.verdict is not None]
     problems = [outcome.problem for outcome in outcomes if outcome.verdict is None]
     return PairwiseFigures(
@@ -190,6 +191,7 @@ def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
     ordered = [outcome for outcome in outcomes if outcome.ballots]
     if not ordered:
         return None
+    # Of both readings of a pair, ties aside: by a fair judge each side is first as often as second.
     first = [
         (float(ballot.verdict == ballot.first), outcome.case)
         for outcome in ordered
@@ -214,6 +216,7 @@ def _length(outcomes: Sequence[Outcome], seed: int) -> LengthBias:
         ratios.append(ratio)
         if outcome.verdict != "tie" and ratio:
             won.append((float((ratio > 0) == (outcome.verdict == "b")), outcome.case))
+    # Ties have no winner, but they say something about the correlation.
     longer, shares = _share(won, seed), [outcome.share for outcome in judged]
     return LengthBias(
         longer=longer,
@@ -264,6 +267,7 @@ class Comparison:
         if len(names) != 2:
             n = len(names)
             raise InputError(_("compare takes two runs, and was given {n}: compare A B.", n=n))
+        # Everything that can be wrong is found before a call is made.
         one, other = (read_run(find_run(name, settings.runs)) for name in names)
         if one.run.id == other.run.id:
             raise InputError(_("run {run} is named twice; compare different runs.", run=one.run.id))
@@ -291,6 +295,7 @@ class Comparison:
                 raise InputError(msg)
             self.match = self.match._replace(pairs=judged, unjudged=n - len(judged))
         self.pairs = self.match.pairs
+        # The desk's own guidelines, as the judges of turns have them: what is better depends on the desk.
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
 
@@ -322,6 +327,7 @@ class Comparison:
         """Calls, tokens and dollars at most: what the response cache has costs nothing."""
         if self.model == LEXICAL:
             return Spending()
+        # Each pair that no rule decides, in both orders; pairs that are alike once.
         judged = [pair for pair in distinct(self.pairs).values() if by_rule(pair) is None]
         calls = [self.prompt.messages(pair, first) for pair in judged for first in ORDERS]
         tokens_in, tokens_out = sum(map(prompt_tokens, calls)), REPLY_TOKENS * len(calls)

@@ -88,9 +88,12 @@ def matched(one: Results, other: Results) -> TurnPairs:
         if partner is None:
             alone += len(conversation.turns)
             continue
+        # From the first line that differs on, the bots answered different things.
         same = _turns_after_same_lines(conversation, partner)
+        # Ids of runs begin with their time, so that the larger one is the later one.
         case = {"case": (conversation if one.run.id > other.run.id else partner).case}
         a, b = (held.model_copy(update=case) for held in (conversation, partner))
+        # A log that ends after a customer's line has no answer to compare.
         answered = [
             Pair(one.run.id, other.run.id, grading_context(a, at), grading_context(b, at), a.repeat)
             for at in range(1, same + 1)
@@ -194,6 +197,7 @@ def settled(ballots: Sequence[Ballot]) -> Verdict:
 
 def by_rule(pair: Pair) -> Outcome | None:
     """A missing answer loses, and two equal answers are a tie; None where somebody has to judge."""
+    # An error and an empty answer are the same to whoever waits for one.
     answers = (pair.one.turn.answer, pair.other.turn.answer)
     missing = [answer.error is not None or not answer.text.strip() for answer in answers]
     verdict: Verdict = "tie"
@@ -222,6 +226,7 @@ async def judge_pairs(
         on_outcome(result)
         return result
 
+    # One of those that are alike is judged; the others get its outcome, under their own names.
     firsts = distinct(pairs)
     outcomes = dict(zip(firsts, await for_each(list(firsts.values()), judged, at_once), strict=True))
     found = []
@@ -249,6 +254,7 @@ def _sameness(pair: Pair) -> Hashable:
     Later turns have a dialogue before them, and are alike only within one conversation.
     """
     turn = pair.one.turn
+    # The repeat is in it: the second time a question is asked is meant as an independent try.
     who = pair.one.conversation if turn.index > 1 else (pair.one.case.id, turn.user, pair.answers)
     return pair.a, pair.b, pair.repeat, turn.index, who
 
@@ -310,6 +316,7 @@ class PairPrompt(Prompts):
 
     def fingerprint(self, model: str) -> str:
         """Stands for everything but the material: texts in both languages, guidelines, model."""
+        # Both languages, whichever the run is in: a run may have cases in either.
         texts: list[str] = []
         for language in LANGUAGES:
             texts += [self.tables[language][key] for key in _VARIABLES]
@@ -405,6 +412,7 @@ class PairModelJudge:
             # The same whichever run was named first, and whichever of the customers who begin alike.
             seed=stable_int(self.seed, pair.one.case.id, pair.repeat, pair.one.turn.index),
         )
+        # The reply speaks of answers 1 and 2; whose these were depends on the order.
         by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
         return Ballot(first=first, verdict=by_run[reply.verdict], reason=str(encodable(reply.reason)))
 
@@ -446,6 +454,7 @@ class PairLexicalJudge:
         if not (one and other):
             problem = _("There is neither a reference nor passages to hold the answers against.")
             return outcome(pair, "stand_in", None, problem=shown(problem, language))
+        # Agreement and support weigh the same, where an answer has both.
         difference = mean(other.values()) - mean(one.values())
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
         measures = {

@@ -35,6 +35,7 @@ FEW = 8
 def pairwise_report(result: PairwiseResult) -> Report:
     """The comparison of two runs, A and B: from the verdict to the details."""
     duel = result.figures.duel
+    # From who is better to whether the judge can be believed, then what to read for oneself.
     sections = [
         Section("duels", _("Wins and losses"), tuple(_wins(duel))),
         Section("bias", _("Bias of the judge"), (Facts(tuple(_bias(result))),)),
@@ -53,6 +54,7 @@ def pairwise_report(result: PairwiseResult) -> Report:
 def _about(result: PairwiseResult) -> Iterator[Text | Line]:
     """The runs, the judge, and how many pairs there were."""
     figures = result.figures
+    # Which is which comes first: everything below says A and B.
     for letter, run in (("A", figures.duel.a), ("B", figures.duel.b)):
         yield _("{letter} = {run}", letter=letter, run=run)
     if result.model == LEXICAL:
@@ -76,6 +78,7 @@ def _about(result: PairwiseResult) -> Iterator[Text | Line]:
 
 def _wins(duel: Duel) -> Iterator[Block]:
     """Who is better, and the wins of each."""
+    # "No clear difference" is not "equal": too few questions look the same.
     verdict = _("No clear difference between {a} and {b}.", a="A", b="B")
     if duel.cases == 1:
         verdict = _("There is only one question, too few to show a difference.")
@@ -102,6 +105,7 @@ def _wins(duel: Duel) -> Iterator[Block]:
 def _bias(result: PairwiseResult) -> Iterator[Fact]:
     """Whether the judge prefers what stands first, or answers of some length."""
     position, length = result.figures.position, result.figures.length
+    # Order: a stand-in sees none, a model chose what stood first in some share of its preferences.
     line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
     if result.model == LEXICAL:
         line = _("The stand-in does not see the order, so it has no such bias.")
@@ -115,6 +119,8 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
         if _is_off(position.first):
             warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
     yield Fact(_("Order"), line, warnings)
+    # Length: whether the longer one wins is no fault by itself, for longer answers may be better; examples
+    # tell.
     line = _("No pair had both a winner and answers of different length.")
     if length.longer.n:
         line = _(
@@ -133,6 +139,7 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
 def _examples(result: PairwiseResult, side: Side) -> Section:
     """Wins of one run, each of another case; what a judge read stands before what a rule decided."""
     by_case: dict[str, list[Outcome]] = {}
+    # Of each question the first win, with everybody who was told the same two answers.
     for outcome in sorted(result.outcomes, key=lambda outcome: outcome.how == "rule"):
         if outcome.verdict == side:
             alike = by_case.setdefault(outcome.case, [])
