@@ -91,6 +91,7 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     results = read_run(path)
     summary = figures_of(results, settings)
     known = stored_checks(results)
+    # Asked once per run: with new articles or judges only what is new is asked.
     unasked = [
         each
         for each in missed_searches(results, summary, articles_of(settings))
@@ -101,6 +102,7 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     context = RunContext(
         settings, endpoints(settings, strict=False), results.personas, Ledger.of(settings, results)
     )
+    # As in a run: what is wrong with the adapter shows here, and whatever was opened is closed.
     bot: Bot | None = None
     try:
         bot = await context.bot(results.conversations)
@@ -133,6 +135,7 @@ def missed_searches(
     place = {(red.conversation, red.turn): at for at, red in enumerate(summary.reddest)}
     looks = turn_evidence(results, summary, articles=articles)
     for look in sorted(looks, key=lambda look: place[look.red.conversation, look.red.turn]):
+        # Only where the article is known to be there: else its words could not be asked.
         if look.need.place != "not_retrieved" or look.need.cut:
             continue
         if not look.customer_fault and not look.red.failure:
@@ -155,6 +158,7 @@ async def _ask(bot: Bot, look: RedTurnEvidence, timeout: float) -> RetrievalChec
     answer = await ask(bot, _query(look, question, 0), timeout)
     hit = _hit(answer, look)
     check = RetrievalCheck(words=question, hit=hit, ids=tuple(passage.id for passage in answer.passages))
+    # Not found in its own words either, or nobody knows: no pair of words can explain that.
     if not hit:
         return check
     for number, pair in enumerate(spelling_pairs(look.words, texts)[:MOST_PAIRS], 1):
@@ -218,6 +222,7 @@ class CauseJudge:
         """Reads the prompt; asks nothing yet."""
         self.model, self.seed = model, seed
         self.prompts = Prompts(shelves.JUDGES / "_cause.toml", _VARIABLES)
+        # Verdicts of another prompt or model are told apart by this.
         texts = (self.prompts.text(language, key) for language in LANGUAGES for key in ("system", "nothing"))
         self.rubric = fingerprint(*texts, model.endpoint.model)
 
@@ -245,6 +250,7 @@ class CauseJudge:
         """The request: what never changes first, then the material of the turn, quoted as data."""
         language, text = look.language, self.prompts.text
         nothing = text(language, "nothing")
+        # Cut by whole passages, as judges have them.
         passages, _unused = within(look.turn.answer.passages, LONGEST_MATERIAL)
         articles, _unused = within(look.nearest(NEAREST), LONGEST_MATERIAL)
         history = earlier_lines(look.context)
@@ -305,6 +311,7 @@ async def judge_causes(
         found[look.red.conversation, look.red.turn] = await judge(look)
         keep(found)
 
+    # What came before the budget was spent is returned with why it ended.
     try:
         await for_each(looks, judged, at_once)
     except BudgetSpent as error:
@@ -344,6 +351,7 @@ async def ask_judge(path: Path, settings: Settings, articles: Articles | None = 
         if model is None:
             raise InputError(_("--ask-judge: there is no model to ask (it was judged by counting)."))
         summary, known = figures_of(results, settings), stored_judgements(results)
+        # The same evidence that reports go by, so that what is open is what they call likely.
         articles = articles or articles_of(settings)
         checks = stored_checks(results)
         looks = list(turn_evidence(results, summary, articles=articles, found=checks))

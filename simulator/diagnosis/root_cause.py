@@ -595,6 +595,7 @@ def _article(look: RedTurnEvidence) -> Message:
     if look.need.place == "retrieved":
         ids = {article_of(passage.id) for passage in look.turn.answer.passages}
         articles = tuple(each for each in articles if each in ids) or articles
+    # Two are enough to find them by; a comparison may need four.
     names = [_named(look, each) for each in articles[:2]]
     if len(names) > 1:
         return _("{one} and {other}", one=names[0], other=names[1])

@@ -95,6 +95,7 @@ def quadratic_kappa(one: ArrayLike, other: ArrayLike, weights: ArrayLike | None 
     first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     weight = None if weights is None else np.asarray(weights, dtype=float)
     a, b = (float(np.average(side, weights=weight)) for side in (first, second))
+    # In moments rather than in a table of grades: scales need not be whole numbers.
     apart = np.average((first - a) ** 2 + (second - b) ** 2, weights=weight)
     by_chance = float(apart + (a - b) ** 2)
     found = float(np.average((first - second) ** 2, weights=weight))

@@ -54,6 +54,7 @@ class _Places(Value):
         counts = self.model_dump()
         shown: dict[str, Any] = counts | {"marked": self.marked}
         for name, (right, wrong) in self.RATES.items():
+            # Of those that did either; a question back is in no rate.
             hits, n = counts[right], counts[right] + counts[wrong]
             shown[name] = rounded({"rate": hits / n if n else None, "interval": wilson(hits, n)})
         return shown
@@ -132,6 +133,7 @@ def answer_place(conversation: Conversation) -> str:
     """The field of `Answerability` in which a conversation that has begun is counted."""
     if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
+    # Of an unrecorded turn nobody knows what the bot said.
     outcome = turn_outcome(conversation.turns[0], conversation.case)
     if outcome == "not_answered":
         return outcome

@@ -133,6 +133,7 @@ class PairedRuns:
         self.before, self.after = (
             RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
         )
+        # Each side as its score counts it: conversations that were held again once.
         runs = self.before.results, self.after.results
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
@@ -142,6 +143,7 @@ class PairedRuns:
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
         for one, other in ((self.earlier[key], self.later[key]) for key in self.both):
+            # A turn that only one of the two has is a line that was not the same.
             self.lines += max(len(one.turns), len(other.turns))
             for a, b in zip(one.turns, other.turns, strict=False):
                 self.same_lines += a.user == b.user
@@ -159,6 +161,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
     Where several models play the customers and only one does in the `other` run, those of that model, or
     else of the first. Then who plays is left out of the key, so that the two runs have pairs at all.
     """
+    # A run file names the models of a role in one text, joined by commas.
     models, others = (each.run.models.get("user", "").split(", ") for each in (results, other))
     alone = len(models) > 1 and len(others) == 1
     only = (others[0] if others[0] in models else models[0]) if alone else None
@@ -419,6 +422,7 @@ def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
         ", ".join(f"{name} {version} ({digits})" for name, (version, digits) in _prompts(run).items())
         for run in (before, after)
     )
+    # Only what was stored: a bot whose code changed has to be told apart by who changed it.
     found = [
         ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
         *((key, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other))),
@@ -497,6 +501,7 @@ def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
     spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs, of
     which `make bench-changes` finds 0 to 3 %.
     """
+    # The score by itself, whatever becomes of the others.
     first = {judge: p for judge, p in testable.items() if judge == primary}
     others = holm({judge: p for judge, p in testable.items() if judge != primary})
     costs = 1 if all(p < 1 - LEVEL for p in first.values()) else 2
@@ -534,6 +539,7 @@ def wilcoxon(differences: Sequence[float]) -> float:
     ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
     correction, its variance from the very ranks, which corrects for ties and zeros.
     """
+    # 0.6 - 0.4 and 0.8 - 0.6 are the same difference.
     values = np.round(np.asarray(differences, dtype=float), _PLACES)
     signed = values != 0
     if not signed.any():
@@ -542,6 +548,7 @@ def wilcoxon(differences: Sequence[float]) -> float:
     ranks = np.rint(2 * average_ranks(np.abs(values)))[signed].astype(int)
     above = int(ranks[values[signed] > 0].sum())
     whole = int(ranks.sum())
+    # The smaller of both sums of ranks; the test is two-sided, so that it does not matter which.
     extreme = min(above, whole - above)
     if len(ranks) > EXACT_UP_TO:
         deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)

@@ -82,6 +82,7 @@ def contest_settings(settings: Settings) -> Settings:
     """
     if settings.scoring != "contest":
         return settings
+    # Outputs have judges of their own, and no total of five metrics.
     if settings.outputs:
         msg = _("--scoring contest grades whole answers: leave out --outputs, or leave out --scoring.")
         raise InputError(msg)
@@ -100,6 +101,7 @@ def contest_settings(settings: Settings) -> Settings:
 
 def contest_result(results: Results) -> ContestResult:
     """The metrics that the settings of a run name, with their means and costs."""
+    # As stored: files of judges may stand among them, whose names are those of their scores.
     names: Any = results.run.settings.get("judges") or ()
     judges = {judge_name(str(name)) for name in names}
     planned, scores = results.conversations.turns, results.scores
@@ -136,6 +138,7 @@ def ungraded_metrics(result: ContestResult) -> Iterator[Message]:
 
 def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:
     scores = list(scores)
+    # The grade of 1 to 5 itself; the program's own score is its fifth.
     grades = [score.raw for score in scores if score.state == "scored" and score.raw is not None]
     return ContestMetric(
         name=_NAME_OF[judge],

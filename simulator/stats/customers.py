@@ -96,6 +96,7 @@ def figures(
         return CustomerFigure(value=n / turns if turns else None, n=n, of=turns, goal=goal, at_most=True)
 
     return {
+        # A mean of shares, and no count of anything.
         "goal_coverage": _share(raised).model_copy(update={"n": None}),
         "early": _share(early, 0.05, at_most=True),
         "prompt": _share(prompt, 0.9),
@@ -163,6 +164,7 @@ def angry_thanks(conversation: Conversation, verdicts: VerdictsByTurn) -> list[b
     """Of an angry customer's messages before anything is answered, whether each thanks the bot."""
     if conversation.persona != ANGRY:
         return []
+    # Up to the answer that settles it, thanks are out of place; the farewell only where nothing was settled.
     done = answered_by(conversation, verdicts)
     lines = [turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done]
     if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, verdicts)):

@@ -73,6 +73,7 @@ def interval_of_difference(
     if len(found.sums) < MIN_CLUSTERS:
         return None
     drawn = Draws(sorted(set(clusters)), seed=seed, resamples=draws).sums([found.sums, found.sizes])
+    # Few clusters make the plain percentile interval too narrow.
     level = widened(LEVEL, len(found.sums))
     low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [(1 - level) / 2, (1 + level) / 2])
     return min(float(low), found.mean), max(float(high), found.mean)

@@ -83,6 +83,8 @@ class JudgeSummary(Value):
     planned: int
     skipped: int
     failed: int
+    # By kind, as `timeout`, `malformed`, `missing`; then every rubric that graded, by hash: of one run
+    # usually one.
     failures: dict[str, int]
     rubrics: tuple[str, ...]
     failure_reason: str = ""
@@ -106,6 +108,7 @@ class PersonaSummary(Value):
     graded: int
     turns: int
     red: int
+    # Also of judges that graded none of this persona's turns, with n = 0.
     judges: dict[str, Mean]
 
 
@@ -179,6 +182,7 @@ class CustomerFigure(Value):
     value: float | None
     n: int | None
     of: int
+    # None: the figure is only shown.
     goal: float | None = None
     at_most: bool = False
 
@@ -197,6 +201,8 @@ class CustomerSummary(Value):
     by language, then by persona, with `all` for everyone. `superseded` conversations were held once more.
     """
 
+    # Of a run without a model as customer all of this is empty: phrases say what stands in the persona's
+    # file.
     faults: dict[str, int] = Field(default={})
     spoilt: tuple[tuple[str, int], ...] = ()
     handling: Handling = "keep"
@@ -214,6 +220,7 @@ class SimulatorSummary(Value):
     whichever of them counts; None where no turn was spoilt.
     """
 
+    # Messages, conversations and turns; `rules` counts guarded messages by the rule that they broke.
     guarded: int
     failed: int
     overruled: int = 0
@@ -253,6 +260,7 @@ class CorrectedScore(Value):
     score: float
     interval: tuple[float, float]
     n: int
+    # A stratum that nobody graded has no entry.
     bias: Mapping[Stratum, float]
 
     def as_json(self) -> dict[str, Any]:
@@ -303,6 +311,7 @@ class Reliability(Value):
 
         `unbegun` are conversations that should have been held; they are lost, too.
         """
+        # A question whose conversations are all lost stays in, with (0, 0), and is in no mean.
         counts: dict[str, tuple[int, int]] = {}
         lost = unbegun
         for case, passed in known:
@@ -313,6 +322,7 @@ class Reliability(Value):
 
     def passes(self, k: int) -> dict[str, float]:
         """pass^k of each question that has so many finished repeats."""
+        # Fewer finished repeats cannot say whether k of them pass.
         return {case: pass_hat(*counted, k) for case, counted in self.counts.items() if counted[1] >= k}
 
     def mean(self, k: int) -> float | None:
@@ -383,8 +393,10 @@ class Summary(Value):
     answered_score: float | None
     interval: tuple[float, float] | None
     conversation_scores: dict[str, float]
+    # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
     simulators: dict[str, SimulatorScore] = Field(default={})
     judges: dict[str, JudgeSummary]
+    # Questions with most red turns first; personas in order of appearance.
     personas: tuple[PersonaSummary, ...]
     cases: tuple[CaseSummary, ...]
     total: Total
@@ -399,6 +411,7 @@ class Summary(Value):
     red: int
     red_kinds: dict[str, int]
     red_second: int
+    # All red turns, however many; `red` is their number.
     reddest: tuple[RedTurn, ...]
     bot_failures: dict[str, int]
     unrecorded: int = 0
@@ -424,6 +437,7 @@ class Summary(Value):
     @property
     def simulator_spread(self) -> float | None:
         """The largest difference between the scores of two simulators; None with fewer than two."""
+        # One that graded nothing leaves the others to be compared.
         scores = [each.score for each in self.simulators.values() if each.score is not None]
         return max(scores) - min(scores) if len(scores) > 1 else None
 
@@ -442,6 +456,7 @@ def rounded(value: Any) -> Any:
 
     Tuples become lists, as JSON has them; integers and texts stay what they are.
     """
+    # Four decimals: a hundredth of a point of 100, beyond what any of these figures is known to.
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, dict):

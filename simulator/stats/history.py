@@ -210,6 +210,7 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     scored = [run for run in runs if run.score is not None]
     # Where every run was stopped or broke off, these are all there is to go by.
     complete = [run for run in scored if run.is_whole] or scored
+    # Like the newest one: what a bot was before its questions changed is another story.
     comparable = [run for run in complete if run.is_like(complete[-1])][-last:]
     slope = trend([run.score or 0.0 for run in comparable])
     # The newest step down that is larger than chance.

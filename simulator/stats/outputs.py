@@ -163,6 +163,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
     missing, extra, failed = Counter[str](), Counter[str](), 0
     for conversation, by_turn in conversations_with_scores(results) if has_outputs else ():
         for scores in by_turn.values():
+            # One row, whose outputs and whole (None) have their verdicts; an output passes by all its judges.
             passed: dict[str | None, bool] = {}
             lacking = ""
             for score in scores.values():
@@ -185,6 +186,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
                 verdicts.setdefault(name, Counter())[held] += 1
     if not metrics:
         return None
+    # Rows that lacked nothing.
     missing.pop("", None)
     shares = {name: Share(right=held[True], of=held.total()) for name, held in verdicts.items()}
     return OutputsFigures(
@@ -196,6 +198,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
                 ),
                 passed=shares.get(name),
             )
+            # By name, so that tables of two runs stand side by side.
             for name in sorted({output for output, _judge in metrics})
         ),
         passed=shares.get(None),

@@ -105,6 +105,7 @@ def red_marks(
     passages contradict each other, neither they nor what is held against them make it red. A turn that was
     graded twice is as red as the milder of its two gradings.
     """
+    # Callers may hand over the scores of more than one conversation.
     of_turn = [score for score in scores if score.conversation == conversation]
     marks = _marks_of(of_turn, rules, primary)
     if not (marks and any(RETEST in score.detail for score in of_turn)):
@@ -151,6 +152,7 @@ def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0
 
     `part` names a part of the verdict that is graded by itself, as a `share` (0..1) of its scale.
     """
+    # Correctness has a rule of its own; any other part counts as if it decided, by its share of the scale.
     if (score.judge, part) == ("turn", "correctness"):
         return any(mark.kind == part for mark in red_marks(score.conversation, (score,), rules))
     if part:
@@ -169,6 +171,7 @@ def is_flipped(score: Score, rules: RedRules) -> bool:
     if (second := score.second) is None:
         return False
     first = score.model_copy(update={"detail": {k: v for k, v in score.detail.items() if k != RETEST}})
+    # On the judge's own scale: 4 and 5 of 5 differ, however close their values.
     if (first.state, first.raw) != (second.state, second.raw):
         return True
     return is_red_alone(first, rules) != is_red_alone(second, rules)
@@ -236,6 +239,7 @@ def undecided_turns(results: Results) -> list[UndecidedTurn]:
     """The turns on which the turn judge found reference and passages in conflict, in the order of the run."""
     undecided = filter(is_undecided, results.scores.of_judge("turn", "skipped"))
     ids = {score.conversation for score in undecided}
+    # Scores are stored in the order in which they came.
     in_order = [key for key in results.conversations.ids if key in ids]
     found = []
     for conversation, by_turn in conversations_with_scores(results, in_order):

@@ -219,6 +219,8 @@ def figures_of(results: Results, settings: Settings) -> Summary:
 
     The one way in which reports, gate and `diff` come to a summary, so that all show the same score.
     """
+    # Conversations that were held once more, because a customer spoilt them, count in their second version
+    # alone.
     results = without_superseded(results)
     played = CUSTOMERS_UNCHECKED
     # Phrases say what stands in the persona's file: only a model's customers are looked into.
@@ -253,6 +255,7 @@ def summarise(
     `customers` says how the customers were played, and what is to be done with the turns they spoilt.
     """
     results = without_superseded(results)
+    # Whoever names no judges, as a test or a notebook, gets all that graded.
     names = judges or tuple(sorted(results.scores.judges))
     primary = primary_judge(names)
     every = run_turns(results, rules, primary)
@@ -264,11 +267,13 @@ def summarise(
         else s
         for s in every.turns
     ]
+    # `spoken` is what counts; `kept` and all turns are both scored, so that either figure can be shown.
     spoken = kept if customers.handling == "exclude" else every.turns
     started = every.conversations
     means = _conversation_means(spoken)
     graded = [c for c in started if c.id in means]
     costs = [role.cost_usd for role in results.spending.values()]
+    # The interval needs to know how low a grade can be: 1 of 5 is 0.2.
     scales = {
         s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
     }
@@ -280,6 +285,7 @@ def summarise(
     # Of those that left content, what the judge of whole conversations says of them.
     wholes = [s.scores.get(CONVERSATION) for s in ends if s.conversation in left_satisfied]
     satisfied = [grade.value for grade in wholes if grade and grade.value is not None]
+    # A judge of whole conversations has one grade for each, on its last turn.
     by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
     lengths = Counter(s.conversation for s in spoken if s.value is not None)
     retest = by_judge[primary].retest if primary in by_judge else None
@@ -295,6 +301,7 @@ def summarise(
     }
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
+    # Imported only where there is something to compare.
     asked = any("@" in name for name in every.judges)
     models = feature("panel").panel_agreement(results.scores) if asked else ()
     people = feature("people").by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
@@ -382,6 +389,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
         if not (conversation.turns or conversation.ended):
+            # Planned and not begun: interrupted before, or spared by an early answer of the gate.
             run.unbegun += conversation.ended is None
             continue
         before = len(run.turns)
@@ -510,6 +518,7 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
     if results.is_sampled:
         first, most = by_question(bare)[:QUESTIONS_QUOTED], MAX_QUOTED // QUESTIONS_QUOTED
         shown = [*bare[:MAX_QUOTED], *(each for turns in first for each in turns[:most])]
+    # Their texts are read in one further pass, conversation by conversation.
     quoted = {(each.conversation, each.turn) for each in shown}
     texts: dict[tuple[str, int], dict[str, Any]] = {
         (conversation.id, turn.index): {
@@ -563,6 +572,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
+    # `--retest`: graded again, whether that failed, flipped or came out the same.
     twice = [s.scores[name] for s in scored if s.scores[name].retest]
     outcomes = Counter(grade.retest for grade in twice)
     pairs = [(g.value, g.second) for g in twice if g.value is not None and g.second is not None]
@@ -643,6 +653,7 @@ def _personas(
     found = []
     for persona, own in _grouped(started, lambda c: c.persona).items():
         turns = turns_by_persona.get(persona, [])
+        # A judge may lack turns, or have grades without a value; both show as n below planned.
         grades = {judge: [s.scores[judge] for s in turns if judge in s.scores] for judge in judges}
         values = {j: [g.value for g in every if g.state == "scored"] for j, every in grades.items()}
         due = {
@@ -695,6 +706,7 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     grades = {
         (s.conversation, s.turn): s.raw if raw else s.value for s in results.scores.of_judge(judge, "scored")
     }
+    # One turn is no course.
     last = max((index for conversation, index, _ in turns if (conversation, index) in grades), default=0)
     if last < 2:
         return None
@@ -727,6 +739,7 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     Without a model's name the cost is unknown (None), and not 0 as that of a stand-in. The bundled bot has
     no row: its calls are among those of the run (role `demo`).
     """
+    # Its tokens are counted by the ledger; counting them here would show them twice.
     if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
         return {}
     used: dict[str, Counter[str]] = {}

@@ -159,6 +159,7 @@ def batches(plan: Sequence[Conversation], seed: int) -> tuple[tuple[Conversation
     by_case: dict[str, list[Conversation]] = {}
     for conversation in plan:
         by_case.setdefault(conversation.case.id, []).append(conversation)
+    # By name before the lot is drawn: the order of a file must not decide which questions come first.
     order = sorted(by_case)
     random.Random(f"sequential/{seed}").shuffle(order)  # noqa: S311 - a lot, not a secret
     ends = looks(len(order))

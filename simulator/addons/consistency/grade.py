@@ -221,6 +221,7 @@ class Prompts(PromptFile):
 
 def follow_ups(reply: Questions, answer: str, count: int) -> tuple[FollowUp, ...]:
     """The usable questions: about words that are in the answer, none twice, `count` at most."""
+    # By the question, so that one that is asked twice about different words is one.
     usable: dict[str, FollowUp] = {}
     for row in reply.questions:
         question, claim = row.question.strip(), verbatim(row.claim, answer)

@@ -76,6 +76,7 @@ def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
         _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
     )
     yield from (Line(asked), Line(_("{parts}", parts=parts)))
+    # Evasions and unproven ones are counted above; there is nothing in them to be read.
     grave = [check for check in checks if check.verdict.outcome in ("contradicts", "corrects")]
     yield from _listed([_check(check) for check in sorted(grave, key=lambda check: check.verdict.outcome)])
 
@@ -112,6 +113,7 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
             interval=interval,
         )
         yield Line(line)
+        # What was compared is said each time, because "no disagreement" means little without it.
         compared = _("Figures, dates and yes/no are compared; other wording is not counted.")
         if figures.judged:
             compared = _("The first answers were compared by {models}.", models=figures.judged)

@@ -100,6 +100,7 @@ class CellFigures(Value):
     rows: int = 0
     silent: int = 0
     not_extracted: int = 0
+    # By name, in the order of the run; `labels` is None of rows without labels.
     judges: dict[str, JudgeFigures] = Field(default={})
     labels: Labels | None = None
     against: CellComparison | None = None
@@ -156,6 +157,7 @@ class MatrixFigures(Value):
     @property
     def cost_usd(self) -> float | None:
         """Dollars of all runs; None as soon as one is unknown."""
+        # A cell that never began has cost nothing, and is not unknown.
         costs = [cell.graded_usd for cell in self.cells if cell.run]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -221,6 +223,7 @@ class CellScores(NamedTuple):
 
 def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> dict[str, CellComparison]:
     """Each cell of a data set, by its key, compared with the one with the highest mean, or the highest F1."""
+    # Alone there is nothing to be better than.
     if len(cells) < 2:
         return {}
     figures = f1 or {key: cell.values.mean() for key, cell in cells.items()}
@@ -228,6 +231,7 @@ def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> di
     leader = max(cells, key=lambda key: figures.get(key, 0.0))
     pairs = len(cells) * (len(cells) - 1) // 2
     others = {key: cell.against(cells[leader], leader, pairs) for key, cell in cells.items() if key != leader}
+    # Of the leader: whether all others are worse, or nothing can be said of any of them.
     verdicts = [each.verdict for each in others.values()]
     still_open = sum(verdict != "worse" for verdict in verdicts)
     verdict: Verdict = "highest" if still_open else "best"
@@ -270,6 +274,7 @@ def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[st
     read = [_cell(cell_run, runs) for cell_run in cells]
     for each in read:
         languages.update(each.languages)
+    # A cell that failed has none; the others name what there is.
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
     # Only finished cells are compared: the first half of a data set may be its easy one.
     whole = {each.figures.cell.key: each for each in read if each.figures.state == "finished"}
@@ -297,6 +302,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     path = runs / cell_run.run / RUN_FILE
     run = run_of(path) if cell_run.run else None
     state = state_of(cell_run, run)
+    # Not begun, or its file is gone: a row without figures, and the error if there is one.
     if run is None:
         return _GradedCell(CellFigures(cell=cell_run.cell, state=state, error=cell_run.error))
     results = without_superseded(read_run(path))
@@ -321,6 +327,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         error=cell_run.error,
         rows=summary.planned,
         silent=sum(summary.bot_failures.values()),
+        # Turns, not scores: three judges of one output that was not there are one turn.
         not_extracted=len(
             {(s.conversation, s.turn) for s in results.scores if s.detail.get("not_extracted")}
         ),

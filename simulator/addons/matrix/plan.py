@@ -123,6 +123,8 @@ def read_matrix(path: Path) -> Matrix:
     Files that it names are looked up beside it, then in the current folder. Judges of all data sets stand in
     [matrix] or, where [judges] has none of its own for some of them, at the top.
     """
+    # [judges] is a table of data sets, or a list as `judges` of any settings file; the rest are common
+    # settings.
     table = read_toml(path)
     axes, judges = table.pop("matrix", None), table.pop("judges", None)
     if not isinstance(axes, dict):
@@ -131,6 +133,7 @@ def read_matrix(path: Path) -> Matrix:
     file = _MatrixFile(path)
     data = file.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
     settings = file.settings("", table)
+    # Named in [matrix] they go before a list at the top; a data set's own go before either.
     common = axes.get("judges", judges if not isinstance(judges, dict) else None)
     if common is not None:
         settings["judges"] = _resolve_judges(path, common)
@@ -160,6 +163,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     if len(several) > 1:
         msg = _("--set {settings}: only one of them may have several values.", settings=" and ".join(several))
         raise InputError(msg)
+    # A single run, as `evaluate` has it without any matrix.
     if len(cases) < 2 and len(prompts) < 2 and not several:
         return None
     if not cases:
@@ -193,6 +197,7 @@ class _MatrixFile:
         if not given or not isinstance(given, str | list | dict):
             raise _error(self.path, _NO_CASES)
         named = _named(self.path, "cases", given)
+        # A table for a data set that there is not would be silently without effect.
         for name in judges:
             if name not in named:
                 raise UnknownName(_("data set"), name, named, _("(in [judges] of {path})", path=self.path))
@@ -254,6 +259,7 @@ class _MatrixFile:
         _check_keys(self.path, "[[matrix.models]]", given, ("name", "adapter", "set"))
         values = {key: setting_text(value) for key, value in given.get("set", {}).items()}
         adapter = _resolve_bot(self.path, str(given["adapter"])) if "adapter" in given else None
+        # By its own name, else by what is set as its model, else by its adapter.
         name = str(given.get("name") or values.get(MODEL) or given.get("adapter") or "")
         if not name:
             raise _error(self.path, _("[[matrix.models]]: each needs a name."))
@@ -269,6 +275,7 @@ class _MatrixFile:
                 raise _error(self.path, wrong)
             if key not in Settings.model_fields:
                 raise UnknownName(_("setting"), key, Settings.model_fields, f"({where}in {self.path})")
+            # Paths are looked up beside the file, then where the user stands.
             if key == "judges":
                 settings[key] = _resolve_judges(self.path, value)
             elif key in FILE_SETTINGS and isinstance(value, str):
@@ -288,6 +295,7 @@ def _named(path: Path | None, axis: str, given: Any) -> dict[str, str]:
     if isinstance(given, str):
         given = [given]
     pairs = list(given.items()) if isinstance(given, dict) else [("", each) for each in given]
+    # A number or an empty text in a list would become a file of that name.
     for _unused, each in pairs:
         if not isinstance(each, str) or not each.strip():
             wrong = _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(each))
@@ -342,6 +350,7 @@ class ResolvedCell(NamedTuple):
 
     def stored(self) -> dict[str, Any]:
         """The settings for the record: without secrets, or judges and a bot that the data chooses."""
+        # Left out unless somebody named them: the data chooses them again when the cell is run.
         unnamed = {"judges", "adapter"} - self.settings.model_fields_set
         return {key: value for key, value in self.settings.stored_values().items() if key not in unnamed}
 
@@ -358,6 +367,7 @@ def resolved(
     of_matrix = {key: value for key, value in matrix.settings.items() if PREFIX + key.upper() not in environ}
     own_set, given_set = _pairs(of_matrix.pop("set", {})), _pairs(given.pop("set", {}))
     given = {**of_matrix, **given}
+    # Once without any axis, to know what the cells share, and to fail once where a common setting is wrong.
     common = load_settings({**given, "set": own_set | given_set}, environ=environ)
     cells = []
     for cell, own in matrix.cells():
@@ -384,6 +394,7 @@ def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:
 
 def _resolve_bot(file: Path, name: str) -> str:
     """`bot.py:answer` as a file names it; other names stay what they are."""
+    # Only a path to a file is looked up; `package.module:function` is imported as it stands.
     module, colon, function = name.rpartition(":")
     return f"{resolve_path(file, module)}:{function}" if colon and module.endswith(".py") else name
 

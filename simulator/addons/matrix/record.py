@@ -52,6 +52,7 @@ class CellRun(Value):
 class Record(Value):
     """A matrix as it stands. Earlier versions wrote `settings` that all cells share, and the other two."""
 
+    # Read by later versions, too: a field that goes stays here as long as records have it.
     version: Literal[1] = 1
     id: str
     created: datetime
@@ -79,6 +80,7 @@ class RecordFile:
     @classmethod
     def create(cls, folder: Path, record: Record) -> "RecordFile":
         """Writes the record of a new matrix into its folder."""
+        # The lock comes first, so that two processes cannot begin one matrix.
         file = cls(folder, record, lock_folder(folder))
         file._write()
         return file
@@ -87,6 +89,7 @@ class RecordFile:
     def reopen(cls, path: Path) -> "RecordFile":
         """Locks an existing record to continue it; raises RunFileError where another process has it."""
         lock = lock_folder(path.parent)
+        # Read under the lock: what another process wrote last is in it.
         try:
             return cls(path.parent, read_record(path), lock)
         except RunFileError:
@@ -154,11 +157,13 @@ def read_record(path: Path) -> Record:
 def find_record(name: str, runs: Path) -> Path | None:
     """The record with this id, start of an id, `latest`, folder or file; None where there is none."""
     given = Path(name)
+    # A path goes before an id; an id may be shortened, as long as one record begins like that.
     with contextlib.suppress(OSError):  # a name longer than any file's
         if given.name == NAME and given.is_file():
             return given
         if (given / NAME).is_file():
             return given / NAME
+    # Ids begin with their time, so that the last one is the newest.
     ids = record_ids(runs)
     matches = ids[-1:] if name == "latest" else [known for known in ids if name and known.startswith(name)]
     return runs / matches[0] / NAME if len(matches) == 1 else None
@@ -185,6 +190,7 @@ def left_for(file: RecordFile, at: int, budget: float) -> float:
     """
     for place in range(len(file.record.cells)):
         run = file.run_file(place)
+        # Every other cell with a run, whatever its state: what was spent is spent.
         if place != at and run is not None and file.run(place) is not None:
             budget -= sum(spent.least_usd for spent in read_run(run).spending.values())
     return budget

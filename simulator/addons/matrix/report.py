@@ -58,6 +58,7 @@ _LEADING: dict[Verdict, tuple[Message, Message]] = {
 
 def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     """A section for each data set; `page` is where it is a page."""
+    # What is missing stands above everything that could be concluded.
     unfinished, n = tuple(_unfinished(matrix)), len(matrix.cells)
     headline = _("{finished} of {n} runs finished", finished=n - len(unfinished), n=n)
     total = _("cost {cost} USD", cost=_money(matrix.cost_usd).text)
@@ -105,6 +106,7 @@ def data_line(data: DataFigures) -> Message:
     leading = next((cell for cell in data.cells if cell.against and cell.against.verdict in _LEADING), None)
     if leading is None or leading.against is None:
         return _("Only one cell is finished.")
+    # By what the leader leads by.
     figure = leading.labels.f1 if leading.labels else leading.judges[data.primary].mean
     return _LEADING[leading.against.verdict][1].format(
         cell=_name(leading),
@@ -123,6 +125,7 @@ def _verdict(cell: CellFigures) -> Text:
         return _("not finished")
     if cell.against is None:
         return NOTHING
+    # In points of 100, as everywhere; the sign is that of this cell against the highest.
     by = signed_points(cell.against.difference or 0.0)
     if cell.against.verdict == "worse":
         return _("{by}, beyond chance", by=by)
@@ -202,6 +205,7 @@ def _table(data: DataFigures) -> Table:
     """The names of the cells, which lead to the pages of their runs, and all columns that hold something."""
     names = []
     for cell in data.cells:
+        # The page of the cell's run, from the folder of the matrix.
         href = f"../{quote(cell.run, safe='')}/report.html" if cell.run else ""
         names.append(Cell(text=_name(cell), href=href, tone=_tone(cell, data)))
     columns = [
@@ -262,6 +266,7 @@ _WIDTHS = {"data": 16, "prompt": 16, "model": 20, "against": 30, "gate": 12, "ru
 def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
     """A row for each cell; a resumed matrix updates its rows."""
     rows = []
+    # Columns of all data sets, each once, in the order in which they first occur.
     titles: dict[str, Text] = {}
     for data in matrix.data:
         for cell in data.cells:
@@ -321,6 +326,7 @@ def _sheet_cells(
         figure = figure_of(cell)
         is_known = cell.run and figure.number is not None
         yield key, title, SheetCell(shown(figure.text, language), figure.number) if is_known else EMPTY
+    # Only where a target was asked for.
     if any(cell.passed is not None for cell in matrix.cells):
         yield "gate", _("target"), text_cell(shown(_gate(cell), language), "" if cell.passed else "warn")
     yield "run", _("run"), text_cell(cell.run)

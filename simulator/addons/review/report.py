@@ -91,6 +91,7 @@ def review_report(outcome: ReviewOutcome) -> Report:
     Only what goes into a meeting's minutes is in Markdown: what was read and the score are the terminal's
     alone.
     """
+    # The team's words come first: they say what to do, blind grades how far to trust the judge.
     sections = [
         Section("read", "", tuple(map(Line, _read(outcome.read) if outcome.read else ())), views=TERMINAL),
         *(_team_sections(outcome.findings) if outcome.findings else ()),
@@ -104,6 +105,7 @@ def review_report(outcome: ReviewOutcome) -> Report:
 def _read(read: ReadCounts) -> Iterator[Message]:
     """What was read, and what of it was not used."""
     yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
+    # A row of the review stands for several turns; without that the counts would look wrong.
     if 0 < read.answers < read.review:
         yield _(
             "Rows of the review: {answers}. Each counts for all turns that have its answer.",
@@ -138,6 +140,7 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
         yield Section("blind", title, (Line(_("There are no grades to compare yet.")),))
         return
     blocks: list[Block] = [Line(_agreement(review.kappa), "strong"), Facts(tuple(_agreement_facts(review)))]
+    # With equal rates, or unknown ones, shares are those of the sample.
     if review.weighted:
         note = _("Sampling rates are known, so these are shares of the whole run.")
         blocks.append(Line(note, "soft"))
@@ -168,6 +171,7 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
     yield Fact(
         _("AUROC"), _("{value} (how well the judge tells what people call red; 0.5 is chance)", value=auroc)
     )
+    # Leniency moves every score; the sign says which way.
     by = 100 * review.difference
     way = _("the judge is more lenient") if by > 0 else _("the judge is stricter")
     yield Fact(_("Mean difference"), _("judge − people = {points:+.0f} points ({way})", points=by, way=way))
@@ -193,6 +197,7 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
 
 def _reviewer(name: str, n: int) -> Message:
     """A reviewer and how many grades they gave; those of a worksheet are numbered."""
+    # In a worksheet reviewers have no names: they are the first and the second column.
     if name.isdecimal():
         return _("reviewer {number}: {n}", number=name, n=n)
     return _("{name} {n}", name=name or _("no name"), n=n)
@@ -287,6 +292,7 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
 
 def _points(found: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
     """Causes by status, in the order of the dropdowns, without empty columns."""
+    # By the ids of the dropdowns, or by what people wrote instead.
     counts = {(point.cause, point.status): point.n for point in found}
     columns = _in_order(statuses, (status for _cause, status in counts))
     rows = []
@@ -347,6 +353,7 @@ def _bias_text(bias: float) -> Message:
 
 def _shortage_text(shortage: Shortage) -> Message:
     """How many more grades a correction takes, and of which turns."""
+    # Told apart by what would help: more questions, any second question, or more grades.
     if shortage.turns < ENOUGH_GRADES:
         text = _(
             "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
