@@ -73,8 +73,8 @@ SAME_MATTER = 0.4
 LITTLE = 0.2
 # Judges of how something is said; below this value (0..1) they object.
 TONE, OBJECTS = ("tone", "keigo", "fluency"), 0.7
-# How a judge's reason speaks of rude or cold words ("curt", "dismissive", 冷た, 口調), and not of wrong ones:
-# "the tone is fine, the price is wrong" matches, which is why it counts only where no detail is lacking.
+# How a judge's reason speaks of rude or cold words: "curt", "dismissive", 冷た, 口調. "The tone is fine, the
+# price is wrong" matches as well, which is why it counts only where no detail is lacking.
 _OF_TONE = re.compile(
     r"失礼|無礼|ぞんざい|冷た|突き放|口調|語調|言い方|言葉遣い|言葉づかい|叱|見下|嫌味|皮肉|乱暴|横柄|高圧|責め|馬鹿に"
     r"|ぶっきらぼう|偉そう|なれなれし"
@@ -232,7 +232,7 @@ def _because(
     )
 
 
-# Of a turn that is red by the judge of whole conversations alone: its answer was found right by all others.
+# Of a turn that is red by the judge of whole conversations alone: no other judge objected to its answer.
 _OF_THE_WHOLE = _("The answer is not at fault by itself; the conversation as a whole left something open.")
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.stats.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 Codes = NDArray[np.intp]
-# Draws of a figure of agreement. Differences take DRAWS: their interval decides whether `diff` exits with 1.
+# Draws of a figure of agreement. Differences take DRAWS: whether `diff` exits with 1 rests on theirs.
 RESAMPLES = 2000
 _NORMAL = NormalDist()
 

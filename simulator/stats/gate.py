@@ -38,8 +38,8 @@ Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
 # Imported when asked for: most runs have a plain target, and conditions bring numpy's quantiles and likeness.
 # Where a target has conditions or a confidence, or several models play the customers.
 feature = Features(conditions="simulator.stats.conditions")
-# Judges that grade an answer by whatever evidence they get, and without any by how it reads. Six answers that
-# contradicted the knowledge once scored 100 that way: a target on these takes evidence.
+# Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
+# answer would reach any target. So a target on these takes evidence.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge: a target on these alone needs no evidence.
 _UNJUDGED = frozenset(
