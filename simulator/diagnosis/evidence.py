@@ -104,8 +104,8 @@ REPEATED, RETOLD = 0.9, 0.55
 # Questions that share this much of their content ask the same: a later line that does presses for an answer.
 SAME = 0.5
 
-# The causes that a turn can have (diagnosis/root_cause.py), how much of a reference an article says, and where
-# what was needed was (`NeededArticles`).
+# The causes that a turn can have (diagnosis/root_cause.py), how much of a reference an article says, and
+# where what was needed was (`NeededArticles`).
 Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
     "spelling", "retrieval", "ignored", "invented", "forbidden", "tone", "unclear",

@@ -88,12 +88,12 @@ class RedAgreement(Value):
 
     @property
     def precision(self) -> float | None:
-        """The share (0..1) of red answers that people call bad."""
+        """The share (0..1) of red answers that people call bad; None where none is red."""
         return self.bad / self.rows if self.rows else None
 
     @property
     def recall(self) -> float | None:
-        """The share (0..1) of answers that people call bad which are red."""
+        """The share (0..1) of answers that people call bad which are red; None where people call none bad."""
         return self.bad / self.of if self.of else None
 
 

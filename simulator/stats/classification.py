@@ -301,7 +301,7 @@ class Accuracy(Value):
 
     @property
     def value(self) -> float | None:
-        """The share (0..1) of right answers."""
+        """The share (0..1) of right answers; None of no question."""
         return self.right / self.n if self.n else None
 
     @property

@@ -217,7 +217,10 @@ class Difference(Value):
 
     @property
     def leaning(self) -> Literal["up", "down"] | None:
-        """Where the interval leaves out 0 and the test still cannot rule out chance."""
+        """Which way it seems to have gone: the interval leaves out 0, and the test cannot rule out chance.
+
+        None where both agree, whether on a difference or on none.
+        """
         if self.verdict != "no_difference" or self.interval is None:
             return None
         low, high = self.interval
@@ -317,7 +320,7 @@ class RunComparison(Value):
 
     @property
     def score(self) -> Difference | None:
-        """The row of the judge that decides."""
+        """The row of the judge that decides; None where it graded no customer in both runs."""
         return next((row for row in self.judges if row.judge == self.primary), None)
 
     @property

@@ -81,7 +81,10 @@ class Calibration(Value):
 
     @property
     def auroc(self) -> float | None:
-        """How often (0..1) an answer that people call good is graded above one that they do not."""
+        """How often (0..1) an answer that people call good is graded above one that they do not.
+
+        None where people call all answers good, or none.
+        """
         value = self.figures.get("auroc")
         return float(value) if isinstance(value, (int, float)) else None
 

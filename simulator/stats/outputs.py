@@ -36,7 +36,7 @@ class Share(Value):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Between which shares it lies (Wilson, 1927)."""
+        """Between which shares it lies (Wilson, 1927); None of no row."""
         return wilson(self.right, self.of)
 
     def as_json(self) -> dict[str, Any]:

@@ -523,7 +523,10 @@ def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
 
 
 def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
-    """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
+    """What `review --json` prints of it, figures rounded to 4 decimals; None of None.
+
+    Without the texts of turns: questions and answers stay in the run file: what is printed often ends in a log.
+    """
     if review is None:
         return None
 
@@ -637,7 +640,10 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
 
 
 def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
-    """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
+    """What `review --json` prints of it, figures rounded to 4 decimals; None of None.
+
+    Without the texts of turns, but with what the team wrote about those on which the judge was wrong.
+    """
     if findings is None:
         return None
     shown = {"conversation", "turn", "red", "value", "comment", "correct_answer"}

@@ -76,7 +76,10 @@ def frozen_sets(
 
 
 async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int = MAX_ROWS) -> Drift:
-    """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run."""
+    """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run.
+
+    The same rows for the same seed. Raises InputError where the judge could grade none of them.
+    """
     calibration = frozen.calibration
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)

@@ -89,7 +89,11 @@ class CalibrationRun:
     def __init__(
         self, request: CalibrationRequest, settings: Settings, folder: Path = judge_trust.FOLDER
     ) -> None:
-        """Reads labels and judge without connecting to anything; calibrations are stored in `folder`."""
+        """Reads labels and judge without connecting to anything; calibrations are stored in `folder`.
+
+        Raises UnknownName for a judge, a label or a part of a verdict that there is not, CaseFileError for a
+        file that cannot be read, InputError for `good` that does not fit the label.
+        """
         self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)

@@ -262,7 +262,11 @@ class Comparison:
     """One comparison; whatever is wrong with the input is raised when it is made."""
 
     def __init__(self, names: Sequence[str], settings: Settings) -> None:
-        """Reads both runs, and pairs their turns."""
+        """Reads both runs, and pairs their turns.
+
+        Raises InputError for another number of runs than two, the same one twice, or runs of which no turn
+        can be compared, or none without a model.
+        """
         self.settings = settings
         if len(names) != 2:
             n = len(names)

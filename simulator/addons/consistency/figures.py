@@ -155,7 +155,8 @@ def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagre
     """A disagreement of answers to the same question in two languages, by details that need no words.
 
     Only where each answer has one detail of a kind and unit, and one of the two is what the question is
-    about: it is among the `expected` answers. Any other two figures may be about different things.
+    about: it is among the `expected` answers. Any other two figures may be about different things. None where
+    they do not disagree, or where nobody can tell.
     """
     details_one, details_other = _lone_details(one), _lone_details(other)
     for unit in sorted(details_one.keys() & details_other.keys()):

@@ -152,7 +152,11 @@ def read_matrix(path: Path) -> Matrix:
 def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Sequence[str]) -> Matrix | None:
     """The matrix of a command line; None where nothing is named twice. `given` is `--set`, key=value each.
 
-    A key of `--set` with several values is an axis: each value is a model of its own.
+    A key of `--set` with several values is an axis: each value is a model of its own. Raises InputError for
+    two such keys, and where no data set is named.
+
+        cases faq.csv, prompts plain and strict, given top=4 -> two cells, both with top=4 from the flags
+        cases faq.csv, given model=a and model=b             -> two cells, models a and b
     """
     # A key that is given one value twice is no axis.
     values: dict[str, dict[str, None]] = {}
@@ -193,7 +197,7 @@ class _MatrixFile:
         self.path = path
 
     def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[DataSet, ...]:
-        """The data sets, each with its own settings."""
+        """The data sets, each with its own settings; raises InputError without any."""
         if not given or not isinstance(given, str | list | dict):
             raise _error(self.path, _NO_CASES)
         named = _named(self.path, "cases", given)
@@ -307,7 +311,10 @@ def _named(path: Path | None, axis: str, given: Any) -> dict[str, str]:
 
 
 def _check_once(path: Path | None, axis: str, names: Sequence[str]) -> None:
-    """Raises InputError for a name that occurs twice; names come from a file, or from options (None)."""
+    """Raises InputError for a name that occurs twice; names come from a file, or from options (None).
+
+    Cells are known by their names, in tables, in the record and by `--resume`.
+    """
     for at, name in enumerate(names):
         if name in names[:at]:
             way = _("rename a file")

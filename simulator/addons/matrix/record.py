@@ -118,7 +118,7 @@ class RecordFile:
         return run_of(path) if path else None
 
     def begun(self, at: int) -> Path | None:
-        """The run of a cell that broke off, to be gone on with; one that is over is begun anew."""
+        """The run of a cell that broke off, to be gone on with; None where it is begun anew, or is over."""
         run = self.run(at)
         return self.run_file(at) if run and run.status != "finished" else None
 

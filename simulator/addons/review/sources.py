@@ -119,7 +119,8 @@ def _take_grades(path: Path, taken: Taken) -> None:
     """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
 
     Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or, in
-    JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}.
+    JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}. Raises
+    CaseFileError where the first row has neither.
     """
     given = datetime.now(UTC)
     # All grades of a file have one time: that of its reading.
@@ -316,7 +317,7 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
 
 
 def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
-    """The verdicts in the run's Google Sheet as it is now."""
+    """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
     from simulator.sheets import google_api, google_sheets  # gspread: only where a sheet is named
 
     key, suffix = sheet_of(name, target)
