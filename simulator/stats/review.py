@@ -525,7 +525,7 @@ def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
 def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals; None of None.
 
-    Without the texts of turns: questions and answers stay in the run file: what is printed often ends in a log.
+    Without the texts of turns: what is printed often ends in a log, and the run file has them.
     """
     if review is None:
         return None

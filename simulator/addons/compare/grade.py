@@ -301,7 +301,7 @@ class PairPrompt(Prompts):
     """The prompt of a pair, in the language of its case."""
 
     def __init__(self, path: Path, guidelines: Path) -> None:
-        """Reads and checks both files; raises PromptError where a field of the reply is missing or elsewhere."""
+        """Reads and checks both files; raises PromptError for fields that are not those of the reply."""
         super().__init__(path, _VARIABLES)
         for language in LANGUAGES:
             if list(self.tables[language].get("fields", {})) != list(Preference.model_fields):
