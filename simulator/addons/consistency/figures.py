@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, product
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -38,6 +38,7 @@ from simulator.text.typography import straight
 
 # `judged`: a model said so, with its reason.
 What = Literal["detail", "polarity", "judged"]
+Rows = TypeVar("Rows")
 # Two statements are about the same thing when, figures apart, this share (0..1) of each is in the other: the
 # fees of two plans are told in the same words but for the names of the plans.
 ALIKE = 0.72
@@ -351,8 +352,13 @@ def consistency(results: Results) -> Consistency:
 
 def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:
     """What models made of the answers to one question; raises RunFileError for an unreadable note."""
+    return stored_rows(results, NOTE, TypeAdapter(tuple[JudgedQuestion, ...]))
+
+
+def stored_rows(results: Results, note: str, rows: TypeAdapter[Rows]) -> Rows:
+    """What a note of the run holds; raises RunFileError where another version wrote it otherwise."""
     try:
-        return TypeAdapter(tuple[JudgedQuestion, ...]).validate_python(results.notes.get(NOTE, []))
+        return rows.validate_python(results.notes.get(note, []))
     except ValidationError:
         msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
         raise RunFileError(msg) from None

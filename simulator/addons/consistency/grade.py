@@ -23,13 +23,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from simulator.addons.consistency.across import Question
-from simulator.addons.consistency.figures import checkable
+from simulator.addons.consistency.figures import checkable, stored_rows
 from simulator.core.concurrency import for_each
-from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
-from simulator.core.messages import _, shown
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.messages import shown
 from simulator.core.replies import Reply, skeleton
 from simulator.core.settings import Settings
 from simulator.core.templates import Prompts as PromptFile
@@ -119,12 +119,7 @@ def examined_json(examined: Sequence[TurnFollowUps]) -> dict[str, Any]:
 
 def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
     """The examined turns, in the order of the run; raises RunFileError for an unreadable note."""
-    try:
-        stored: Any = results.notes.get(NOTE, [])
-        examined = TypeAdapter(tuple[TurnFollowUps, ...]).validate_python(stored)
-    except ValidationError:
-        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
-        raise RunFileError(msg) from None
+    examined = stored_rows(results, NOTE, TypeAdapter(tuple[TurnFollowUps, ...]))
     # Turns are stored as they come, several at a time; shown in the order of the run.
     order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
     return tuple(sorted(examined, key=lambda turn: (order.get(turn.conversation, -1), turn.turn)))

@@ -4,8 +4,8 @@
 be resumed whatever ends the program. The runs themselves are beside it, in folders of their own; how far
 each has come stands in its run file and nowhere else.
 
-    runs/20261128-matrix-1f/matrix.json     the cells, their settings, the name of the run of each
-    runs/20261128-faq-strict-2c/run.sqlite  one cell, a run like any other
+    runs/20261128-141844245-matrix-58ac/matrix.json     the cells, their settings, the run of each
+    runs/20261128-141902117-faq-strict-07d1/run.sqlite  one cell, a run like any other
 
 The points at which a kill can come, and what is then found again:
 
