@@ -202,7 +202,7 @@ class Corpus:
         return index_of(passage.text for passage in self.passages)
 
     def has(self, detail: Specific) -> bool:
-        """Whether any passage has this detail."""
+        """Whether any passage has this detail, by what it means: 1万円 is there where 10,000 yen is."""
         if not detail.meaning.is_in(self._details):
             return False
         # Several values, or the ends of opening hours, may stand in several passages.
@@ -245,7 +245,10 @@ class Corpus:
         return sorted(scores, key=scores.__getitem__, reverse=True)
 
     def finds(self, text: str, articles: Collection[str], most: int) -> bool:
-        """Whether the words of a text bring a passage of these articles among the first `most`."""
+        """Whether the words of a text bring a passage of these articles among the first `most`.
+
+        That is, whether a plain search would have found them.
+        """
         wanted = set(map(article_of, articles))
         return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
 
@@ -261,6 +264,7 @@ class Corpus:
         """
         found: list[str] = []
         for reference in references:
+            # A passage by itself: two articles that hold half each are none that holds it.
             held = [(share_held(reference, [p.text], language), p.id) for p in self.ranked(reference)]
             best, passage = max(held, key=lambda each: each[0], default=(0.0, ""))
             if best >= least and passage:
@@ -285,6 +289,7 @@ class Corpus:
         ]
         said, nearest, nearest_text, reference = max(held, default=(0.0, "", "", ""))
         whole = not lacking(reference, [nearest_text])
+        # A reference with figures is told by these; one without has to be there in its words.
         least = WITH_DETAILS if details_of(reference) else SAID
         # An article that takes up the question may answer it in words that nobody compared.
         asked = max(
@@ -407,7 +412,10 @@ class _Need:
         return holding or (() if self.own else gold)
 
     def holds(self, texts: Sequence[str], least: float = HELD) -> bool:
-        """Whether these texts hold one of the references, or what its details follow from."""
+        """Whether these texts hold one of the references, or what its details follow from.
+
+        Following is only asked where the case names no article: where it does, that article is looked for.
+        """
         return bool(texts) and any(
             share_held(each, texts, self.language) >= least
             or (not self.context.case.passages and self.leads_to(each, texts))
@@ -415,7 +423,11 @@ class _Need:
         )
 
     def leads_to(self, reference: str, texts: Sequence[str]) -> bool:
-        """Whether these texts are about the same and every detail of a reference is in them or follows."""
+        """Whether these texts are about the same and every detail of a reference is in them or follows.
+
+        "25,300 yen in total" follows from 3,300 and 22,000 yen. A telephone number alone leads nowhere: it
+        stands in every article.
+        """
         known = frozenset().union(*map(content_units, (*texts, self.context.turn.meant)))
         is_near = share(topic_units(reference), known) >= WITH_DETAILS
         telling = any(each.kind not in CONTACTS for each in details_of(reference))
@@ -423,6 +435,7 @@ class _Need:
 
     def gaps(self, reference: str, texts: Sequence[str]) -> list[Specific]:
         """The details of a reference that are not in these texts, and cannot be worked out from them."""
+        # What the customer said counts as known: the number of months to multiply by is often theirs.
         known, counts = [*texts, self.context.turn.meant], f"{self.context.turn.meant} {reference}"
         return [
             each
@@ -431,7 +444,11 @@ class _Need:
         ]
 
     def is_retrieved(self, passages: Sequence[Passage]) -> bool:
-        """Whether the passages hold what is needed: by their ids, or by what the reference says."""
+        """Whether the passages hold what is needed: by their ids, or by what the reference says.
+
+        The reference goes first. Another article that says it as well is as good as the one that the case
+        names.
+        """
         texts, corpus = [passage.text for passage in passages], self.corpus
         if self.holds(texts, ELSEWHERE if self.articles else HELD):
             return True
@@ -591,14 +608,22 @@ class RedTurnEvidence:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How much of the nearest reference of the turn, or of the case, the answer says."""
+        """How much of the nearest reference of the turn, or of the case, the answer says.
+
+        The nearest is the one whose details it does not contradict; of several the one it says most of. 0 of
+        everything where there is no reference.
+        """
         known = (*self.passages, self.asked)
         found = (agreement(self.said, reference, self.language, known) for reference in self.references)
         return max(found, key=lambda each: (not each.instead, each.recall), default=Agreement(0.0, 0.0))
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the content is right, whatever else is wrong: by a model's grades, or by words."""
+        """Whether the content is right, whatever else is wrong: by a model's grades, or by words.
+
+        A model vouches with completeness and correctness of 4 or more. By words all details have to be there,
+        and enough of the rest.
+        """
         score = self.scores.get("turn")
         if score and not is_stand_in(score):
             grades = [score.detail.get(name) for name in ("completeness", "correctness")]
@@ -610,7 +635,11 @@ class RedTurnEvidence:
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
-        """What neither passages nor references support, the gravest first: as models say, or by words."""
+        """What neither passages nor references support, the gravest first: as models say, or by words.
+
+        In turn: claim by claim, as the judge `claims` has it; as a whole, as `groundedness` has it; else
+        sentence by sentence. Empty for a bot that does not show its passages: nobody knows what it read.
+        """
         if not self.turn.answer.shows_passages:
             return ()
         judged, grounded = self.scores.get("claims"), self.scores.get("groundedness")
@@ -649,7 +678,8 @@ class RedTurnEvidence:
     def follows(self, detail: Specific, *, sums: bool = True) -> bool:
         """Whether a detail can be worked out from the passages and the question.
 
-        Dates and times follow from too much: only where the right answer has one that no passage has.
+        Dates and times follow from too much: only where the right answer has one that no passage has. With
+        `sums` two details may be added; without, it has to be a multiple or a share of one.
         """
         known = [*self.passages, self.asked]
         if not isinstance(detail.meaning, Measure) and not any(
@@ -666,7 +696,10 @@ class RedTurnEvidence:
 
     @cached_property
     def came_whole(self) -> bool:
-        """Whether ids alone show that all that the case names was retrieved, and came as it is written."""
+        """Whether ids alone show that all that the case names was retrieved, and came as it is written.
+
+        Word for word, because a bot may cut or rewrite what it shows. Most certain causes rest on this.
+        """
         if not self.corpus or not self._need.exact:
             return False
         texts = {passage.id: passage.text for passage in self.turn.answer.passages}
@@ -684,7 +717,10 @@ class RedTurnEvidence:
 
     @cached_property
     def only_states(self) -> bool:
-        """Whether the answer does nothing but state something: it neither declines, refers nor asks."""
+        """Whether the answer does nothing but state something: it neither declines, refers nor asks.
+
+        Only then is it certain that a bot which had to decline did not.
+        """
         stated = statements(self.said, self.language)
         if any(each.act not in {"claim", "courtesy"} for each in parts(self.said, self.language)):
             return False
@@ -697,14 +733,21 @@ class RedTurnEvidence:
 
     @property
     def is_unwritten(self) -> bool:
-        """Whether the right answer has details, and no article has any of them."""
+        """Whether the right answer has details, and no article has any of them.
+
+        Nor any from which they follow. That is what makes a missing article certain. What the customer said
+        themselves does not count.
+        """
         telling = [e for text in self.references for e in details_of(text) if e.kind not in CONTACTS]
         asked = [self.asked, *self.said_before]
         telling = [each for each in telling if located(each, asked) is None]
         return bool(telling) and not any(self.follows(each) or self.corpus_has(each) for each in telling)
 
     def nearest(self, most: int) -> list[Passage]:
-        """The articles nearest to the right answer and the question that were not retrieved whole."""
+        """The articles nearest to the right answer and the question that were not retrieved whole.
+
+        A model that is asked for a cause sees them beside the passages: those that were needed come first.
+        """
         came = {passage.text for passage in self.turn.answer.passages}
         named = {article_of(each) for each in self.need.articles}
         texts = (*self.references, self.asked)
@@ -731,7 +774,7 @@ class RedTurnEvidence:
         return self.corpus.knows([*came, *self.check.ids]) and hit == self.check.hit
 
     def title(self, article: str) -> str:
-        """What an article is called: in the knowledge base, or as it was retrieved."""
+        """What an article is called, in the knowledge base or as retrieved; empty where neither says."""
         texts = self.corpus.texts([article]) if self.corpus else ()
         seen = (p for t in (*self.context.earlier, self.turn) for p in t.answer.passages)
         return heading_of(next(iter(texts), "")) or next(
@@ -751,6 +794,7 @@ class RedTurnEvidence:
             if user.role == "user" and desk.role == "assistant"
         ]
         earlier = reversed([*pairs, *self.context.earlier])
+        # The newest first. A question that shares half of its content with this one is the same one.
         others = (
             turn for turn in earlier if share(topic_units(self.asked), content_units(turn.meant)) < SAME
         )
@@ -763,6 +807,7 @@ class RedTurnEvidence:
     def _retells(self, earlier: Turn) -> bool:
         """Whether the answer says in other words what this earlier turn said, and not what is asked now."""
         lines = f"{earlier.meant}\n{earlier.answer.text}"
+        # Question and answer of before together: a retold answer takes up the words of either.
         retold = share(topic_units(self.said), content_units(lines))
         is_new = self.agreement.recall >= SAME or self.agreement.has_details
         return bool(self.references) and not is_new and retold >= RETOLD
@@ -772,6 +817,7 @@ class RedTurnEvidence:
         """Whether the turn has a right answer of its own, or its words lead to another article."""
         if self.context.references or self.corpus is None:
             return bool(self.context.references)
+        # Without references the knowledge tells: does this line alone lead to an article of its own?
         now, before = self.corpus.ranked(self.asked, 1), self.corpus.ranked(self.case.question, 1)
         return (
             bool(now) and now != before and share(topic_units(self.asked), content_units(now[0].text)) >= SAME

@@ -324,6 +324,7 @@ def _outdated(look: RedTurnEvidence) -> RootCause | None:
     for passage, (right, wrong) in product(look.turn.answer.passages, instead):
         units = content_units(passage.text)
         article = article_of(passage.id)
+        # The passage has to be about this question: another price of another plan is not out of date.
         of_the_matter = any(
             share(topic_units(each), units) >= SAME_MATTER for each in (look.asked, *look.references)
         )
@@ -416,6 +417,7 @@ def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
             article=article,
         )
         return _because(look, "retrieval", sentence, sure=look.found_by_id)  # ids alone prove it
+    # A search over plain words that finds it, and enough common words: then the bot's search ought to have.
     is_found = corpus.finds(look.words, needed, look.searched) and corpus.has_words_of(look.words, needed)
     if (check and check.hit) or not is_found:
         return _other_words(look, corpus)
@@ -499,6 +501,7 @@ def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
     """The answer makes something up, or does not use what it needed; what is made up comes first."""
     # Only rude words beside a right answer are no invention.
     plain = all(each.kind == "unsupported" for each in look.unsupported)
+    # Rude words beside the right content stand in no article either.
     only_rude = plain and look.agreement.recall >= RIGHT and _objecting(look)
     if plain and _is_about_tone(look):
         return _because(look, "tone", look.red.reason)
@@ -531,6 +534,7 @@ def _tone(look: RedTurnEvidence) -> RootCause | None:
     Said of what a stand-in graded only where a judge of tone objected: counting hears no tone.
     """
     if objecting := _objecting(look):
+        # The judge with the lowest grade says what to change.
         worst = min(objecting, key=lambda score: score.value or 0.0)
         fine = _("The content is fine; the wording is not.")
         return _because(look, "tone", sentences(fine, worst.reason))
@@ -541,6 +545,7 @@ def _tone(look: RedTurnEvidence) -> RootCause | None:
             "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
         return _because(look, "misunderstood", again)
+    # A stand-in compares words, and has nothing to say about how they sound.
     deciding = look.scores.get("turn")
     if deciding and is_stand_in(deciding):
         agrees = _("The content agrees with the right answer; counting words cannot tell what is wrong.")

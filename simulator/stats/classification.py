@@ -262,6 +262,7 @@ def classifications(results: Results) -> tuple[Classification, ...]:
             counts.setdefault(score.judge, Counter()).update({score.state: 1, "by_likelihood": by_likelihood})
             if case.label in case.choices:
                 chosen.setdefault(score.judge, {}).update(dict.fromkeys(case.choices))
+            # What the judge took for the row's label, or else the case's own.
             expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
             if score.state == "scored" and expected is not None:
                 # Interned, for a data set has many rows and few labels.

@@ -255,6 +255,7 @@ def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Ma
     middle, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread < 1e-9] = 1.0
     rows, held = (rows - middle) / spread, (held - middle) / spread
+    # Fisher (1936): the direction in which both sides lie furthest apart for how much each of them scatters.
     means = [rows[side].mean(axis=0) for side in (mine, ~mine)]
     centred = rows - np.where(mine[:, None], *means)
     within = centred.T @ centred / len(rows) + _RIDGE * np.eye(rows.shape[1])
@@ -306,6 +307,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         random = np.random.default_rng(SEED)
         spread = []
         for _resample in range(RESAMPLES):
+            # People's side is drawn anew as well, so that both are in the error.
             again = _resampled(ours, n, random)
             found = [like(again, drawn(each, n, random)) for each in reference.sets]
             spread.append(100 * float(np.mean(found)) / top)

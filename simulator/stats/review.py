@@ -160,6 +160,7 @@ def correct(
     free = max(1, len({turn.case for turn in labelled}) - 1)
     wider = (1 + (1.96**2 + 1) / (4 * free)) * math.sqrt((free + 1) / free)
     score, low, high = np.clip([found, *(found + wider * (bound - found) for bound in bounds)], 0, 1)
+    # Judge less people by stratum, for the sentence beside the score; sorted, so that float sums never drift.
     apart = {
         name: sorted(
             turn.value - turn.human.value for turn in labelled if turn.stratum == name and turn.human
@@ -212,6 +213,7 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
     rows = []
     for turn in turns:
         weight = 1 / sizes[turn.conversation]
+        # Whole run: weight, judge's grade, and the part of it that a rule gave.
         row = [weight, weight * turn.value, weight * turn.value if turn.stratum is None else 0.0]
         for name in STRATA:
             # One that was less likely to be sampled stands for more turns like it.

@@ -323,6 +323,7 @@ class Consistency(Value):
 
 def consistency(results: Results) -> Consistency:
     """Compares a run's answers to the same questions; asks no bot and no model."""
+    # By ids: a large run does not fit into memory, and each group is read when it is compared.
     groups: dict[str, list[str]] = defaultdict(list)
     for conversation in results.conversations:
         if answered(conversation):
@@ -376,6 +377,7 @@ def _clash(one: Conversation, other: Conversation) -> Clash | None:
     In two languages only the first answers are compared: they are the ones to the same question.
     """
     expected = (*one.case.references_at(1), *other.case.references_at(1))
+    # Of two conversations one clash is enough: they are one pair.
     pairs = product(answered(one), answered(other))
     for turn, against in sorted(pairs, key=lambda pair: abs(pair[0].index - pair[1].index)):
         texts = turn.answer.text, against.answer.text
