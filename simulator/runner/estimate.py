@@ -62,7 +62,7 @@ MEASURED = 20
 NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models.
 _DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening", "script",
+    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
 # Values of settings that runs of earlier versions did not store.

@@ -31,7 +31,7 @@ from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import HARNESS_NOTE, RunFile
-from simulator.users.scripted import MixedUser
+from simulator.users.scripted import ScriptedUser
 
 # Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
 # would write it there.
@@ -284,7 +284,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
         user = context.user(conversation)
         # The lines of the document, unless a persona goes on from its text; they are masked with their case.
         if conversation.persona == SCRIPTED:
-            turns, parting, user = 1 + len(script), False, MixedUser(script)
+            turns, parting, user = 1 + len(script), False, ScriptedUser(script)
         done = await converse(
             conversation,
             user,
