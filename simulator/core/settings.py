@@ -305,8 +305,7 @@ def missing_price(role: str, model: str) -> Message:
 _SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
 _SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
-_RAMP = re.compile(r"ramp[\s:]*(\d+(?:\.\d+)?)\s*(s|m|h|)", re.IGNORECASE)
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Shard(NamedTuple):
@@ -328,13 +327,6 @@ class Sample(NamedTuple):
     seed: int = 0
 
 
-class Arrival(NamedTuple):
-    """How customers come: so many a second at random (`rate`), or all within so many seconds (`ramp`)."""
-
-    kind: Literal["rate", "ramp"]
-    amount: float
-
-
 def read_shard(text: str) -> Shard:
     """Part and parts of `2/5`; ValueError says what is wrong with it."""
     found = _SHARD.fullmatch(text.strip())
@@ -352,20 +344,13 @@ def read_sample(text: str) -> Sample:
     return Sample(int(found[1]), int(found[2] or 0))
 
 
-def read_arrival(text: str) -> Arrival:
-    """`2/s`, `30/min` or `ramp 60s`; ValueError says what is wrong with it."""
-    text = text.strip()
-    arrival = None
-    if found := _RATE.fullmatch(text):
-        number, unit = found.groups()
-        arrival = Arrival("rate", float(number) / _SECONDS[unit[0].lower()])
-    elif found := _RAMP.fullmatch(text):
-        number, unit = found.groups()
-        arrival = Arrival("ramp", float(number) * _SECONDS[unit.lower()])
-    if arrival is None or not 0 < arrival.amount < 1e6:
-        msg = _("write how many customers come (2/s, 30/min), or within how long all of them do (ramp 60s)")
-        raise ValueError(msg)
-    return arrival
+def read_arrival(text: str) -> float:
+    """Customers a second: 2 of `2/s`, 0.5 of `30/min`; ValueError says what is wrong with it."""
+    found = _RATE.fullmatch(text.strip())
+    rate = float(found[1]) / _SECONDS[found[2][0].lower()] if found else 0.0
+    if not 0 < rate < 1e6:
+        raise ValueError(_("write how many customers come: 2/s or 30/min"))
+    return rate
 
 
 def read_patterns(value: Any) -> Any:
@@ -593,7 +578,7 @@ class Settings(RowSettings):
     customers: Count | None = setting("Load rehearsal: so many customers at once, ungraded.")
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
-    ] = setting("How customers come: 2/s, or 'ramp 60s'. Default: at once.")
+    ] = setting("How many customers come: 2/s, 30/min. Default: all at once.")
     think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
         "Seconds in which a customer reads and types before the next line (median)."
     )

@@ -9,7 +9,7 @@ from typing import Any
 from simulator.addons.load.figures import LineTimer
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.settings import Arrival, Settings, flag, read_arrival
+from simulator.core.settings import Settings, flag, read_arrival
 from simulator.core.types import Case, Conversation, Turn, User, Utterance, traits_of
 from simulator.runner.run import Runner
 from simulator.storage.run_file import RunFile
@@ -31,15 +31,14 @@ class Pace:
         """When the next customer is due, in seconds from the start; None for as soon as there is room."""
         return next(self._arrivals, None)
 
-    def _arriving(self, arrival: Arrival | None) -> Iterator[float]:
-        """All at once, evenly within a ramp, or as a Poisson process, whose gaps are exponential."""
-        if arrival is None or arrival.kind == "ramp":
-            within = arrival.amount if arrival else 0.0
-            yield from (within * each / self.customers for each in range(self.customers))
+    def _arriving(self, rate: float | None) -> Iterator[float]:
+        """All at once, or `rate` customers a second: a Poisson process, whose gaps are exponential."""
+        if rate is None:
+            yield from (0.0 for _unused in range(self.customers))
             return
         rng, at = random.Random(f"{self._seed}/arrivals"), 0.0  # noqa: S311 - a choice, not a secret
         while True:
-            at += rng.expovariate(arrival.amount)
+            at += rng.expovariate(rate)
             yield at
 
     def thinking(self, conversation: str, turn: int) -> float | None:

@@ -76,12 +76,9 @@ def arrivals(**given: Any) -> list[float | None]:
     return [pace.arrival() for _ in range(6)]
 
 
-@pytest.mark.parametrize(
-    ("given", "due"), [({}, [0, 0, 0, 0, None, None]), ({"arrival": "ramp 60s"}, [0, 15, 30, 45, None, None])]
-)
-def test_when_customers_come(given: dict[str, str], due: list[float | None]) -> None:
-    """All at second 0 unless told, or evenly within the ramp; each later one when another one leaves."""
-    assert arrivals(**given) == due
+def test_when_customers_come() -> None:
+    """All at second 0 unless told; each later one when another one leaves."""
+    assert arrivals() == [0, 0, 0, 0, None, None]
 
 
 def test_customers_come_at_random_by_the_seed() -> None:
