@@ -51,7 +51,6 @@ FIGURES: dict[str, Measure] = {
     "severity_moderate": "count",
     "severity_minor": "count",
     "p95_seconds": "seconds",
-    "latency_p95": "seconds",
     "first_token_p95_seconds": "seconds",
     "cost_usd": "cost",
     LIKENESS: "share",
@@ -60,6 +59,8 @@ FIGURES: dict[str, Measure] = {
 LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 # The share of questions with a major turn, which every target limits: to this by default.
 MAJOR, MAX_MAJOR = "major", 0.2
+# A verdict by the name of its field; and what runs of earlier versions called a figure.
+_ALIASES = {f"{CONVERSATION}.resolved": CONVERSATION, "latency_p95": "p95_seconds"}
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
 _TERM = re.compile(
@@ -137,8 +138,7 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = found.groups()
-    if name == f"{CONVERSATION}.resolved":  # its verdict by the name of its field
-        name = CONVERSATION
+    name = _ALIASES.get(name, name)
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
     # Nothing passes for being bad, and no share has to be hit exactly.

@@ -14,7 +14,6 @@ import os
 import sys
 import sysconfig
 import traceback
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -110,8 +109,8 @@ def persona_names() -> list[str]:
 
 
 def persona(name: str) -> Persona:
-    """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
-    path = _shelf_path(_("persona"), _persona_id(name), PERSONAS, persona_names())
+    """The persona `angry`, or the one in `./mine.toml`."""
+    path = _shelf_path(_("persona"), name, PERSONAS, persona_names())
     found = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
         for situation in found.speaks(language).phrases:
@@ -122,26 +121,6 @@ def persona(name: str) -> Persona:
                     SITUATIONS,
                 )
     return found
-
-
-def _persona_id(name: str) -> str:
-    """The id of the persona that reports call by this name; an unknown ASCII name stays as it is."""
-    if name in persona_names() or _is_path(name) or name.endswith(".toml"):
-        return name
-    tables = {persona_id: read_toml(PERSONAS / f"{persona_id}.toml") for persona_id in persona_names()}
-    ids = {
-        _plain(table[language]["name"]): persona_id
-        for persona_id, table in tables.items()
-        for language in LANGUAGES
-    }
-    if not name.isascii() and _plain(name) not in ids:
-        there = ", ".join(f"{persona_id} ({table['ja']['name']})" for persona_id, table in tables.items())
-        raise InputError(_("unknown persona '{name}'. There are: {names}.", name=name, names=there))
-    return ids.get(_plain(name), name)
-
-
-def _plain(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 def scripted() -> Persona:

@@ -16,10 +16,9 @@ from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
 
 Mode = Literal["on", "off", "read", "refresh"]
-# Files of earlier versions lack the columns in _LATER; `kept` is a time in UTC.
-_TABLE = """CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL,
-  endpoint TEXT NOT NULL DEFAULT '', kept TEXT NOT NULL DEFAULT '')"""
-_LATER = {"endpoint", "kept"}
+# `kept` is a time in UTC; files of the first versions lack the column, those of some have others beside it.
+_TABLE = """CREATE TABLE IF NOT EXISTS responses
+  (key TEXT PRIMARY KEY, body TEXT NOT NULL, kept TEXT NOT NULL DEFAULT '')"""
 
 
 def cache_folder() -> Path:
@@ -79,7 +78,7 @@ class ResponseCache:
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
         # Rows that are not written yet, by key.
-        self._pending: dict[str, tuple[str, bytes, str, str]] = {}
+        self._pending: dict[str, tuple[str, bytes, str]] = {}
 
     @property
     def is_off(self) -> bool:
@@ -100,9 +99,9 @@ class ResponseCache:
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
             self._file.execute(_TABLE)
-            for column in _LATER - {row[1] for row in self._file.execute("PRAGMA table_info(responses)")}:
+            if "kept" not in {row[1] for row in self._file.execute("PRAGMA table_info(responses)")}:
                 with contextlib.suppress(sqlite3.OperationalError):  # another process was first
-                    self._file.execute(f"ALTER TABLE responses ADD COLUMN {column} NOT NULL DEFAULT ''")
+                    self._file.execute("ALTER TABLE responses ADD COLUMN kept TEXT NOT NULL DEFAULT ''")
         except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
             self.close()
         return self._file
@@ -122,14 +121,14 @@ class ResponseCache:
             return None
         return body if isinstance(body, dict) else None
 
-    def put(self, key: str, body: dict[str, Any], endpoint: str = "") -> None:
-        """Stores a reply; `endpoint` is the address and the model."""
+    def put(self, key: str, body: dict[str, Any]) -> None:
+        """Stores a reply."""
         if self.mode == "read" or self.is_off:
             return
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         kept = datetime.now(tz=UTC).isoformat(timespec="seconds")
-        self._pending[key] = (key, row, endpoint, kept)
+        self._pending[key] = (key, row, kept)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -149,7 +148,7 @@ class ResponseCache:
         rows = list(self._pending.values())
         self._pending.clear()
         if rows:
-            statement = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
+            statement = "INSERT OR REPLACE INTO responses (key, body, kept) VALUES (?, ?, ?)"
             self._write(statement, rows)
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:

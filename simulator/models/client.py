@@ -210,7 +210,6 @@ class Model:
         self.cache = connections.cache if cached else ResponseCache("off")
         self.temperature, self.priority = temperature, priority
         self._limiter = connections.limiter(endpoint)
-        self._cache_label = f"{endpoint.address} {endpoint.model}"
         self._rates = connections.rates(endpoint)
         self._abilities = connections.abilities(endpoint)
 
@@ -267,7 +266,7 @@ class Model:
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("no embeddings in the reply")) from error
         if kept is None:
-            self.cache.put(request, data, self._cache_label)
+            self.cache.put(request, data)
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
@@ -310,7 +309,7 @@ class Model:
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         if text and not cached:
-            self.cache.put(request, data, self._cache_label)
+            self.cache.put(request, data)
         cut_off = None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0

@@ -87,12 +87,11 @@ _FIGURES: dict[str, Message] = {
     "severity_moderate": _("Moderate turns"),
     "severity_minor": _("Minor turns"),
     "p95_seconds": _("Seconds to answer (95 %)"),
-    "latency_p95": _("Seconds to answer (95 %)"),
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
     LIKENESS: _("Likeness of the customers"),
 }
-_SECONDS = ("p95_seconds", "latency_p95", FIRST_WORDS)
+_SECONDS = ("p95_seconds", FIRST_WORDS)
 
 
 class MeasuredFigure(NamedTuple):

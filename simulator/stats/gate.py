@@ -42,9 +42,7 @@ feature = Features(conditions="simulator.stats.conditions")
 # answer would reach any target. So a target on these takes evidence.
 _READERS = frozenset({"turn", "relevance"})
 # Figures that do not depend on a judge: a target on these alone needs no evidence.
-_UNJUDGED = frozenset(
-    {"failed", "p95_seconds", "latency_p95", "first_token_p95_seconds", "cost_usd", LIKENESS}
-)
+_UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd", LIKENESS})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 SAME = 1e-9
 # What the gate can find.

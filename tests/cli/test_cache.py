@@ -21,7 +21,7 @@ def kept(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 
 def filled() -> None:
-    """Two answers of one model, one of another, and one of an earlier version's file."""
+    """Three answers, and one of an earlier version's file."""
     path = cache_file()
     path.parent.mkdir(parents=True)
     with sqlite3.connect(path) as file:
@@ -29,8 +29,8 @@ def filled() -> None:
         file.execute("INSERT INTO responses VALUES ('old', '{}')")
     file.close()
     cache = ResponseCache("on")
-    for key, endpoint in (("a", "http://one/v1 gpt"), ("b", "http://one/v1 gpt"), ("c", "http://two/v1 ada")):
-        cache.put(key, BODY, endpoint)
+    for key in ("a", "b", "c"):
+        cache.put(key, BODY)
     assert cache.get("old") == {}
     cache.close()
 

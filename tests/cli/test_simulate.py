@@ -167,13 +167,6 @@ def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) ->
     assert "ボットが一度も回答しませんでした" in done.out
 
 
-def test_a_customer_is_called_as_in_reports(command: Any) -> None:
-    """By the Japanese or English name, too; who is none is told who there is."""
-    assert command("--persona", "怒っているお客様", "--limit", "1").run.conversations[0].persona == "angry"
-    assert command("--persona", "Angry customer", "--limit", "1").run.conversations[0].persona == "angry"
-    assert "angry (怒っているお客様)" in command("--persona", "怒り", "--limit", "1").err
-
-
 def test_a_second_ctrl_c_is_one_line_too(command: Any, tmp_path: Path) -> None:
     """A KeyboardInterrupt in the middle of everything still says how to go on, and the run is resumable."""
     (tmp_path / "hard.py").write_text(

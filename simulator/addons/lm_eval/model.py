@@ -24,7 +24,7 @@ from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFil
 from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
-from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Status, Turn, Utterance
+from simulator.core.types import Answer, Bot, Conversation, Ended, Status, Turn, Utterance
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
@@ -112,7 +112,7 @@ class Likelihoods:
         except TimeoutError:
             why = _("no answer within {timeout:g} s", timeout=timeout)
         else:
-            self._cache.put(key, {"tokens": [list(each) for each in tokens]}, adapter)
+            self._cache.put(key, {"tokens": [list(each) for each in tokens]})
             return tokens
         msg = _(
             "adapter {adapter} returns no log-likelihoods at the moment ({why}); go on later.",
@@ -146,8 +146,7 @@ class RunWriter:
         """
         new = [conversation for conversation in conversations if conversation.id not in self._known]
         if self.file is None:
-            present = {conversation.persona for conversation in new}
-            personas = tuple(each for each in self.session.context.personas.values() if each.id in present)
+            personas = tuple(self.session.context.personas.values())
             self.file = create_run(self.settings, self.session.context, new, personas)
             self.save_note({})
             self.session.ledger.record = self.file.save_call
@@ -279,31 +278,19 @@ class RehearsalLM(LM):  # type: ignore[misc]
     ) -> Conversation:
         if conversation.ended is not None:
             return conversation
-        context, script = self.session.context, conversation.case.script
-        turns, parting = context.turns(conversation)
-        user = context.user(conversation)
-        # The lines of the document, unless a persona goes on from its text; they are masked with their case.
-        if conversation.persona == SCRIPTED:
-            turns, parting, user = 1 + len(script), False, ScriptedUser(script)
+        script = conversation.case.script  # masked with its case
         done = await converse(
             conversation,
-            user,
+            ScriptedUser(script),
             bot,
             file,
-            turns=turns,
-            parting=parting,
+            turns=1 + len(script),
+            parting=False,
             session=f"{file.path.parent.name}/{conversation.id}",
             timeout=self.session.settings.timeout,
             on_turn=progress.turn,
         )
-        if done.ended is Ended.USER_FAILED:
-            msg = _(
-                "{conversation}: the simulated customer failed: {reason}",
-                conversation=conversation.id,
-                reason=done.reason,
-            )
-            raise RehearsalError(msg)
-        file.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing, done.reaction)
+        file.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
         progress.ended(done)
         return done
 

@@ -90,14 +90,12 @@ def document_key(request: Any) -> DocumentKey:
 def conversation_of(session: Session, request: Any, number: int) -> Conversation:
     """The conversation, still without turns, that a request asks for the `number`th time (from 1).
 
-    A document's own columns may make it a dialogue: earlier messages, further lines, and a persona who goes
-    on from there.
+    A document's own columns may make it a dialogue: earlier messages, and further lines.
     """
     case = _case(session, request)
     if session.context.redactor is not None:
         case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
-    persona = _persona(session, request)
-    return Conversation(id=f"{persona}/{case.id}#{number}", case=case, persona=persona, repeat=number)
+    return Conversation(id=f"{SCRIPTED}/{case.id}#{number}", case=case, persona=SCRIPTED, repeat=number)
 
 
 def _case(session: Session, request: Any) -> Case:
@@ -154,17 +152,6 @@ def _listed(value: Any) -> list[Any]:
         except ValueError:
             return []
     return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _persona(session: Session, request: Any) -> str:
-    """The persona that continues after the lines of the document; SCRIPTED if it names none."""
-    name = request.doc.get("persona") if isinstance(request.doc, Mapping) else None
-    is_name = isinstance(name, str) and len(name.split()) == 1  # several words are another kind of column
-    if not is_name or _is_of_lm_eval(session, str(request.task_name)):
-        return SCRIPTED
-    persona = shelves.persona(str(name))
-    session.context.personas[persona.id] = persona
-    return persona.id
 
 
 def _is_of_lm_eval(session: Session, task: str) -> bool:

@@ -64,7 +64,7 @@ SAID = {
 DIALOGUES = [
     {"ask": "2 + 3 = ?", "right": "5", "history": [{"role": "user", "content": "Hello"}]},
     {"ask": "2 + 3 = ?", "right": "8", "turns": ["2 + 3 = ?", "And 4 + 4 = ?"]},
-    {"ask": "Where is my order?", "right": "tomorrow", "persona": "calm"},
+    {"ask": "Where is my order?", "right": "tomorrow"},
 ]
 DIALOGUE = """
 output_type: generate_until
@@ -233,14 +233,13 @@ def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
 
 
 def test_documents_are_played_as_the_dialogues_they_describe(held: Held) -> None:
-    """Earlier messages are sent along, further lines are said in turn, and a persona goes on from there."""
+    """Earlier messages are sent along, and further lines are said in turn."""
     assert ["Hello", "2 + 3 = ?"] in held.asked
     assert [turn.user for turn in held.conversation("scripted/talk-1#1").turns] == [
         "2 + 3 = ?",
         "And 4 + 4 = ?",
     ]
     assert any(len(lines) == 3 and lines[2] == "And 4 + 4 = ?" for lines in held.asked)
-    assert held.conversation("calm/talk-2#1").ended == "satisfied"
 
 
 def test_answers_are_cut_where_the_task_says_so(held: Held) -> None:
