@@ -451,13 +451,10 @@ def share_of(raw: float, scale: tuple[float, float]) -> float:
 Scale = tuple[float, float]
 
 
-def score_of(verdict: Any, scale: Scale, *, declared: bool) -> Score:
-    """The verdict as a score on the judge's scale; raises ModelFailure, in one line, for anything else.
-
-    `declared`: the module has a SCALE, and a Score on another one contradicts it.
-    """
+def score_of(verdict: Any, scale: Scale) -> Score:
+    """The verdict as a score on the judge's scale, or on its own; raises ModelFailure, in one line, else."""
     if isinstance(verdict, Score):
-        return _sound(verdict, scale, declared=declared)
+        return _sound(verdict, scale)
     reason = ""
     if isinstance(verdict, tuple) and len(verdict) == 2 and isinstance(verdict[1], str):
         verdict, reason = verdict
@@ -484,7 +481,7 @@ def score_of(verdict: Any, scale: Scale, *, declared: bool) -> Score:
     return Score(state="scored", value=share_of(raw, scale), raw=raw, scale=scale, reason=reason)
 
 
-def _sound(score: Score, scale: Scale, *, declared: bool) -> Score:
+def _sound(score: Score, scale: Scale) -> Score:
     """The judge's own Score, on the module's scale where it names none."""
     if not math.isfinite(score.value or 0.0):  # stored, it would be no value at all
         raise ModelFailure("off_scale", _("the judge returned {score}", score=score.value))
@@ -492,10 +489,4 @@ def _sound(score: Score, scale: Scale, *, declared: bool) -> Score:
         told = {"state": score.state, "value": score.value}
         msg = _("the judge returned a Score that is {state} and has the value {value}", **told)
         raise ModelFailure("malformed", msg)
-    if "scale" not in score.model_fields_set:
-        return score.model_copy(update={"scale": scale})
-    if declared and score.scale != scale and score.state == "scored":
-        own, other = (_("{low:g} to {high:g}", low=low, high=high) for low, high in (score.scale, scale))
-        msg = _("the judge's Score is on {own}, but SCALE of its module is {other}", own=own, other=other)
-        raise ModelFailure("malformed", msg)
-    return score
+    return score if "scale" in score.model_fields_set else score.model_copy(update={"scale": scale})

@@ -221,7 +221,7 @@ class FunctionJudge:
 
     def _score(self, verdict: Any, context: GradingContext) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
-        score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
+        score = score_of(verdict, self.scale)
         own = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
         return revalidated(Score, score.model_copy(update=own | {"rubric": self.rubric}))
 
@@ -234,17 +234,15 @@ def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str,
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
-    """The scale of a function judge: SCALE of its module; else 0 to 1 for `-> bool`, and grades 1 to 5."""
-    returned = getattr(function, "__annotations__", {}).get("return")
-    return declared_scale(function) or (SHARE if returned is bool or returned == "bool" else FIFTHS)
+    """The scale of a function judge: SCALE of its module; else 0 to 1 for `-> bool`, and grades 1 to 5.
 
-
-def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
-    """SCALE of a function judge's module, None without one; raises InputError if it is not two numbers."""
+    Raises InputError for a SCALE that is not two numbers.
+    """
     module = sys.modules.get(getattr(function, "__module__", ""))
     scale = getattr(module, "SCALE", None)
     if scale is None:
-        return None
+        returned = getattr(function, "__annotations__", {}).get("return")
+        return SHARE if returned is bool or returned == "bool" else FIFTHS
     try:
         low, high = map(float, scale)
     except (TypeError, ValueError):

@@ -255,16 +255,8 @@ def json_problem(text: str) -> Message | None:
         return None
     try:
         json.loads(bare)
-    except json.JSONDecodeError as error:
-        return _(
-            "its reference begins like a JSON object and is none"
-            " ({problem}, line {line:d}, character {column:d} of it).",
-            problem=error.msg,
-            line=error.lineno,
-            column=error.colno,
-        )
-    except (ValueError, RecursionError):
-        return _("its reference begins like a JSON object and is none (nested too deeply).")
+    except (ValueError, RecursionError) as error:
+        return _("its reference begins like a JSON object and is none ({problem}).", problem=error)
     return None
 
 

@@ -33,7 +33,7 @@ def test_short_verdicts_are_scores(
     verdict: Any, scale: tuple[float, float], raw: float, value: float, reason: str
 ) -> None:
     """Yes and no are the ends of the scale, a number lies on it; either may have a reason."""
-    score = score_of(verdict, scale, declared=True)
+    score = score_of(verdict, scale)
 
     assert (score.state, score.raw, score.value, score.scale) == ("scored", raw, value, scale)
     assert score.reason == reason
@@ -41,18 +41,18 @@ def test_short_verdicts_are_scores(
 
 def test_a_score_needs_no_boilerplate() -> None:
     """Judge, conversation, turn and scale may be left out; the scale is then the module's."""
-    short = score_of(Score(state="scored", value=1, raw=1, severity="minor"), SHARE, declared=True)
-    skipped = score_of(Score(state="skipped", reason="nothing to see"), SHARE, declared=True)
+    short = score_of(Score(state="scored", value=1, raw=1, severity="minor"), SHARE)
+    skipped = score_of(Score(state="skipped", reason="nothing to see"), SHARE)
 
     assert (short.scale, short.severity) == (SHARE, "minor")
     assert (skipped.state, skipped.value) == ("skipped", None)
 
 
-def test_a_scale_of_its_own_where_the_module_names_none() -> None:
-    """Nothing contradicts it."""
+def test_a_score_may_have_a_scale_of_its_own() -> None:
+    """Whatever that of its module is."""
     own = Score(state="scored", value=1, raw=1, scale=(0, 1))
 
-    assert score_of(own, FIFTHS, declared=False) == own
+    assert score_of(own, FIFTHS) == own
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,12 @@ def test_a_scale_of_its_own_where_the_module_names_none() -> None:
             "malformed",
             "the judge returned a Score that is skipped and has the value 0.5",
         ),
-        (
-            Score(state="scored", value=0.5, raw=0.5, scale=(0, 1)),
-            "malformed",
-            "the judge's Score is on 0 to 1, but SCALE of its module is 1 to 5",
-        ),
     ],
 )
 def test_everything_else_is_refused_in_one_line(verdict: Any, kind: str, told: str) -> None:
     """A grade that would be stored wrongly is a failed one, which says why."""
     with pytest.raises(ModelFailure) as met:
-        score_of(verdict, FIFTHS, declared=True)
+        score_of(verdict, FIFTHS)
 
     assert met.value.failure.kind == kind
     assert str(met.value).startswith(told)
