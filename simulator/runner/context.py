@@ -227,13 +227,11 @@ class RunContext:
         if self.settings.choosing == "likelihood" and (
             self.applied_prompt is None or "choosing" not in bound
         ):
-            what = _("there is no --prompt with labels or choices to choose among")
-            if self.applied_prompt is not None:
-                what = _(
-                    "the adapter {adapter} returns no log-likelihoods; leave it out",
-                    adapter=self.settings.adapter,
-                )
-            raise InputError(_("--choosing likelihood: {what}.", what=what))
+            msg = _(
+                "--choosing likelihood needs a --prompt, and an adapter that returns log-likelihoods"
+                " (openai_chat)."
+            )
+            raise InputError(msg)
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""

@@ -125,7 +125,7 @@ class PlannedRun(NamedTuple):
 
     `settings` name the judges that grade, `judges_chosen_for` the form of the data by which they were chosen,
     "" if the user named them. `columns` says which columns have no effect, `sample_message` how many rows
-    were sampled, `mix_message` what is odd about a mix of customers.
+    were sampled.
     """
 
     plan: Sequence[Conversation]
@@ -135,7 +135,6 @@ class PlannedRun(NamedTuple):
     columns: ColumnUse = ColumnUse()
     judges_chosen_for: Message | str = ""
     sample_message: Message | str = ""
-    mix_message: Message | str = ""
 
     def messages(self) -> Iterator[Message | str]:
         """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
@@ -154,7 +153,8 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 column=self.columns.answers[0],
             )
-        yield from filter(None, (self.sample_message, self.mix_message))
+        if self.sample_message:
+            yield self.sample_message
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
             yield _(
@@ -204,11 +204,11 @@ def read_plan(settings: Settings) -> PlannedRun:
         if sample.size < rows:
             figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
-    plan, personas, of_mix = _played(settings, cases)
-    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message, of_mix)
+    plan, personas = _played(settings, cases)
+    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
 
 
-def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...], Message | str]:
+def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...]]:
     mix = _mix(settings.persona) if settings.protocol == "dialogue" else None
     if settings.protocol == "single_turn":
         personas = [shelves.scripted()]
@@ -227,11 +227,10 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
         frequencies=frequencies,
         models=models,
     )
-    message = mix.message if mix else ""
     if seed is None:
-        return plan, tuple(personas), message
+        return plan, tuple(personas)
     present = {conversation.persona for conversation in plan}
-    return plan, tuple(persona for persona in personas if persona.id in present), message
+    return plan, tuple(persona for persona in personas if persona.id in present)
 
 
 def _mix(names: Sequence[str]) -> Any:

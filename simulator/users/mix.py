@@ -10,13 +10,10 @@ from pydantic import Field
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.settings import resolve_path
 from simulator.core.templates import read_toml
 from simulator.core.types import Conduct, Persona, Text, Value
-
-# Frequencies that add up to 1 but for rounding.
-_ROUNDING = 0.02
 
 
 class Share(Conduct):
@@ -34,11 +31,10 @@ class MixFile(Value):
 
 
 class Mix(NamedTuple):
-    """The personas with their frequencies, and what there is to say about these."""
+    """The personas, and how often each comes relative to the others."""
 
     personas: list[Persona]
     frequencies: list[float]
-    message: Message | str
 
 
 def read_mix(name: str) -> Mix | None:
@@ -54,16 +50,7 @@ def read_mix(name: str) -> Mix | None:
             "{path}: '{persona}' is in it twice: give each customer one row.", path=path, persona=twice[0]
         )
         raise InputError(msg)
-    total = sum(row.frequency for row in rows)
-    message: Message | str = ""
-    if abs(total - 1) > _ROUNDING:
-        figures = {"total": total}
-        message = _(
-            "{path}: the frequencies add up to {total:.3g}, and are taken as parts of that.",
-            path=path,
-            **figures,
-        )
-    return Mix(personas, [row.frequency for row in rows], message)
+    return Mix(personas, [row.frequency for row in rows])
 
 
 def _persona(path: Path, row: Share) -> Persona:

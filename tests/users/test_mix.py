@@ -50,12 +50,11 @@ def test_each_case_draws_by_frequency_and_seed() -> None:
 
 
 def test_frequencies_are_taken_relative_to_one_another() -> None:
-    """In a word where they do not add up to 1, and the draws are the same."""
+    """Whatever they add up to, the draws are the same."""
     everyone = drawn()
     planned = read_plan(Settings(persona=(mix(angry=20, calm=80),)))
 
     assert [each.persona for each in planned.plan] == list(everyone.values())
-    assert "mix.toml: the frequencies add up to 100" in next(str(line) for line in planned.messages())
 
 
 @pytest.mark.parametrize(

@@ -240,19 +240,12 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
     except Exception as error:  # lm_eval and a task's own code raise what they like
         if _is_ours(traceback.extract_tb(error.__traceback__)[-1].filename):
             raise
-        raise InputError(_("lm_eval stopped: {error}", error=_error_text(error))) from None
+        raise InputError(_("lm_eval stopped: {error}", error=describe_error(error))) from None
     finally:
         writer.close(status)
     if writer.file is None:
         raise InputError(_("these tasks asked nothing."))
     return writer.file.path, stopped
-
-
-def _error_text(error: BaseException) -> Message:
-    """The error and where it is in a task's own code; a place in this program is left out."""
-    told = describe_error(error)
-    values = dict(told.values)
-    return _("{error}.", error=values["error"]) if _is_ours(str(values.get("file", ""))) else told
 
 
 def _is_ours(file: str) -> bool:
@@ -272,7 +265,7 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         raise
     except Exception as error:  # lm_eval, the libraries below it and a task's own code raise what they like
         failure = _(
-            "--tasks {names}: cannot be loaded: {error}", names=",".join(names), error=_error_text(error)
+            "--tasks {names}: cannot be loaded: {error}", names=",".join(names), error=describe_error(error)
         )
         offline = _("It was loaded offline; HF_HUB_OFFLINE=0 fetches data.") if sources.own else None
         raise InputError(sentences(failure, offline)) from None
