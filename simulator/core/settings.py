@@ -22,7 +22,6 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     ValidationInfo,
-    field_validator,
     model_validator,
 )
 
@@ -691,15 +690,6 @@ class Settings(RowSettings):
             return values
         chosen = any(values.get(key) for key in ("judges", "outputs", "scoring"))
         return values if chosen else {**values, "judges": SMALL_JUDGES}
-
-    @field_validator("red")
-    @classmethod
-    def _on_their_scales(cls, value: RedRules) -> RedRules:
-        if not all(0 <= (share or 0) <= 1 for share in (value.overall, value.conversation)):
-            raise ValueError(_("overall and conversation are shares from 0 to 1"))
-        if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
-            raise ValueError(_("groundedness and correctness are grades from 1 to 5"))
-        return value
 
     @property
     def redacts(self) -> bool:

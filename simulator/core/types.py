@@ -400,6 +400,10 @@ class Rule(Value):
     severity: Severity
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Limit = Annotated[float, Field(ge=0, le=5)]
+
+
 class RedRules(Value):
     """Which turns are red; None or False switches a rule off.
 
@@ -411,13 +415,13 @@ class RedRules(Value):
     than `conversation` (0..1).
     """
 
-    overall: float | None = 0.7
-    groundedness: float | None = 3
-    correctness: float | None = 2
+    overall: _Share | None = 0.7
+    groundedness: _Limit | None = 3
+    correctness: _Limit | None = 2
     claims: bool = True
     facts: bool = True
     risk: bool = True
-    conversation: float | None = 0.5
+    conversation: _Share | None = 0.5
 
 
 class PersonaText(Value):
@@ -432,9 +436,6 @@ class PersonaText(Value):
     knows: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     phrases: dict[str, tuple[str, ...]] = {}
-
-
-_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Conduct(Value):
