@@ -57,7 +57,7 @@ _SHARES = frozenset({"score", "recall", "claimed", "cosine"})
 class LabelledAnswer(NamedTuple):
     """One answer with its labels by dimension: one vote for each annotator.
 
-    Rows can be grouped by `attributes` (domain, model); `published_scores` are those of other systems.
+    `published_scores` are those of other systems.
     """
 
     case: Case
@@ -65,7 +65,6 @@ class LabelledAnswer(NamedTuple):
     group: str
     labels: Mapping[str, tuple[Vote, ...]]
     scales: Mapping[str, str] = {}
-    attributes: Mapping[str, str] = {}
     published_scores: Mapping[str, float] = {}
     context_ids: tuple[str, ...] = ()
 
@@ -89,7 +88,7 @@ def read_labels(path: str | Path) -> LabelFile:
 
     The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
     dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,
-    `meta`, `published_scores` and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
+    `published_scores` and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
     """
     path = Path(path)
     cases: Sequence[Case] = read_cases(path)
@@ -162,7 +161,6 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
         group=case.id if is_empty(group) else str(group),
         labels=_labels(path, row),
         scales={key: str(text) for key, text in _object(row, "scale").items()},
-        attributes=_attributes(row),
         published_scores={
             printable(name): float(value)
             for name, value in _object(row, "published_scores").items()
@@ -215,23 +213,6 @@ def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...
             raise RowFault(path, row, problem)
         votes.append(vote)
     return tuple(votes)
-
-
-def _attributes(row: Row) -> dict[str, str]:
-    """What rows can be grouped by: `meta` and other columns with short values.
-
-    Columns that are probably different in every row, such as questions and answers, are left out.
-    """
-    plain = {
-        key: value
-        for key, value in row.values.items()
-        if isinstance(value, (str, int, float)) and field_of(key) in {None, "language", "tags", "label"}
-    }
-    return {
-        key: printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-        for key, value in {**plain, **_object(row, "meta")}.items()
-        if not is_empty(value)
-    }
 
 
 class HumanGrade(NamedTuple):

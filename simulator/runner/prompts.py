@@ -107,7 +107,6 @@ class Prompt(Value):
     id: str
     version: str
     variant: str = ""
-    about: str = ""
     path: str = ""
     wordings: dict[Language, Wording]
     labels: dict[Language, dict[str, str]] = Field(default={})
@@ -179,7 +178,7 @@ def column_value(case: Case, name: str) -> str | None:
 
 
 class _FileVariant(Value):
-    about: str = ""
+    about: str = ""  # for whoever reads the file
     ja: Wording | None = None
     en: Wording | None = None
 
@@ -234,7 +233,6 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
     wordings = {language: _wording(path, file, language, variant) for language in file.languages}
     prompt = Prompt(
         id=file.id, version=file.version, variant=variant, path=str(path), wordings=wordings,
-        about=file.variants[variant].about if variant else "",
         labels=_labels(path, file), choosing=file.choose or "nothing",
         examples={each: _examples(path, file, each, shots) for each in file.languages},
     )  # fmt: skip

@@ -163,7 +163,7 @@ def test_variants_stand_side_by_side() -> None:
     """A variant has its own system text and all else of the prompt; its words have another hash."""
     plain, expert = prompt_of(FULL), prompt_of(FULL, "expert")
 
-    assert (expert.name, expert.version, expert.about) == ("mine:expert", "2", "an expert")
+    assert (expert.name, expert.version) == ("mine:expert", "2")
     assert PromptRenderer(expert)(ROW).system == "専門家です。"
     assert PromptRenderer(expert)(ROW).user == PromptRenderer(plain)(ROW).user
     assert expert.hash != plain.hash

@@ -25,7 +25,7 @@ def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
     assert [(p.id, p.text[:13]) for p in context.turn.answer.passages] == [("faq-0", "The guarantee")]
     assert context.references == (file.rows[0].case.references[0][0],)
     assert (context.turn.index, len(context.case.history), context.turn.answer.shows_passages) == (1, 2, True)
-    assert (file.rows[0].group, file.rows[0].attributes["domain"]) == ("g0", "kitchen")
+    assert file.rows[0].group == "g0"
     assert file.rows[0].published_scores == {"rival": 0.5}
 
 
