@@ -1,4 +1,19 @@
-"""Whatever a bot or a retriever returns (texts, mappings, LangChain documents) as an Answer or passages."""
+"""Whatever a bot or a retriever returns (texts, mappings, LangChain documents) as an Answer or passages.
+
+    "550 yen."                                        text; nobody knows what was retrieved
+    ("550 yen.", ["Shipping is 550 yen."])            a passage with the id "1"
+    ("550 yen.", [])                                  nothing was retrieved, which is another thing
+    {"result": "550 yen.", "source_documents": [...]} any of ANSWER_KEYS and PASSAGE_KEYS
+    (state, history, documents)                       the last thing that the assistant said in `history`
+    AIMessage(...)                                    its content; parts of a list are joined
+
+Of a document with several candidates for a field the likeliest key counts, in the order of the tables below;
+its own fields go before those of its `metadata`. So LangChain's Document(page_content="t",
+metadata={"source": "faq.md"}) is a passage with id and source "faq.md".
+
+Nothing is guessed: what fits none of these shapes is a BotFailure that says what was expected, since a bot
+whose answer was misread would be graded for a text that no customer sees.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,10 +23,11 @@ from simulator.core.errors import BotFailure
 from simulator.core.messages import _
 from simulator.core.types import Answer, Passage
 
-# Passages of an answer: judges look at each.
+# Passages of an answer: judges look at each. More are a mistake in the adapter, such as a whole index.
 MOST_PASSAGES = 1000
 ANSWER_KEYS = ("answer", "result", "output", "text", "response", "generation", "final_answer")
 PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
+# Who speaks in an entry of a history: roles of OpenAI's, LangChain's and Google's messages.
 _ASSISTANT = ("assistant", "ai", "bot", "model")
 _SPEAKERS = (*_ASSISTANT, "user", "human", "system")
 

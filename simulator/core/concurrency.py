@@ -1,4 +1,14 @@
-"""Much work at once: calls of models side by side, and ordinary functions beside the event loop."""
+"""Much work at once: calls of models side by side, and ordinary functions beside the event loop.
+
+Whatever may block or compute for long never runs on the loop itself: an answer of the bot that arrives
+meanwhile would be measured as late, and with `--timeout` be counted as a failure. So
+
+- a bot or judge of the user's own is called on a daemon thread of its own (`on_a_thread`), where it may
+  sleep, call sys.exit or hang for ever;
+- our own judges that count share one thread (`Worker`): they are quick, hold the interpreter's lock, and two
+  of them at once would take as long as one after the other;
+- calls of models wait for the network and stay on the loop (`for_each`).
+"""
 
 import asyncio
 import contextlib
@@ -15,11 +25,15 @@ from simulator.core.errors import RehearsalError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Outcome = asyncio.Future[Any]
+# A future, which of its methods settles it, and with what.
 _Settled = tuple[Outcome, Callable[[Any], None], Any]
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await: an async function, or an object with such a `__call__`."""
+    """Whether calling it gives something to await: an async function, or an object with such a `__call__`.
+
+    False for an ordinary function that returns a coroutine, which nobody can tell before it is called.
+    """
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -73,7 +87,8 @@ async def on_a_thread(function: Callable[..., Any], *args: Any, name: str = "own
 class Worker:
     """One daemon thread for work that only counts: more of them would but fight for the interpreter.
 
-    What is asked for in one turn of the loop goes over to it together, and comes back together.
+    What is asked for in one turn of the loop goes over to it together, and comes back together. Each handing
+    over wakes a thread, which takes longer than most of these calls.
     """
 
     def __init__(self, name: str) -> None:
@@ -123,7 +138,10 @@ class _Call(NamedTuple):
 
 
 def _work_off(loop: asyncio.AbstractEventLoop, calls: list[_Call]) -> None:
-    """Makes the calls for which somebody waits still."""
+    """Makes the calls for which somebody waits still, and settles them back in their loop.
+
+    The context of the caller goes with each call, so that `JUDGE` says who spends what there, too.
+    """
     settled = [call.settled() for call in calls if not call.outcome.done()]
 
     def settle() -> None:

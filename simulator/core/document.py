@@ -1,4 +1,20 @@
-"""What reports are made of (cells, tables, sections), and how their texts are wrapped and dated."""
+"""What reports are made of (cells, tables, sections), and how their texts are wrapped and dated.
+
+A report is data: `report/` and the add-ons compute a `Report`, and the painters of `report/painters/` draw it
+for a terminal, as Markdown and as a page, without computing anything. So every view shows the same figures.
+
+    Report      title, language, and
+      Section     a title with blocks, shown in some views and not in others; its `figures` are for --json
+        Line        a paragraph
+        Facts       names and values in two columns
+        Notes       short remarks
+        Items       a list; an Item is a text with facts below it
+        Table       rows of Cells
+        Chart       a picture, with a sentence that says what is on it
+
+A text is either ours (a Message, shown in the language of the report) or what others said (a str, word for
+word). Nothing here is escaped: each painter does that for its own format, and strips control codes.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +35,7 @@ Text = Message | str
 
 View = Literal["verdict", "brief", "terminal", "markdown", "page"]
 """Where a report is shown: after a run a terminal has `brief`, with --verbose all, with --quiet `verdict`."""
+# `markdown` is also what is posted to a pull request, and `page` is report.html.
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})
 BRIEF: frozenset[View] = frozenset({"brief"})
@@ -89,7 +106,10 @@ class Table(Value):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A paragraph. With a marker it hangs from it; `indent` is how many cells it stands in on a terminal."""
+    """A paragraph; the first Line of a section is what it says in short.
+
+    With a marker it hangs from it; `indent` is how many cells it stands in on a terminal.
+    """
 
     text: Text
     tone: Tone = ""
@@ -209,7 +229,8 @@ Block = Line | Facts | Notes | Items | Table | Chart
 class Section:
     """A title and what stands below it; `figures` is what `--json` shows under `key`.
 
-    `views` are those that show it. A folded section is opened by a click where that is possible.
+    `key` is a stable name: of the part of --json, and of the anchor on a page. `views` are those that show
+    it. A folded section is opened by a click where that is possible.
     """
 
     key: str
@@ -290,7 +311,10 @@ def _as_cell(value: Cell | Text | int | None) -> Cell:
 def points(value: float | None, *, against: float | None = None) -> str:
     """A value 0..1 on the scale to 100, without decimals; "–" for None.
 
-    Decimals are shown only where rounding would put the value on the other side of `against`.
+    Decimals are shown only where rounding would put the value on the other side of `against`, or a score of
+    80 would miss a target of 80:
+
+        0.795 -> 80     0.795 against 0.8 -> 79.5     0.7999 against 0.8 -> 79.99
     """
     if value is None:
         return "–"
@@ -324,6 +348,6 @@ def local_time(moment: datetime) -> datetime:
 
 
 def excerpt(text: str, length: int = 160) -> str:
-    """The beginning of a text on one line."""
+    """The beginning of a text on one line, with "…" where it goes on; `length` in characters."""
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"

@@ -15,6 +15,13 @@
             └── AccessDenied    the key or the endpoint was refused: nothing else can succeed
 
 Any other exception is a bug of ours and is meant to surface; one that ends a run does as Unforeseen.
+
+The command line turns them into exit codes: an InputError is 2, any other RehearsalError 3 (the run is
+incomplete and can be resumed), a bug 4. BoundaryFailures hardly get that far: adapters turn those of the bot
+into `Answer.error`, judges those of the model into a failed `Score`. Only AccessDenied ends a run, for
+whoever is refused once will be refused again.
+
+A message is one line that says what is wrong, where, and what to do instead.
 """
 
 import difflib
@@ -37,6 +44,9 @@ Said = Annotated[
 class Failure(BaseModel):
     """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by.
 
+    `timeout`, `unreachable` (no connection) and `denied` (key, account or address refused) are of the
+    transport, `empty`, `malformed` and `off_scale` of the answer. `refused`: a content filter, or a model
+    that would not. `guard`: a customer's line that broke the rules twice. `error` is everything else.
     `unrecorded` is nobody's failure: a log has no answer to what the customer said.
     """
 
@@ -99,7 +109,8 @@ class UnknownName(InputError):
         )
 
 
-# What pydantic finds wrong with a value, by the type of its error; the names are those of its context.
+# What pydantic finds wrong with a value, by the type of its error; the names are those of its context. They
+# follow the name of a setting or a place in a file: "max_failed in rehearsal.toml: 2: must be at most 1."
 _VALUE_PROBLEMS: dict[str, Message] = {
     "missing": _("is missing"),
     "extra_forbidden": _("is not a known key"),
@@ -132,6 +143,7 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
 
 
 # Settings of earlier versions, and arguments of commands by the command's word; and what there is instead.
+# Whoever types one is told so in a line (exit code 2); in stored runs such settings are passed over.
 GONE: Mapping[str, Message] = {
     "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
     "report": _("diff A B writes two runs on one page"),
@@ -177,7 +189,10 @@ class RunFileError(InputError):
 
 
 class BoundaryFailure(RehearsalError):
-    """A failure outside our own code; `failure` is what is stored of it."""
+    """A failure outside our own code; `failure` is what is stored of it.
+
+    `raw` is what was said instead, for whoever looks into a run file; it may be long.
+    """
 
     def __init__(self, kind: str, message: Message | str, raw: str = "") -> None:
         super().__init__(message)
@@ -213,4 +228,4 @@ class OutOfPatience(ModelFailure):
 
 
 class AccessDenied(ModelFailure):
-    """The endpoint refused the key, the account or the model: the run stops at once."""
+    """The endpoint refused the key, the account or the model: the run stops at once, and can be resumed."""

@@ -12,6 +12,17 @@ In a template, whole numbers are shown with separators (12,000), but `{line:d}` 
 is a sentence itself, `{why:clause}` shows no full stop and `{why:sentence}` shows one. Several sentences are
 joined by `sentences`, items of a list by giving a tuple (`{parts:clauses}` has semicolons, `{parts:dots}`
 has " · ").
+
+    _("{path}, line {line:d}: {n} rows", path="a.csv", line=12000, n=12000)
+        -> a.csv, line 12000: 12,000 rows
+    _("Because {why:clause}, it stops.", why=_("It failed."))
+        -> Because It failed, it stops.
+    _("{names}", names=("a", "b"))
+        -> a, b             in Japanese a、b
+
+Why not gettext's strings at once: an error is raised in one place and shown in another, perhaps in two
+languages (the terminal's and the report's), or stored in a run and shown years later. A str would have been
+translated too early. So the type tells our sentences from what others said, which must never be translated.
 """
 
 import gettext
@@ -29,16 +40,19 @@ LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
 # What is typed to run the program in a checkout, where messages say it so; and what it is called here.
 CHECKOUT = "python run.py"
+# The command by which this process was started: `rehearsal` once installed.
 _called = CHECKOUT
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
 
+# `{name}`, `{line:d}`, `{share:.1%}`, `{why:clause}`, and the doubled braces that stand for themselves.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
 _COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
 _STOP = {"ja": "。", "en": "."}
 _STOPS = (".", "?", "!", "。", "？", "！", "…")
 _SENTENCES, _LIST = "{parts:sentences}", "{names}"
 
+# What a bot says is printed on the user's terminal, so it may not move the cursor, colour or hide anything.
 # A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
 # Then controls (but line break and tab), and marks that reverse the direction of what follows.
 _SEQUENCES = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
@@ -50,7 +64,7 @@ Language = Literal["ja", "en"]
 
 
 def language_of_most(languages: Iterable[Language]) -> Language:
-    """The language that most of them are; Japanese on a tie."""
+    """The language that most of them are; Japanese on a tie, and where there are none."""
     counts = Counter(languages)
     return "en" if counts["en"] > counts["ja"] else "ja"
 
@@ -88,7 +102,10 @@ class Message:
 
 
 def stored(value: Any) -> Any:
-    """A message as JSON, from which `restored` makes it again; a text of others as it is."""
+    """A message as JSON, from which `restored` makes it again; a text of others as it is.
+
+    A run file keeps template and values, so that its report can be painted in either language later.
+    """
     if isinstance(value, tuple):
         return [stored(each) for each in value]
     if not isinstance(value, Message):
@@ -102,7 +119,11 @@ def stored(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """The message that was stored as this; anything else as it is, a list as a tuple."""
+    """The message that was stored as this; anything else as it is, a list as a tuple.
+
+    It raises nothing: a run file may be damaged, or of a version with other templates, and is shown all the
+    same, in English where the catalogue has no such template any more.
+    """
     if isinstance(value, list):
         return tuple(map(restored, value))
     if not isinstance(value, Mapping) or not isinstance(value.get("template"), str):
@@ -120,7 +141,10 @@ def restored(value: Any) -> Any:
 
 
 def changed(message: Any, change: Callable[[str], str]) -> Any:
-    """A message with every text of others within it changed (masked, shortened), or such a text itself."""
+    """A message with every text of others within it changed (masked, shortened), or such a text itself.
+
+    Our own words stay, or a mask that happens to be one of them would break the template.
+    """
     if isinstance(message, tuple):
         return tuple(changed(each, change) for each in message)
     if isinstance(message, Message):
@@ -203,7 +227,7 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
         return message
     try:
         return _filled(_translated(message, language, context), message, language, context)
-    except KeyError:  # the translation has a variable that is none
+    except KeyError:  # the translation has a variable that is none; English is better than a traceback
         return _filled(message.english, message, language, context)
 
 
@@ -290,7 +314,10 @@ def _joined(parts: list[str], language: Language) -> str:
 
 
 def language_of(environment: Mapping[str, str]) -> Language:
-    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale."""
+    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale.
+
+    The first that is set of LC_ALL, LC_MESSAGES and LANG counts: {"LC_ALL": "C", "LANG": "ja_JP"} is English.
+    """
     locales = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     return "ja" if (next(filter(None, locales), "")).lower().startswith(("ja", "japanese")) else "en"
 
@@ -308,7 +335,10 @@ def say(message: Message | str) -> None:
 
 
 def safe_text(text: str) -> str:
-    """The text without control codes; half a surrogate pair becomes the replacement character."""
+    r"""The text without control codes; half a surrogate pair becomes the replacement character.
+
+    "a\x1b[31mred\x1b[0m" -> "ared". Line breaks stay, "\r\n" as "\n".
+    """
     if text.isprintable():  # most are
         return text
     text = text.replace("\r\n", "\n")
@@ -337,7 +367,8 @@ def encodable(value: Any) -> Any:
     return value
 
 
-# Japanese breaks between any two characters, but not before a closing mark or after an opening one.
+# Japanese breaks between any two characters, but not before a closing mark or after an opening one (JIS X
+# 4051). _WIDE are the characters that take two cells, by Unicode's blocks.
 _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
 _OPENING, _ENDING = "（「『【〈《［", "、。，．）」』】〉》］！？：；・…"
 _CLOSING = _ENDING + "ー々"
@@ -353,7 +384,13 @@ _PHRASE = (
 
 
 def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
-    """The text in lines of at most `width` cells; its own line breaks are kept."""
+    """The text in lines of at most `width` cells; its own line breaks are kept.
+
+    A Japanese character takes two cells. `by_phrase` breaks between phrases, where there is one:
+
+        "1ターンの採点をまとめて行う", 12 -> "1ターンの採" / "点をまとめて" / "行う"
+        ... by phrase                     -> "1ターンの" / "採点をまとめ" / "て行う"
+    """
     units = re.compile(_PHRASE if by_phrase else _UNIT)  # --help does without
     return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width), units)]
 

@@ -1,4 +1,24 @@
-"""The forms that a model fills in, the kinds of fields a rubric can ask for, and how they become a Score."""
+"""The forms that a model fills in, the kinds of fields a rubric can ask for, and how they become a Score.
+
+A rubric (judges/*.toml) names its fields with their kinds; of these are made
+
+    a skeleton, which the prompt shows    {"reason": "<why>", "grade": <1-5>}
+    a pydantic form (`create_form`)       what a reply has to hold, and the JSON schema for strict endpoints
+    a verdict                             `FieldKind.raw` of the field that the rubric calls its `value`
+
+The reason stands before the grade in every form, because a model writes from left to right: a grade that
+comes first is explained afterwards, not thought about.
+
+Models write the same thing in many ways, so each kind reads what is certainly meant (`BeforeValidator`), and
+leaves everything else to the check of its type, which refuses it. Nothing is rounded or clamped:
+
+    grade    4, 4.0, "４", "4/5", "4点", "総合評価: 4" -> 4      "4.5", "4 or 5", 7 -> refused
+    binary   1, true, "yes", "はい", "○" -> 1                   "maybe" -> refused
+    share    0.8, "0.8", "80%", "０．８" -> 0.8                  true -> refused
+    turn     3, "turn 3", [3, 4] -> 3; null, "none" -> 0        "x" -> -1, a turn that no conversation has
+
+The keys are compared without regard to case, width, spaces and hyphens: "Next Step" fills in `next_step`.
+"""
 
 import math
 import re
@@ -30,7 +50,9 @@ Model = TypeVar("Model", bound=BaseModel)
 def revalidated(kind: type[Model], value: BaseModel) -> Model:
     """A value made by code of others, validated once more, with texts that can be stored.
 
-    Raises ValidationError where it does not hold what its type says.
+    By way of JSON, the form in which it will be kept: an adapter may have built it with `model_construct`, or
+    put a str subclass, a numpy float or half a surrogate pair into it. Raises ValidationError where it does
+    not hold what its type says.
     """
     try:
         body = value.model_dump_json(warnings=False)
@@ -42,7 +64,10 @@ def revalidated(kind: type[Model], value: BaseModel) -> Model:
 
 
 class Reply(BaseModel):
-    """Base of every form a model fills in; what it adds beyond the form is ignored."""
+    """Base of every form a model fills in; what it adds beyond the form is ignored.
+
+    A field more does no harm, while to refuse the reply costs a second call.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -72,16 +97,22 @@ def create_form(name: str, fields: dict[str, Any], defaults: Mapping[str, Any] =
     return create_model(name, __base__=Reply, **declared)
 
 
+# The scales: grades, which become fifths (a 3 is 0.6), shares, and the customer's feeling from angry to glad.
 FIFTHS, SHARE, FEELING = (1.0, 5.0), (0.0, 1.0), (-2.0, 2.0)
 
+# A whole number, perhaps with what it is and what it is of: "score: 4", "5点満点中4点", "4 out of 5",
+# "4(5点満点)". "4/10" is no match: of which scale a 4 is meant has to be certain.
 _GRADE = re.compile(
     r"(?:(?:overall|grade|score|rating|総合評価|総合|評価|評点|点数|スコア)\s*[:=]?\s*)?(?:5点満点中\s*)?"
     r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|(?:out )?of)\s*5(?:\.0+)?(?:\s*点)?|\s*\(5点満点\))?",
     re.IGNORECASE,
 )
+# After NFKC and case-folding, so "Ｙｅｓ" and "(なし)" in wide brackets are among them.
 _YES = frozenset(("1", "1.0", "true", "yes", "correct", "right", "はい", "正", "正解", "正しい", "○", "〇"))
 _NO = frozenset(("0", "0.0", "false", "no", "incorrect", "wrong", "いいえ", "誤", "不正解", "誤り", "×", "✕"))
 _NONE = frozenset(("", "-", "none", "(none)", "n/a", "nothing", "なし", "(なし)", "なし。", "特になし"))
+# Words of natural language inference (entailed, neutral, refuted), in which many models were trained, mean
+# ours.
 _VERDICTS = {
     "supported": "supported", "support": "supported", "entailed": "supported",
     "contradicted": "contradicted", "contradiction": "contradicted", "refuted": "contradicted",
@@ -305,9 +336,11 @@ class Lapse(Reply):
 class FieldKind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
 
-    A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what
-    of it stands in the score: ids of passages that were never shown do not. `left_out` is what a reply
-    without the field means; `...`: it must be there.
+    `$it` in the shape is the field's meaning in the rubric. `severity` says how grave it is what was filled
+    in, None where it is not. `items` are the keys of an item, for kinds that are lists of items. A kind with
+    a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what of it stands
+    in the score: ids of passages that were never shown do not. `left_out` is what a reply without the field
+    means; `...`: it must be there.
     """
 
     type: Any
@@ -349,7 +382,10 @@ def of_known_turns(items: Sequence[Request | Lapse], context: GradingContext) ->
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
-    """A contradiction of the passages is major, what they do not say is moderate."""
+    """A contradiction of the passages is major, what they do not say is moderate.
+
+    What they do not say may be true all the same; a customer who is told the opposite is misled.
+    """
     verdicts = {claim.verdict for claim in claims}
     return "major" if "contradicted" in verdicts else "moderate" if "not_found" in verdicts else None
 
@@ -358,7 +394,8 @@ def average_precision(verdicts: Sequence[Usefulness], context: GradingContext) -
     """The average precision (0..1) of the retrieved passages in the retriever's order; 0 when none is of use.
 
     Mean over the useful ranks k of precision@k (context precision of RAGAS). A passage that the judge
-    passed over counts as of no use.
+    passed over counts as of no use. Of three passages of which the first and the last are useful:
+    (1/1 + 2/3) / 2 = 0.833.
     """
     useful = {verdict.id for verdict in verdicts if verdict.useful}
     hits = [passage.id in useful for passage in context.turn.answer.passages]
@@ -367,7 +404,10 @@ def average_precision(verdicts: Sequence[Usefulness], context: GradingContext) -
 
 
 def recalled_share(statements: Sequence[Statement], _: GradingContext | None = None) -> float:
-    """The share (0..1) of the reference's statements that the passages hold (context recall of RAGAS)."""
+    """The share (0..1) of the reference's statements that the passages hold (context recall of RAGAS).
+
+    There is at least one statement: the form asks for one.
+    """
     return sum(s.found for s in statements) / len(statements)
 
 
@@ -443,7 +483,11 @@ _NUMBERS = {
 
 
 def share_of(raw: float, scale: tuple[float, float]) -> float:
-    """A raw value as 0..1: grades from 1 to 5 by fifths (3 is .6), every other scale from end to end."""
+    """A raw value as 0..1: grades from 1 to 5 by fifths (3 is .6), every other scale from end to end.
+
+    3 on (1, 5) -> 0.6; 1 -> 0.2; 0.5 on (-2, 2) -> 0.625. By fifths because
+    people read a score of 80 as "mostly 4".
+    """
     low, high = scale
     return raw / high if scale == FIFTHS else (raw - low) / (high - low)
 

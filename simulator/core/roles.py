@@ -1,4 +1,23 @@
-"""Which model plays which role, and where it lives. Keys stay in `SecretStr` and out of every file."""
+"""Which model plays which role, and where it lives. Keys stay in `SecretStr` and out of every file.
+
+There are four roles: `user` plays the customer, `judge` grades, `embed` makes vectors for the judges that
+compare meanings, and `demo` speaks for the bundled bot. A role's name is the flag (`--judge-model`) or its
+variable (REHEARSAL_JUDGE_MODEL); its address and key are the nearest that are set:
+
+    1. REHEARSAL_USER_URL, REHEARSAL_USER_KEY      the role's own
+    2. REHEARSAL_JUDGE_URL, REHEARSAL_JUDGE_KEY    the judge's
+    3. OPENAI_BASE_URL, OPENAI_API_KEY             those that other programs know
+
+    OPENAI_API_KEY=sk-o                  all four at OpenAI, each with its default model
+    REHEARSAL_JUDGE_URL=http://gpu:8000/v1, REHEARSAL_JUDGE_MODEL=qwen3
+                                         user, judge and demo are qwen3 there; embed its default, there as
+                                         well
+    --judge-model anthropic:claude-x     user, judge and demo through LangChain; embed at OpenAI, with its key
+    nothing                              stand-ins play all four, as with --offline
+
+A key is only ever sent to the address that it was given for: with a URL of one's own and OPENAI_API_KEY, that
+URL gets the key "none".
+"""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -19,9 +38,9 @@ PROVIDERS = frozenset((
     "anthropic", "bedrock", "bedrock_converse", "cohere", "deepseek", "fireworks", "google_genai",
     "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
 ))  # fmt: skip
-# Priorities of calls. A conversation waits for each of its calls; grades may come later.
+# Priorities of calls at an endpoint. A conversation waits for each of its calls; grades may come later.
 DIALOGUE, GRADING = 0, 1
-# The one table of default names.
+# The one table of default names: the smaller model where much is said and little depends on one line.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",
     "judge": "gpt-4.1",
@@ -33,7 +52,8 @@ DEFAULT_MODELS: dict[Role, str] = {
 class Endpoint(BaseModel):
     """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible.
 
-    `rpm` and `tpm` are the requests and tokens that may go to its address within a minute.
+    `url` is empty for a provider that has an address of its own. `rpm` and `tpm` are the requests and tokens
+    that may go to its address within a minute.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,10 +98,11 @@ def endpoints(
 ) -> dict[Role, Endpoint | None]:
     """The endpoint of each role; None where a lexical stand-in plays it.
 
-    A role without an address of its own uses the judge's, then OPENAI_BASE_URL / OPENAI_API_KEY, and at
-    an address that is not OpenAI's also the judge's model where one is named. With neither a key nor an
-    address anywhere, every role is None. Raises InputError for a model that was named and that nothing leads
-    to, unless no model is to take part at all; not where it is not `strict`.
+    A role without an address of its own uses the judge's, then OPENAI_BASE_URL / OPENAI_API_KEY, and at an
+    address that is not OpenAI's also the judge's model where one is named. With neither a key nor an address
+    anywhere, every role is None; an address alone is enough, for many servers ask for no key. Raises
+    InputError for a model that was named and that nothing leads to, unless no model is to take part at all;
+    not where it is not `strict`.
     """
     endpoint_of: dict[Role, Endpoint | None] = {
         role: _endpoint(role, settings, environ) for role in get_args(Role)
@@ -221,6 +242,7 @@ def _model(role: Role, settings: Settings, environ: Mapping[str, str]) -> str:
 def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
     """The nearest key; one that belongs to another address is never sent to this one.
 
+    Else whoever points a role to a server of their own would hand it the key of their OpenAI account.
     `places` are addresses with their keys, the role's own first; a place without an address lends its key to
     whichever address is used.
     """

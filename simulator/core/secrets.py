@@ -1,6 +1,19 @@
 """Secrets of settings and environment: which values they are, and texts without them.
 
-A run is stored without the secrets among its adapter's settings; they are given anew on `--resume`.
+Three places must never hold one: the run file with its settings, what is shown of errors, and the answers of
+the bot, which may quote its own configuration.
+
+- Stored settings: a value whose name says that it is secret (`api_key`, `headers`) is stored as `***`, unless
+  it only refers to the environment (`${SHOP_KEY}`); it is given anew on `--resume`.
+- Errors quote anything: all secrets that are known, of the whole environment, are masked in them.
+- Answers are the bot's own words, which are graded: only secrets that the run uses are masked there, or a
+  password of another program that is a plain word would blot out that word in every answer.
+
+Where in doubt a value is masked. What is masked by mistake is seen at once; what leaks is not.
+
+    {"url": "https://u:pw@h/x?key=abc&x=1"}  -> https://***@h/x?key=***&x=1
+    {"token": "${SHOP}"}                     -> as it is
+    {"api_key": "sk-1"}                      -> ***
 """
 
 import os
@@ -11,24 +24,27 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 MASK = "***"
 # Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
+# "sk-12" and "password" stay, "hunter2-4711" and "Tr0ub4dor" go, as does "correct horse battery".
 _SHORTEST, _WORD, _LONGEST_WORD = 6, 12, 16
 _WORDS = re.compile(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
 # What this program reads itself of the environment, and the names in the user's file of it.
 _OURS = ("REHEARSAL_", "OPENAI_")
 _IN_ENV_FILE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
-# What a setting's name says of its value.
+# What a setting's name says of its value, at its end: api_key, x-auth, shop.token; not monkey or passage, in
+# which the words are part of another one.
 _SECRET = re.compile(
     r"(?:^|[_.-]|api)(?:keys?|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|cookies?"
     r"|headers?|bearer|signature|sig|jwt|pat)$",
     re.IGNORECASE,
 )
+# `?api_key=abc` and `&sig=abc` in an address; the login in `https://user:password@host`.
 _IN_URL = re.compile(
     r"(?P<before>[?&][^=&#\s]*(?:key|token|secret|pass|auth|sig|code|jwt)[^=&#\s]*=)(?P<value>[^&#\s]+)",
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)[^/@\s]+@", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{?(\w+)\}?")
-# Values that were never written into the settings themselves.
+# Values that were never written into the settings themselves: "${SHOP_KEY}", "Bearer $SHOP_KEY", nothing.
 _HARMLESS = re.compile(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
 
 
@@ -65,7 +81,10 @@ def without_url_secrets(text: str) -> str:
 
 
 def restore_secrets(stored: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The stored settings of a run, masked values replaced by those of `given`."""
+    """The stored settings of a run, masked values replaced by those of `given`.
+
+    Other values stay as they were stored: a resumed run asks the bot that it was started with.
+    """
     return {name: given.get(name, value) if MASK in value else value for name, value in stored.items()}
 
 
@@ -75,7 +94,10 @@ def missing_secrets(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value gives a secret away wherever it occurs: "hunter2-4711" does, "password" does not."""
+    """Whether a value gives a secret away wherever it occurs: "hunter2-4711" does, "password" does not.
+
+    A single plain word has to be longer (16 letters) than several words or odd spelling (12).
+    """
     if len(value) < _SHORTEST:
         return False
     is_one = value.isalpha() and value in (value.lower(), value.upper(), value.capitalize())

@@ -2,6 +2,27 @@
 
 First the values that a setting can have beyond plain ones (targets, money, parts of the data, arrivals), then
 the settings themselves, then where they are read from.
+
+The same setting can be given in four places; the first that has it wins:
+
+    --max-failed 0.1                    a flag
+    REHEARSAL_MAX_FAILED=0.1            an environment variable
+    max_failed = 0.1                    a key of rehearsal.toml
+    max_failed: Share = setting(...)    the field's default
+
+`set` and `prices` are the exceptions: their layers are laid over one another, entry by entry. What people
+type is read by a validator of the field, so all four places take the same forms:
+
+    target     90, "90%", 0.9 -> 0.9            "turn >= 90" -> "turn >= 0.9"
+    confidence 95, "95%", 0.95 -> 0.95          "off" -> None
+    budget     5, "5USD", "$5" -> 5.0           "800円" -> 5.33 (dollars, at --jpy-per-usd)
+    judges     "a,b", ["a", "b"] -> ("a", "b")
+    set        ["top=3"], {"top": 3} -> {"top": "3"}
+    columns    "references=answer" -> {"references": "answer"}
+
+A run stores its settings (`stored_values`), without secrets and without what only says how to show it, and
+`stored_settings` reads them back on `--resume`, `report` and `diff`. So a field that is renamed or dropped
+needs an entry in `errors.GONE`: without one, no run of an earlier version could be read any more.
 """
 
 import json
@@ -37,7 +58,8 @@ Measure = Literal["share", "count", "seconds", "cost"]
 
 # How closely the customers resemble real ones: a figure of the customers, not of the bot.
 LIKENESS = "likeness"
-# Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
+# What a target may name. Beside them every judge of the run is a name (the mean of its grades, 0..1), and
+# pass^k is a share. The measure decides which comparisons make sense, and what the threshold may be.
 FIGURES: dict[str, Measure] = {
     "score": "share",
     "answered_correctly": "share",
@@ -56,16 +78,20 @@ FIGURES: dict[str, Measure] = {
 }
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
 LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
-# The share of questions with a major turn, which every target limits: to this by default.
+# The share of questions with a major turn, which every target limits, to this by default: however good the
+# mean is, a bot that is gravely wrong on more than every fifth question does not pass (--max-major).
 MAJOR, MAX_MAJOR = "major", 0.2
 # A verdict by the name of its field; and what runs of earlier versions called a figure.
 _ALIASES = {f"{CONVERSATION}.resolved": CONVERSATION, "latency_p95": "p95_seconds"}
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
+# `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
+# brackets ("!=" must not be read as a name and "="): `path.gpt_similarity` and `pass^3` are names, too.
 _TERM = re.compile(
     r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE
 )
-# Of repeated questions, the chance that k repeats all pass.
+# Of repeated questions, the chance that k repeats all pass (k from 1 to 100, as --repeats): Yao et al., 2024,
+# tau-bench, whose pass^k asks for reliability where pass@k asks for one success.
 _REPEATS = re.compile(r"pass\^([1-9]\d?|100)")
 # People write 90% or 90点 for 90.
 _PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
@@ -73,7 +99,10 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
 class Condition(Value):
-    """One comparison of a figure of the run with a threshold; shares are 0..1."""
+    """One comparison of a figure of the run with a threshold.
+
+    The threshold is on the figure's own scale: a share 0..1, a count of turns, seconds, or dollars.
+    """
 
     name: str
     comparison: Comparison
@@ -101,7 +130,10 @@ class Condition(Value):
         return f"{self.name} {self.comparison} {self.threshold:.10g}"
 
     def holds(self, value: float) -> bool:
-        """Whether a figure meets the threshold; what differs by a rounding error is equal."""
+        """Whether a figure meets the threshold; what differs by a rounding error is equal.
+
+        A mean of 0.9 that is 0.8999999999999999 as a float meets `>= 0.9`, and does not meet `< 0.9`.
+        """
         apart = value - self.threshold
         if abs(apart) < 1e-9:
             return self.comparison in (">=", "<=", "==")
@@ -109,7 +141,11 @@ class Condition(Value):
 
 
 def read_target(value: object) -> float | str | None:
-    """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither."""
+    """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither.
+
+    Conditions are kept as text, because a run stores its settings as JSON, and are written anew, so that two
+    spellings of one target are equal: "turn>=90" -> "turn >= 0.9".
+    """
     if value is None:
         return None
     text = _PERCENT.sub("", value.strip()) if isinstance(value, str) else value
@@ -121,7 +157,10 @@ def read_target(value: object) -> float | str | None:
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """The conditions of an expression, each once; ValueError says what is wrong with it."""
+    """The conditions of an expression, each once; ValueError says what is wrong with it.
+
+    Only `and` joins them. With `or` and brackets a gate could be met by its least important half.
+    """
     plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
     return tuple(dict.fromkeys(_condition(part.strip()) for part in _AND.split(plain)))
 
@@ -165,7 +204,10 @@ _KINDS = {
 
 
 def _share(value: float) -> float:
-    """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
+    """90 means 0.9; 1.2 and what is outside 0..100 are mistakes.
+
+    Between 1 and 2 nobody can tell a percentage from a share: 1.2 is a mistyped 0.12, 12 or 120.
+    """
     if not (0 < value <= 1 or 2 <= value <= 100):
         raise ValueError(_("must be between 0 and 1, or a percentage from 2 to 100"))
     return value / 100 if value > 1 else value
@@ -203,9 +245,12 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
             raise UnknownName(_("figure in --target"), condition.name, sorted(known))
 
 
-# Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate.
+# Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate. Nothing is fetched for it, so
+# that a forecast made tomorrow is the same.
 JPY_PER_USD = 150.0
+# Providers publish their prices by the million tokens.
 PER = 1_000_000
+# "$5", "5usd", "800円": a sign before or a unit behind, after NFKC and without spaces and commas.
 _AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
 _YEN = ("¥", "jpy", "円")
 
@@ -219,7 +264,10 @@ class Rates(NamedTuple):
 
 
 class Price(BaseModel):
-    """What a model costs: per million tokens, in dollars or yen. 0 is a price, too: it costs nothing."""
+    """What a model costs: per million tokens, in dollars or yen. 0 is a price, too: it costs nothing.
+
+    `cached_input` is for tokens that the endpoint had in its own cache of prompts; None: as dear as others.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -257,7 +305,8 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
 
 
-# A setting that is an amount of money: in dollars from here on, whichever currency it was written in.
+# A setting that is an amount of money: in dollars from here on, whichever currency it was written in. Yen
+# need `jpy_per_usd`, so that field has to be declared before every Amount.
 Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
 
 
@@ -301,6 +350,7 @@ def missing_price(role: str, model: str) -> Message:
     )
 
 
+# "2/5"; "200" and "200:7"; "2/s", "0.5/sec", "30/min", "100/hour".
 _SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
 _SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
@@ -336,7 +386,7 @@ def read_shard(text: str) -> Shard:
 
 
 def read_sample(text: str) -> Sample:
-    """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
+    """Size and seed of `200` (seed 0) or `200:7`; ValueError says what is wrong with it."""
     found = _SAMPLE.fullmatch(text.strip())
     if found is None or not int(found[1]):
         raise ValueError(_("write 200 for 200 rows, or 200:7 with a seed of your own"))
@@ -353,7 +403,10 @@ def read_arrival(text: str) -> float:
 
 
 def read_patterns(value: Any) -> Any:
-    """One regular expression or several, commas and all; ValueError names an invalid one."""
+    """One regular expression or several; ValueError names an invalid one.
+
+    Unlike names they are not parted at commas: `[0-9]{3,5}` is one expression.
+    """
     patterns = (value,) if isinstance(value, str) else value
     for pattern in patterns if isinstance(patterns, (list, tuple)) else ():
         try:
@@ -398,7 +451,10 @@ def _read_sample(value: Any) -> str | None:
 
 
 def _read_labels(value: Any) -> Any:
-    """Names, as a flag gives them, stand for themselves; a run also knows what stands for each."""
+    """Names, as a flag gives them, stand for themselves; a run also knows what stands for each.
+
+    "A, B" -> {"A": ("A",), "B": ("B",)}; a stored run may have {"1": ("1", "fine")}.
+    """
     names = _texts(value)
     if not isinstance(names, (list, tuple)):
         return names
@@ -426,7 +482,10 @@ def _read_players(value: Any) -> Any:
 
 
 def _read_set(value: Any) -> Any:
-    """Flags arrive as ['key=value']; TOML values of any simple type as a table."""
+    """Flags arrive as ['key=value']; TOML values of any simple type as a table.
+
+    Only the first "=" parts them, since addresses hold more: "url=http://h?a=b" -> {"url": "http://h?a=b"}.
+    """
     if isinstance(value, dict):
         return {k: setting_text(v) for k, v in value.items()}
     if not isinstance(value, (str, list, tuple)):
@@ -459,7 +518,10 @@ Protocol = Literal["dialogue", "single_turn"]
 
 
 class RowSettings(BaseModel):
-    """The part of the settings that `evaluate` adds; a dialogue leaves all of it at its default."""
+    """The part of the settings that `evaluate` adds; a dialogue leaves all of it at its default.
+
+    `protocol` is no option: the command decides it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -485,7 +547,10 @@ class RowSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _deciding(cls, values: Any) -> Any:
-        """Where outputs have judges of their own, all having passed counts; others grade the whole answer."""
+        """Where outputs have judges of their own, all having passed counts; others grade the whole answer.
+
+        The first judge decides score and gate, so PASSED goes first: ("fluency",) -> ("passed", "fluency").
+        """
         named = values.get("judges", ()) if isinstance(values, dict) and values.get("outputs") else None
         if isinstance(named, str):
             named = named.split(",")
@@ -497,10 +562,12 @@ class RowSettings(BaseModel):
 PREFIX = "REHEARSAL_"
 # The judges of `--judging small`.
 SMALL_JUDGES = ("turn", "groundedness", "similarity")
-# The settings that name a file of the user's own.
+# The settings that name a file of the user's own: paths that have to be whole where another folder is
+# entered.
 FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge", "likeness")
 SETTINGS_FILE = "rehearsal.toml"
-# These say how to start or to show a run, not what the run is; they are not stored in it.
+# These say how to start or to show a run, not what the run is; they are not stored in it. Whoever resumes it
+# or paints it again says so anew.
 NOT_STORED = frozenset({
     "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
     "new_sheet", "folder", "engine", "scheduler", "workers",
@@ -517,7 +584,12 @@ Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
 class Settings(RowSettings):
-    """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml."""
+    """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml.
+
+    The text of a field is what --help and docs/reference.md say of it; docs/reference.md is made from here.
+    Fields are validated in the order in which they stand here: `patience` needs `timeout`, and `budget` needs
+    `jpy_per_usd`.
+    """
 
     persona: Names = setting(
         "Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
@@ -693,7 +765,7 @@ class Settings(RowSettings):
 
     @property
     def redacts(self) -> bool:
-        """Whether personal data is masked."""
+        """Whether personal data is masked: `auto` masks logs, in which real customers speak."""
         return self.redact == "on" or (self.redact == "auto" and self.adapter == "recorded")
 
     @property
@@ -703,7 +775,10 @@ class Settings(RowSettings):
 
     @property
     def certainty(self) -> float | None:
-        """How sure the gate has to be; None where the figures themselves decide."""
+        """How sure the gate has to be (0.5..1); None where the figures themselves decide.
+
+        --sequential looks at the figures again and again, which is only honest with an interval: 0.95.
+        """
         return self.confidence or (0.95 if self.sequential else None)
 
     @property
@@ -722,7 +797,10 @@ class Settings(RowSettings):
         return "json" if "json" in self.check else "text"
 
     def stored_values(self) -> dict[str, Any]:
-        """The values that are stored with a run, without secrets, and what `--resume` continues with."""
+        """The values that are stored with a run, without secrets, and what `--resume` continues with.
+
+        As JSON: tuples are lists, paths are texts, and secrets among `set` are `***`.
+        """
         stored = self.model_dump(mode="json", exclude=set(NOT_STORED))
         return stored | {"set": without_secrets(self.set)}
 
@@ -741,7 +819,11 @@ def flag(name: str) -> str:
 
 
 def resolve_path(file: Path, name: str) -> str:
-    """The path that a file names: beside that file where it exists, else from the working directory."""
+    """The path that a file names: beside that file where it exists, else from the working directory.
+
+    "angry.toml" in my/mix.toml is my/angry.toml if there is such a file. A name that is neither stays as it
+    is, so that the message about it shows what was written.
+    """
     beside = file.parent / name
     return str(beside) if name and beside.exists() else name
 
@@ -751,7 +833,8 @@ def load_settings(
 ) -> Settings:
     """Flags over environment over `rehearsal.toml` in `folder`, or the file of --config, over defaults.
 
-    A flag that is None, False or empty was not given; 0 was.
+    A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
+    value as it was given: `--max-failed 2: must be at most 1.` or `max_failed in rehearsal.toml: 2: ...`.
     """
     given = {
         key: value
@@ -779,7 +862,10 @@ def load_settings(
 
 
 def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
-    """Each layer's `set` on top of the one below, which is dropped where another adapter is named."""
+    """Each layer's `set` on top of the one below, which is dropped where another adapter is named.
+
+    The url of the team's `http` bot in rehearsal.toml must not reach the `--adapter openai_chat` of a try.
+    """
     merged: dict[str, Any] = {}
     adapter = None
     for layer in layers:
@@ -793,7 +879,11 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
 
 
 def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
-    """The settings a run was started with; keys of a newer version are refused by name."""
+    """The settings a run was started with; keys of a newer version are refused by name.
+
+    Those of an earlier one that are gone (`errors.GONE`) are left out, so that old runs can be read and
+    resumed; what such a setting did is then not done again.
+    """
     values = {**{key: value for key, value in stored.items() if key not in GONE}, **changes}
     return _validated(
         values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")

@@ -2,6 +2,18 @@
 
 A name of a shelf is a file there; `folder/file.py:thing`, `package.module:thing` and `./file.toml` are the
 user's, looked up from the working directory.
+
+    angry                  personas/angry.toml          keigo       judges/keigo.py, the function `keigo` in
+    it turn                   judges/turn.toml             em          exact_match: the name that articles use
+    ./louder.toml          a persona, judge or prompt of the user's bot.py:answer          the object `answer`
+    in the user's bot.py: the bot, or with `:connect` what makes it shop.rag:chain.invoke  the same of an
+    importable module; attributes may be nested
+
+Files whose names begin with `_` are parts of others and no names. What is on a shelf is found by reading the
+folder: no module registers itself, and of Python files the text is read, so that `list` imports nothing.
+
+A user's code is imported here and nowhere else, at most once, and whatever it raises becomes an InputError of
+one line with the place in the user's own file. It may be slow, print, change sys.path or call sys.exit.
 """
 
 import ast
@@ -46,7 +58,10 @@ DEMO = ROOT / "demo"
 SITUATIONS = (
     "pressing", "refused", "failed", "followup", "telling", "thanks", "at_last", "leaving",
 )  # fmt: skip
+# Frames of tracebacks that are not the user's own: this package, and everything installed.
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+# Modules of the shelves are imported under this package, wherever the folder is
+# (simulator/shelves/__init__.py).
 _SHELVES = "simulator.shelves"
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
@@ -140,7 +155,7 @@ def prompt_path(name: str) -> Path:
 
 
 def judge_names() -> list[str]:
-    """The judges on the shelf: rubrics, and functions of the shelf's modules."""
+    """The judges on the shelf: rubrics (turn.toml), and functions of the shelf's modules (keigo.py)."""
     return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
 
 
@@ -160,14 +175,21 @@ def form_path(name: str) -> Path:
 
 
 def judge_name(source: str) -> str:
-    """The name in scores of `mine.py:strict` or `./strict.toml`; `path.em` is a name already."""
+    """The name in scores of `mine.py:strict` or `./strict.toml`; `path.em` is a name already.
+
+    `mine.py:strict` -> strict, `./strict.toml` -> strict, `em` -> exact_match.
+    """
     if ":" in source:
         return source.rsplit(":", 1)[-1]
     return canonical_judge(Path(source).stem if _is_path(source) or source.endswith(".toml") else source)
 
 
 def judge_files(function: Callable[..., Any]) -> list[Path]:
-    """The files of a function judge: its module, what it imports from the same folder, and their texts."""
+    """The files of a function judge: its module, what it imports from the same folder, and their texts.
+
+    Their hash is part of the rubric of its grades, so that grades before and after a change are not mixed.
+    Empty for a function of an installed library, and for one that was typed into a session.
+    """
     function = inspect.unwrap(function)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
@@ -226,7 +248,13 @@ def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
 def adapter_arguments(
     name: str, connect: Callable[..., Any], given: Mapping[str, str], offered: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`."""
+    """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`.
+
+    An adapter declares its settings as parameters, `connect(*, knowledge: str = "", top: int = 4,
+    chat=None)`, and gets what the program has to offer (chat, cases, choosing, patience) by declaring a
+    parameter of that name. Raises InputError for a setting that it does not have, that is missing, or not
+    what it is annotated as.
+    """
     parameters = inspect.signature(connect).parameters
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
@@ -294,7 +322,10 @@ def prepend_to_path(folder: Path) -> None:
 
 
 def module_of_file(path: Path) -> ModuleType:
-    """The module of a file, loaded once (that can take gigabytes). What it raises passes through."""
+    """The module of a file, loaded once (that can take gigabytes). What it raises passes through.
+
+    Once also where bot.py and checks.py of the same folder are named, and one of them imports the other.
+    """
     file = path.resolve()
     if not file.is_file():
         raise InputError(_("{path}: there is no such file here.", path=path))
@@ -321,7 +352,8 @@ def module_of_file(path: Path) -> ModuleType:
 def source_files(module: Path) -> list[Path]:
     """The files a module is made of: its own, those near it that it imports, and `_NAME...` files of each.
 
-    The program's own modules are not among them: the version stands for them.
+    Of judges/keigo.py: keigo.py, _keigo_ja.toml, and what it imports from judges/ in turn. The program's own
+    modules are not among them: the version stands for them.
     """
     files: dict[Path, None] = {}
     waiting = [module.resolve()]
@@ -364,7 +396,11 @@ class Features(dict[str, str]):
 
 
 def user_object(name: str) -> Any:
-    """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory."""
+    """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory.
+
+    Raises InputError where it cannot be imported, whatever its code raises (but Ctrl-C), and UnknownName,
+    with what can be called there, where it has no such name.
+    """
     module_name, _unused, attribute = name.rpartition(":")
     if module_name == "simulator":
         msg = _(
@@ -397,7 +433,11 @@ def user_object(name: str) -> Any:
 
 
 def describe_error(error: BaseException) -> Message:
-    """One line on an exception from a user's own code, with the file and line of that code where known."""
+    """One line on an exception from a user's own code, with the file and line of that code where known.
+
+    `KeyError: 'reply' (bot.py, line 12).` The innermost frame of the user's own counts; those of libraries
+    below it say less about what to mend.
+    """
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
     if isinstance(error, SyntaxError):
         return _("{error}.", error=text)
@@ -428,7 +468,10 @@ def _toml_names(shelf: Path) -> list[str]:
 
 
 def _function_modules(shelf: Path, mark: str = "") -> list[str]:
-    """Modules with a top-level function named like them, or with `mark`; read, not imported."""
+    """Modules with a top-level function named like them, or with `mark`; read, not imported.
+
+    `keigo.py` is a judge because it holds "def keigo(". Importing all judges would take seconds for `list`.
+    """
     found = []
     for path in sorted(shelf.glob("*.py")):
         wanted = mark or f"def {path.stem}("

@@ -2,6 +2,19 @@
 
 A prompt file is checked when it is read: both languages have the same keys, use the same variables, and no
 variable that the program does not fill. So no mistake shows only in the middle of a paid run.
+
+`string.Template` and not a template language: a prompt has no logic, its author needs to know nothing but
+`$name`, and a value that holds "$answer" or "{{" stays text, for it is never looked at again.
+
+What models are shown of other people's words is quoted under a coded tag (`quote`):
+
+    <question-59d689020b27f390>
+    いくら？
+    </question-59d689020b27f390>
+
+The code is a hash of the text, so a text would have to hold its own hash to close its quotation and go on as
+an instruction. Random codes would do as well, but the same turn has to give the same prompt: by it replies
+are found in the cache.
 """
 
 import errno
@@ -19,9 +32,10 @@ from simulator.core.errors import PromptError
 from simulator.core.messages import Language, _, encodable
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
-# Bytes of a file that somebody wrote by hand.
+# Bytes of a file that somebody wrote by hand (16 MB): beyond it is a mistaken name, such as that of a
+# database.
 MOST_BYTES = 1 << 24
-# What is counted in texts for people.
+# What is counted in texts for people: English nouns whose s goes after a one.
 _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
 
 
@@ -104,7 +118,8 @@ def render(text: str, /, **values: str) -> str:
 def filled(language: Language, text: str, values: Mapping[str, object]) -> str:
     """A text with its variables filled and its spaces kept; whole numbers as people read them.
 
-    English nouns are singular after a one: `$n rows` becomes `1 row`.
+    English nouns are singular after a one: `$n rows` becomes `1 row`. Unlike `render` it keeps spaces, since
+    these are parts of sentences.
     """
     shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
     if language == "en" and (ones := [name for name, value in shown.items() if value == "1"]):
@@ -166,7 +181,11 @@ def quote_lines(lines: Iterable[tuple[str, str]], seal: str) -> str:
 
 
 def fingerprint(*parts: str) -> str:
-    """Twelve hexadecimal digits that stand for these texts in scores and reports."""
+    """Twelve hexadecimal digits that stand for these texts in scores and reports.
+
+    Each text is followed by a NUL, so that ("ab", "c") and ("a", "bc") differ. 48 bits are plenty to tell the
+    prompts of one team apart; nothing relies on them being hard to forge.
+    """
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode("utf-8", "surrogatepass"))
@@ -175,6 +194,10 @@ def fingerprint(*parts: str) -> str:
 
 
 def stable_int(*parts: Any) -> int:
-    """A number below 2**31 from these parts: the same in every process."""
+    """A number below 2**31 from these parts: the same in every process, unlike `hash`.
+
+    Seeds of models and of every choice come from here: `stable_int(42, "angry/fees-01#1")` is 236137720. 31
+    bits are what endpoints take as a seed.
+    """
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1

@@ -1,10 +1,22 @@
-"""The titles of ids that people read: customers, judges, endings, failures."""
+"""The titles of ids that people read: customers, judges, endings, failures.
+
+Files, options and --json have ids (`gave_up`), which never change; people read titles (Gave up, あきらめた).
+What has no title is shown as it is called: a judge or customer of the user's own.
+
+    title("judge", "turn")        -> Overall
+    title("judge", "turn@gpt-4o") -> Overall (gpt-4o): the same judge, asked of another model
+    title("judge", "path.em")     -> path: Exact match: that judge of one output of the answer
+    title("ended", "gave_up")     -> Gave up
+"""
 
 from collections.abc import Mapping
 
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.shelves import canonical_judge
 
+# By group, then by id. "rule" are the guard's rules (users/guard.py) and those of openings, "got" is what a
+# customer got from an answer, "lapse" what went wrong between two turns, "state" whether a request was
+# settled.
 TITLES: dict[str, dict[str, Message]] = {
     "persona": {
         "angry": _("Angry"),

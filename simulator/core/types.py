@@ -1,6 +1,22 @@
 """The types that engine, shelves (personas, judges, adapters) and reports share, as frozen values.
 
 Nothing here does I/O, and of our modules only errors and the program's own sentences are imported.
+
+From what is asked to what is known of it:
+
+    Case            a question, with its references, passages and facts
+    Conversation    a case and a persona, and what they said: its `turns`, how it `ended`
+    Turn            one exchange: the customer's line, the bot's Answer, the Reaction to the answer before
+    GradingContext  a turn with all that came before it, as a judge sees it
+    Score           one judge's verdict on it
+    Results         a whole run: conversations, scores, spending, notes
+
+Turns are numbered from 1, and lists by turn begin with turn 1: `references[0]` belongs to turn 1. Every value
+of a verdict is 0..1 with 1 the best; `raw` is the grade on the judge's own scale. None means that nobody
+knows, which is never the same as 0, False or an empty list.
+
+A run file stores these types as JSON, without the fields that have their defaults. So a new field needs a
+default, and a default may not change its meaning: older files rely on it.
 """
 
 from collections import Counter
@@ -32,8 +48,11 @@ if TYPE_CHECKING:
 
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
+# What has to happen to a case in the end: a person takes over, the bot answers by itself, or either is right.
 Handover = Literal["required", "forbidden", "optional"]
 Severity = Literal["major", "moderate", "minor"]
+# Three states of a grade that must not be mixed: there is a value; there was nothing to hold the answer
+# against, which counts neither way; the judge broke down, which is counted and tried again on --resume.
 State = Literal["scored", "skipped", "failed"]
 Role = Literal["user", "judge", "embed", "demo"]
 Status = Literal["running", "finished", "interrupted", "stopped"]
@@ -42,7 +61,10 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Value(BaseModel):
-    """Base of every type: immutable, and a misspelt field is an error."""
+    """Base of every type: immutable, and a misspelt field is an error.
+
+    A change is a copy (`model_copy(update=...)`), whose values pydantic does not check again.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,7 +77,11 @@ class Message(Value):
 
 
 class Passage(Value):
-    """A piece of knowledge that the bot retrieved; `score` is the retriever's own."""
+    """A piece of knowledge that the bot retrieved.
+
+    `id` is what judges cite, and what gold passages are compared with; `source` says where it is from (file,
+    address), for people. `score` is the retriever's own, on whatever scale: it is shown, never computed with.
+    """
 
     id: str
     text: str
@@ -87,7 +113,10 @@ class Usage(Value):
 class Query(Value):
     """What an adapter receives: stateful bots use `session`, stateless ones `history`.
 
-    `system` is what a prompt says before the dialogue; `choices` are what the answer has to be chosen from.
+    `text` is the customer's line, or a filled-in prompt. `system` is what a prompt says before the dialogue;
+    `choices` are what the answer has to be chosen from. `history` is all that was said before, oldest first,
+    without `text`; `session` is the same for all lines of one conversation and for no other. `case` is the
+    id of the case, by which recorded answers are found.
     """
 
     text: str
@@ -102,10 +131,12 @@ class Query(Value):
 class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
-    No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
-    `first_token_seconds` is how long the first words of a streamed answer took.
-    `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where the endpoint
-    gives it. `steps` is what earlier versions kept of chains of prompts.
+    No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows, and
+    judges of groundedness skip. Where there is an `error`, `text` is empty, and the turn gets the lowest
+    grade. `first_token_seconds` is how long the first words of a streamed answer took. `usage` is what the
+    bot told of its own model: it is shown, and no part of --budget. `logprobs` is the log-likelihood
+    (natural, at most 0) of each of the query's choices, where the endpoint gives it. `steps` is what earlier
+    versions kept of chains of prompts.
     """
 
     text: str
@@ -120,7 +151,11 @@ class Answer(Value):
 
 
 class Facts(Value):
-    """What a customer can and cannot say about themselves, in plain sentences."""
+    """What a customer can and cannot say about themselves, in plain sentences.
+
+    `knows`: "The order number is A-1234." `unknown`: "The date of the contract." A customer who is asked for
+    something that is in neither has to make it up, and is at fault then (users/faults.py).
+    """
 
     knows: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -129,12 +164,14 @@ class Facts(Value):
 class Case(Value):
     """One row of a data set: what a customer comes with, and what a right answer would be.
 
-    `references` holds the acceptable answers per turn: `references[0]` belongs to turn 1.
-    `passages` are the ids of the gold passages; `answer` and `contexts` are a recorded reply.
-    `script` is what the customer says from turn 2 on, line by line; `recorded` is what a bot answered
-    when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty text to a turn without answer,
-    unless its `error` says that the bot failed.
-    `values` are the row's other columns as text, by header: what a prompt may use.
+    `history` was said before `question`, which is turn 1. `answerable` False: the bot has no material and has
+    to say so; None: nobody said. `goal` is what the customer really wants, in a sentence. `label` and
+    `choices` are those of classification and multiple choice. `references` holds the acceptable answers per
+    turn: `references[0]` belongs to turn 1. `passages` are the ids of the gold passages; `answer` and
+    `contexts` are a recorded reply. `script` is what the customer says from turn 2 on, line by line;
+    `recorded` is what a bot answered when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty
+    text to a turn without answer, unless its `error` says that the bot failed. `values` are the row's other
+    columns as text, by header: what a prompt may use.
     """
 
     id: Text
@@ -183,7 +220,8 @@ Got = Literal["nothing", "part", "all", "asked_back", "handed_over"]
 class Reaction(Value):
     """What a customer makes of the desk's last answer, in the order in which they think of it.
 
-    `asked` for, `got` (None: nobody said), the `feeling` (-2 angry .. 2 glad) and `why`, and what is `next`.
+    A model writes its next line after it, so that the line follows from what was made of the answer. `asked`
+    for, `got` (None: nobody said), the `feeling` (-2 angry .. 2 glad) and `why`, and what is `next`.
     `overruled` is the model's own choice where the persona's rules decided otherwise.
     """
 
@@ -198,9 +236,10 @@ class Reaction(Value):
 class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
-    `clean` is what the customer meant to type, where `user`, which the bot received, is mistyped.
-    `reaction` is what they made of the answer before, None in the first turn and where nobody reacts.
-    `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
+    `user` is the line as the bot received it. `clean` is what the customer meant to type, where `user`, which
+    the bot received, is mistyped. `reaction` is what they made of the answer before, None in the first turn
+    and where nobody reacts. `diverged`: of a replay, the first line whose original no longer fitted what the
+    bot said.
     """
 
     index: Annotated[int, Field(ge=1)]
@@ -223,7 +262,11 @@ class Turn(Value):
 
 
 class Ended(StrEnum):
-    """Why a conversation stopped."""
+    """Why a conversation stopped.
+
+    The first four are the customer's doing or the limit's, `rag_failed` the bot's. `user_failed` is held
+    against nobody. `budget` and `interrupted` are held on by --resume.
+    """
 
     SATISFIED = "satisfied"
     GAVE_UP = "gave_up"
@@ -270,8 +313,10 @@ def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
 class Conversation(Value):
     """A dialogue from greeting to end. Scores are kept apart: it can be graded again.
 
-    `reaction` is what the customer made of the last answer. `user_model` is who of several models plays the
-    customer, empty where it is the run's only one.
+    `id` is `persona/case#repeat`, with several customers' models `persona@model/case#repeat`; `repeat` counts
+    from 1. `ended` is None as long as it may go on. `reason` is why the customer left, `closing` what they
+    said then, which the bot never received. `reaction` is what the customer made of the last answer.
+    `user_model` is who of several models plays the customer, empty where it is the run's only one.
     """
 
     id: str
@@ -287,7 +332,10 @@ class Conversation(Value):
 
     @property
     def like_others(self) -> str:
-        """The id without the model: the same for whoever plays, and so are the random choices in it."""
+        """The id without the model: the same for whoever plays, and so are the random choices in it.
+
+        `angry@gpt-4.1/fees-01#1` -> `angry/fees-01#1`. So models are compared on the same draws.
+        """
         return self.id.replace(f"@{self.user_model}/", "/", 1) if self.user_model else self.id
 
     @property
@@ -329,9 +377,11 @@ class GradingContext(Value):
 class Score(Value):
     """One verdict. `value` is 0..1, `raw` is on `scale`; a skipped or failed one has neither.
 
-    A judge may leave `judge`, `conversation` and `turn` to the program. `rubric` is the hash of prompt, reply
-    format and model, so that grades of different rubrics are never mixed; `detail` carries what the judge
-    broke the verdict into.
+    Grades from 1 to 5 become fifths (a 3 is 0.6), so that the lowest grade is 0.2 and not 0; other scales go
+    from end to end (`replies.share_of`). `by_rule` grades took no judge: a turn without an answer. A judge
+    may leave `judge`, `conversation` and `turn` to the program. `rubric` is the hash of prompt, reply format
+    and model, so that grades of different rubrics are never mixed; `detail` carries what the judge broke the
+    verdict into.
     """
 
     judge: str = ""
@@ -349,7 +399,10 @@ class Score(Value):
 
     @property
     def second(self) -> "Score | None":
-        """The judge's verdict when it graded the same once more (--retest); None without one that counts."""
+        """The judge's verdict when it graded the same once more (--retest); None without one that counts.
+
+        It is no row of its own, or every mean would count the turn twice.
+        """
         verdict = self.detail.get(RETEST)
         if not isinstance(verdict, dict) or verdict.get("state") == "failed":
             return None
@@ -367,6 +420,7 @@ class Score(Value):
 class HumanVerdict(Value):
     """What one person said of one turn: in the review of red turns, or blind, without seeing any score.
 
+    Only blind grades tell how good a judge is: whoever has read a verdict is led by it.
     `grade` is 1..5; `judge_is` says whether the judge was right; `stratum` names the part of the run that a
     blind turn was sampled from and `sampled` (0..1) which share of that part was.
     """
@@ -401,6 +455,7 @@ class Rule(Value):
 
 
 _Share = Annotated[float, Field(ge=0, le=1)]
+# The grade at or below which a turn is red; 0, below every grade, never is.
 _Limit = Annotated[float, Field(ge=0, le=5)]
 
 
@@ -427,6 +482,7 @@ class RedRules(Value):
 class PersonaText(Value):
     """A persona in one language: how they speak, what they know, and lines for offline play.
 
+    `voice` is quoted in the prompt of the model that plays them; `phrases` are said where no model does.
     `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `telling`, `thanks`, `at_last`,
     `leaving`) to lines; `$question` in a line stands for the case's question.
     """
@@ -479,7 +535,13 @@ def _of_every_zone(moment: datetime) -> datetime:
 
 
 class Run(Value):
-    """One rehearsal: the settings it was started with and what it ran on."""
+    """One rehearsal: the settings it was started with and what it ran on.
+
+    `settings` are `Settings.stored_values()`. `versions` are those of program, Python and packages; `prompts`
+    the hashes of all prompts in use (`judge:turn`, `user:angry`), by which runs can be told to be comparable;
+    `models` the names by role, `lexical` for a stand-in. `offline`: no role had a model. `seconds` are those
+    of all sessions together.
+    """
 
     id: str
     created: Annotated[datetime, AfterValidator(_of_every_zone)]
@@ -502,8 +564,8 @@ class Run(Value):
         return self.settings.get("scoring") == "contest"
 
 
-# Notes of a run: which conversations do not count and which stand in for them; that the gate's answer was
-# certain before the last conversation.
+# Notes of a run are JSON under a key, for what belongs to no conversation. These two: which conversations do
+# not count and which stand in for them; that the gate's answer was certain before the last conversation.
 SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
@@ -582,7 +644,8 @@ _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
 class Conversations(Sequence[Conversation]):
     """The conversations of a run in the order of its plan, in memory or in the run's file.
 
-    What is worked out here by looking at each of them, a file may look up.
+    What is worked out here by looking at each of them, a file may look up. Whoever needs a count or a part
+    asks for it here, and does not go through all: a run may have a million of them.
     """
 
     @property
@@ -697,7 +760,9 @@ def turn_values(conversation: Conversation, turn: Turn) -> dict[str, Any]:
 class Results(Value):
     """A run as read from its file: everything reports and analyses are made from.
 
-    Conversations and scores of a large run stay in the file and are read whenever they are needed.
+    `planned` is how many conversations there are to be, of which some may not have begun. `spending` is what
+    each role has used; `verdicts` are what people say of turns, of each reviewer the newest. Conversations
+    and scores of a large run stay in the file and are read whenever they are needed.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -766,7 +831,7 @@ Bot = Callable[[Query], Any]
 
 @dataclass(frozen=True)
 class Traits:
-    """How a bot is asked.
+    """How a bot is asked; an adapter sets them on the bot that it connects.
 
     `takes` are the parts of a query beside its text that it receives: "system", "history". It has `places`
     for so many questions at once, and whoever asks waits for one. One that answers `at_once` keeps nobody
