@@ -18,8 +18,8 @@ Any other exception is a bug of ours and is meant to surface; one that ends a ru
 
 The command line turns them into exit codes: an InputError is 2, any other RehearsalError 3 (the run is
 incomplete and can be resumed), a bug 4. BoundaryFailures hardly get that far: adapters turn those of the bot
-into `Answer.error`, judges those of the model into a failed `Score`. Only AccessDenied ends a run, for
-whoever is refused once will be refused again.
+into `Answer.error`, judges those of the model into a failed `Score`. Of these
+only AccessDenied ends a run: whoever is refused once will be refused again.
 
 A message is one line that says what is wrong, where, and what to do instead.
 """

@@ -10,8 +10,7 @@ variable (REHEARSAL_JUDGE_MODEL); its address and key are the nearest that are s
 
     OPENAI_API_KEY=sk-o                  all four at OpenAI, each with its default model
     REHEARSAL_JUDGE_URL=http://gpu:8000/v1, REHEARSAL_JUDGE_MODEL=qwen3
-                                         user, judge and demo are qwen3 there; embed its default, there as
-                                         well
+                                         user, judge and demo are qwen3 there; embed is its default, there
     --judge-model anthropic:claude-x     user, judge and demo through LangChain; embed at OpenAI, with its key
     nothing                              stand-ins play all four, as with --offline
 

@@ -3,11 +3,13 @@
 A name of a shelf is a file there; `folder/file.py:thing`, `package.module:thing` and `./file.toml` are the
 user's, looked up from the working directory.
 
-    angry                  personas/angry.toml          keigo       judges/keigo.py, the function `keigo` in
-    it turn                   judges/turn.toml             em          exact_match: the name that articles use
-    ./louder.toml          a persona, judge or prompt of the user's bot.py:answer          the object `answer`
-    in the user's bot.py: the bot, or with `:connect` what makes it shop.rag:chain.invoke  the same of an
-    importable module; attributes may be nested
+    angry                  personas/angry.toml
+    turn                   judges/turn.toml
+    keigo                  judges/keigo.py, the function `keigo` in it
+    em                     exact_match: the name that articles use
+    ./louder.toml          a persona, judge or prompt of the user's
+    bot.py:answer          the object `answer` in the user's bot.py: the bot, or with `:connect` what makes it
+    shop.rag:chain.invoke  the same of an importable module; attributes may be nested
 
 Files whose names begin with `_` are parts of others and no names. What is on a shelf is found by reading the
 folder: no module registers itself, and of Python files the text is read, so that `list` imports nothing.

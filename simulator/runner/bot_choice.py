@@ -1,4 +1,15 @@
-"""Chooses the bot when --adapter is missing: the demo bot, recorded answers, or an error with the options."""
+"""Chooses the bot when --adapter is missing: the demo bot, recorded answers, or an error with the options.
+
+    the bundled questions                               the demo bot
+    own questions, a row with answer and contexts       recorded: a log of a bot's answers
+    whole recorded dialogues                            recorded
+    own questions with an answer column alone           an error: a bot's answers, or the right ones?
+    own questions without answers                       an error: which bot?
+    --replay of a run with the demo bot                 the demo bot; of another run an error
+
+Nothing else is inferred. Own questions used to be put to the demo bot in silence, which graded another bot
+than the team's own, with a plausible score.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,7 +52,7 @@ def with_bot(settings: Settings) -> Settings:
         )
         cases = valid_cases(Path(settings.cases), request)
     has_cases = answered = False
-    for case in cases:
+    for case in cases:  # up to the first row that decides it
         has_cases = True
         if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
             return settings.model_copy(update={"adapter": "recorded"})

@@ -1,4 +1,23 @@
-"""RunContext: models, users, judges and the bot of a run, made from its settings."""
+"""RunContext: models, users, judges and the bot of a run, made from its settings.
+
+This is the one place where a run is put together. It is made before the run file and connects to nothing:
+whatever can be wrong with prompts, personas, judges, lists or the settings of an adapter is reported while
+nothing is paid or written. The bot is connected by `bot()`, models by their first call.
+
+Who says what in a conversation is decided by its case and the settings:
+
+    first line    `opening`: the earlier one (--replay), the question in the persona's voice (--voice-opening),
+                  or the question as it stands
+    later lines   `user`: the earlier ones, the case's own script, or the persona, whom a model or phrases play
+    how many      `turns`: --turns, as many as a script has, one for a row of a data set
+
+The bot is wrapped from the inside out: the adapter's bot, the prompt that is applied to each row
+(`PromptedBot`), then masking (`MaskedBot`), so that whatever a prompt or a bot makes of a line is masked last
+of all.
+
+What only some runs need is imported by name (`feature`), and what calls models only where one is asked: to
+load openai and langchain takes longer than a small offline run.
+"""
 
 import asyncio
 import contextlib
@@ -47,8 +66,9 @@ from simulator.users.base import UserPrompts
 if TYPE_CHECKING:
     from simulator.models.client import Connections, Model
 
+# Their versions stand in the run file, because other ones can change a result.
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
-# Seconds a bot may take to close its connections.
+# Seconds a bot may take to close its connections. It is not our code, and what it did is stored by then.
 CLOSING = 10.0
 # Seconds in which the first questions go out, before a thread loads what models are asked with. That takes
 # half a second, while the bot answers: it delays neither the first question nor, within 10 ms, an answer.
@@ -248,7 +268,7 @@ class RunContext:
         """The arguments that an adapter's `connect` may take by name, beside its settings."""
         chat: Chat | None = None
         # The demo bot's replies are not kept with --redact, for its answers are not masked yet, nor with
-        # --repeats: from the cache every repeat would be the first one again.
+        # --repeats: from the cache every repeat would be the first one again, and `pass^k` always 0 or 1.
         is_cached = not self.settings.redacts and self.settings.repeats == 1
         if model := self.model_factory.role("demo", cached=is_cached):
             chat = model.say
@@ -275,7 +295,12 @@ class RunContext:
         return of_rows.get(role, bool(grading.rubrics or grading.forms or self.settings.outputs))
 
     def fingerprints(self) -> dict[str, str]:
-        """Hashes of every prompt in use, for the run file."""
+        """Hashes of every prompt in use, for the run file.
+
+        `user:angry`, `opening:angry`, `judge:turn`, `prompt:classify`, `outputs`. By them `diff` says what
+        changed between two runs, `merge` refuses parts that were graded differently, and a calibration knows
+        whether it is still one of this judge.
+        """
         people = [persona for persona in self.personas.values() if persona.id != SCRIPTED]
         hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in people}
         if self.applied_prompt is not None:
@@ -314,7 +339,10 @@ def embeds(judge: Rubric | Callable[..., Any]) -> bool:
 
 
 def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, ...]]:
-    """The turns of the run in `--replay`, by conversation; their ids are masked like the cases."""
+    """The turns of the run in `--replay`, by conversation; their ids are masked like the cases.
+
+    The lines themselves are masked when they are said.
+    """
     if not settings.replay:
         return {}
     path = find_run(settings.replay, settings.runs)

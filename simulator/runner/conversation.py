@@ -7,6 +7,17 @@ resumed.
 
 A bot is not our code. Whatever it raises, returns or withholds is a finding about it, stored with its kind:
 even SystemExit. What passes through are errors after which nothing else can succeed either.
+
+    "550 yen."                    an answer
+    None, "", "  "                empty: blanks and invisible characters are no answer
+    {"x": 1}, 5                   malformed, with what was expected instead
+    raise ValueError("cut off")   error: "ValueError: cut off"
+    nothing within --timeout      timeout
+    20,001 characters             an answer, cut off and marked with " […]"
+
+The order of one turn, which storage relies on: the line is written, the bot asked, the answer saved, then
+`on_turn` called, which has it graded beside the dialogue. An interruption between the first two steps costs
+the answer, never the line.
 """
 
 import asyncio
@@ -47,12 +58,14 @@ from simulator.models.pricing import BudgetSpent
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000
 CUT_MARK = " […]"
-# Characters of all passages of an answer.
+# Characters of all passages of an answer: a whole index returned by mistake would fill file and memory.
 MOST_IN_PASSAGES = 400_000
 LONGEST_MESSAGE = 300
-# After this many failures in a row the conversation ends.
+# After this many failures in a row the conversation ends. One may pass; a customer who is met with two
+# leaves, and a bot that is down would be asked for every turn of every conversation.
 FAILURES_IN_A_ROW = 2
-# Not failures of the bot, though they may pass through it: after these nothing else can succeed.
+# Not failures of the bot, though they may pass through it (the demo bot asks a model of ours): after these
+# nothing else can succeed.
 _FATAL = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
 
 
@@ -164,7 +177,10 @@ def _end(
 
 
 def _fatal_failure(conversation: Conversation) -> Failure | None:
-    """The failure that ends a conversation: access denied, or one too many in a row; None otherwise."""
+    """The failure that ends a conversation: access denied, or one too many in a row; None otherwise.
+
+    Turns of an earlier session count, too: what is resumed ends where it would have ended.
+    """
     errors = [turn.answer.error for turn in conversation.turns[-FAILURES_IN_A_ROW:]]
     if not errors or errors[-1] is None:
         return None
@@ -196,7 +212,11 @@ async def ask(bot: Bot, query: Query, timeout: float) -> Answer:
 
 
 async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
-    """Like `ask`, for callers that already have one of the bot's places."""
+    """Like `ask`, for callers that already have one of the bot's places.
+
+    `seconds` of the answer are those that the adapter measured itself, if it did (a stream knows better when
+    it ended), else those of the call.
+    """
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:
@@ -228,7 +248,11 @@ def _failure_of(error: BaseException) -> Answer:
 
 
 async def call_bot(bot: Bot, query: Query) -> Any:
-    """Calls a bot, async or not, and returns its result; an exception of an async bot passes through."""
+    """Calls a bot, async or not, and returns its result; an exception of an async bot passes through.
+
+    An ordinary function runs on a thread, where it may block. One that hangs stays there when the time is
+    over: it is a daemon, and cannot keep the program from ending.
+    """
     if is_async(bot):
         return await bot(query)
     if traits_of(bot).at_once:  # it has the answer already and needs no thread

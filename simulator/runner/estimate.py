@@ -7,6 +7,17 @@ turn, passages are shown, texts are long. A reply that has to be asked for once 
 
 After a run with the same settings nothing needs to be assumed: what it took for each of its conversations
 is what is expected.
+
+How a range comes about:
+
+1. `_sample` keeps a few conversations of each kind that makes the same calls.
+2. `_held` makes each of them as if it had been held, in filler text, for either end of the range.
+3. `_calls` renders the prompts of every call in it, with the code that renders them in the run, and counts
+   their tokens; `_grades` does so for judges.
+4. The sums are multiplied by how many conversations each stands for, and priced.
+
+So a longer rubric, another persona or one judge more shows in the forecast without a line here. What it
+cannot know is how long customers stay: that is why there are two ends and no mean.
 """
 
 import inspect
@@ -47,7 +58,9 @@ from simulator.runner.plan import cases_of_plan
 from simulator.storage.run_file import RUN_FILE, read_newest, read_run
 from simulator.users.persona import PersonaUser
 
-# Answers, passages and lines that do not exist yet are assumed to have at most this many characters.
+# Answers, passages and lines that do not exist yet are assumed to have at most this many characters: a long
+# answer of a desk, a paragraph of an article, a customer who explains. Japanese says the same in half as
+# many.
 ANSWER = {"ja": 160, "en": 420}
 PASSAGE = {"ja": 300, "en": 700}
 PASSAGES = 4
@@ -56,11 +69,13 @@ LINE = {"ja": 40, "en": 80}
 GRADES, GRADE, LEAVING = 420, 90, 40
 # A judge that embeds what a model filled in compares this many texts with the customer's line.
 FILLED_TEXTS = 3
-# Of conversations that make the same calls, so many are measured, and stand for the others.
+# Of conversations that make the same calls, so many are measured, and stand for the others. Their questions
+# and references differ in length; of twenty, the mean is near enough, and a million rows take no longer.
 MEASURED = 20
 # How many of the newest runs are searched, and the size (bytes) of the largest file that is read.
 NEWEST, LARGEST = 50, 100 * 2**20
-# Settings that decide which calls a run makes and how many, beside its models.
+# Settings that decide which calls a run makes and how many, beside its models. An earlier run that differs in
+# one of them is not like this one. The questions may be others: what counts is the mean conversation.
 _DECISIVE_SETTINGS = (
     "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
@@ -79,7 +94,11 @@ _NOTHING: Totals = (0.0, 0.0, 0.0)
 
 
 def tokens(text: str) -> int:
-    """A rough count without a tokenizer: 1.1 characters a token in Japanese, 4 in English."""
+    """A rough count without a tokenizer: 1.1 characters a token in Japanese, 4 in English.
+
+    月額はいくらですか。 -> 9, How much is it a month? -> 6. A tokenizer would have to be the model's own,
+    which for most endpoints nobody knows.
+    """
     cjk = 0 if text.isascii() else sum(map(len, _CJK.findall(text)))
     return math.ceil(cjk / 1.1 + (len(text) - cjk) / 4)
 
@@ -106,9 +125,10 @@ LEAST, MOST = End(stays=False, shows=False, length=0.2), End(stays=True, shows=T
 class Forecast(NamedTuple):
     """Calls, tokens and dollars by role and model: the least, the most, and what is expected.
 
-    Something is expected only after a run `like` this one, by what its conversations took. `answers` is how
-    many the bot gives at most; their costs are the bot's own and not included. `rows`: a single-turn data
-    set; `offline`: no role has a model. `cases` is the number of questions.
+    All three are of what is still to be held. Something is expected only after a run `like` this one (its
+    id), by what its conversations took. `answers` is how many the bot gives at most; their costs are the
+    bot's own and not included. `rows`: a single-turn data set; `offline`: no role has a model. `cases` is the
+    number of questions.
     """
 
     low: ByModel
@@ -192,13 +212,16 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
         twice = [context.grading.is_graded_twice(conversation.id, n) for n in range(1, turns[0] + 1)]
         # The first and the last turn are graded alone and, if the conversation ends there, as part of it.
         who = conversation.persona, conversation.user_model
-        # Whatever decides how many calls it makes, and of what size, belongs into this key.
+        # Whatever decides how many calls it makes, and of what size, belongs into this key: else
+        # conversations with more calls are drawn more or less often than they occur, and the forecast is off
+        # by chance.
         kind = (case.language, who, turns, has, twice[0], twice[-1], sum(twice))
         counts[kind] += 1
         sample = kept.setdefault(kind, [])
         if len(sample) < MEASURED:
             sample.append(conversation)
-        elif (place := rng.randrange(counts[kind])) < MEASURED:  # every row is as likely to be kept
+        # Reservoir sampling (Vitter's algorithm R): every row is as likely to be kept.
+        elif (place := rng.randrange(counts[kind])) < MEASURED:
             sample[place] = conversation
     if context.grading.outputs:
         context.grading.outputs.expect(conversation.case for conversation in plan)
@@ -348,7 +371,8 @@ def _embedded(judge: Any, seen: GradingContext, line: int) -> int:
 def earlier_run(context: RunContext, languages: AbstractSet[Language], runs: Path) -> Results | None:
     """The newest finished run with the same bot, judges, models, customers and languages; None without one.
 
-    A run that was answered from the cache alone tells nothing: the sizes of its calls are not known.
+    A run that was answered from the cache alone tells nothing: the sizes of its calls are not known. A very
+    large file is passed over, because a forecast should be there in a second.
     """
     for run in islice(read_newest(runs), NEWEST) if runs.is_dir() else ():
         path = runs / run.id / RUN_FILE

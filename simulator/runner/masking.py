@@ -2,6 +2,15 @@
 
 Cases are masked when they are read, lines and answers as soon as they exist; everything later sees masks
 only. The contacts that the support desk itself publishes are not masked.
+
+    questions, references, facts    masked_case, while the file is read; their ids too, where they hold a name
+    the customer's lines            MaskedUser, before the bot and the run file get them
+    answers, passages, errors       MaskedBot, before judges, customer and run file get them
+
+So there is one place for each text where it is still plain, and it is the place where it comes into being. A
+mask names the kind of what was there, so that an answer keeps its sense and a judge can still grade it.
+
+MaskedBot also takes secrets of the run out of answers and errors, with or without --redact.
 """
 
 import json
@@ -26,7 +35,10 @@ def redactor_of(settings: Settings) -> Redactor:
 
 
 def masked_case(case: Case, number: int, redactor: Redactor) -> Case:
-    """One case without personal data, its tags included."""
+    """One case without personal data, its tags included.
+
+    An id that holds any, such as an e-mail address, becomes `masked-007` by the row's `number`.
+    """
     masked, _ = redacted_case(case, redactor)
     tags = tuple(redactor.redact(tag, case.language).text for tag in case.tags)
     is_personal = bool(redactor.redact(case.id, case.language).counts)
@@ -90,6 +102,7 @@ def _without_secrets(secrets: Sequence[str], answer: Answer) -> Answer:
     if not secrets:
         return answer
     text = answer.model_dump_json()  # searched as a whole first: a bot hardly ever reveals a secret
+    # In JSON a secret is written as JSON writes it, its quotation marks and backslashes escaped.
     if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets):
         return answer
     return Answer.model_validate(_concealed(answer.model_dump(mode="json"), secrets))

@@ -7,6 +7,16 @@ machine had held.
 
 A merge reads all parts, checks that none is missing and that they were held under the same conditions, and
 copies rows from file to file.
+
+    machine 1: run.py ... --shard 1/2   a run whose note "shard" is {"shard": "1/2", "planned": 8,
+                                        "plan": "5f0c...", "places": [0, 1, 4, 5]}
+    machine 2: run.py ... --shard 2/2   another one, with the other four places
+    run.py merge RUN RUN                a new run with all 8 conversations in the order of the plan
+
+A case is never divided: all its conversations are in one shard, because intervals, `pass^k` and the sharing
+of first turns are by case. A merged run is an ordinary run, whose note names the runs it came from; the parts
+stay as they are. A second attempt at a spoilt conversation has no place in the plan of its own: it follows,
+at the end, in the order of the first attempts.
 """
 
 import contextlib
@@ -31,7 +41,8 @@ from simulator.users.faults import AGAIN
 SHARD_NOTE = "shard"
 # The note of a run that was merged from others.
 MERGED_NOTE = "merged"
-# Settings that may differ between the parts of one run: which part it is, how fast, for how much.
+# Settings that may differ between the parts of one run: which part it is, how fast, for how much. All others
+# decide what was asked and how it was graded.
 _FREE_SETTINGS = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budget"})
 # A message names this many differences; longer values are cut (characters).
 _LISTED, _MAX_VALUE = 3, 40
@@ -54,7 +65,7 @@ def shard_conversations(plan: Sequence[Conversation], shard: Shard) -> tuple[Con
     """The conversations of one shard, in the plan's order; all conversations of a case are in one shard.
 
     Cases are dealt out in the order of a hash of their ids, so that shards differ by at most one case,
-    however the file is sorted.
+    however the file is sorted: one sorted by language would otherwise make a slow shard and a quick one.
     """
     cases = _shard_cases(plan, shard)
     return tuple(conversation for conversation in plan if conversation.case.id in cases)
@@ -106,7 +117,11 @@ class Part(NamedTuple):
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
-    """The run files for ids, files and folders; a folder stands for all runs below it. Without duplicates."""
+    """The run files for ids, files and folders; a folder stands for all runs below it. Without duplicates.
+
+    CI stores what each job made as an artifact in a folder of its own, and `merge artifacts/` finds all of
+    them.
+    """
     paths: list[Path] = []
     for name in names:
         folder = Path(name)
@@ -207,7 +222,10 @@ def _conditions(part: Part) -> dict[str, Any]:
 
 
 def merged_notes(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The notes of all parts merged: lists appended, mappings united, of other values the first."""
+    """The notes of all parts merged: lists appended, mappings united, of other values the first.
+
+    [1, 2] and [2, 3] -> [1, 2, 3]; {"a": [1]} and {"a": [2], "b": 1} -> {"a": [1, 2], "b": 1}; 1 and 2 -> 1.
+    """
     merged: dict[str, Any] = {}
     for part_notes in notes:
         for key, value in part_notes.items():
@@ -233,7 +251,8 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
     ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
     try:
         with contextlib.closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
-            # SQLite copies by itself: a part may have more rows than fit into memory.
+            # SQLite copies by itself: a part may have more rows than fit into memory. The plan was written
+            # when the run was created, so of conversations only the endings are still missing.
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
             known = {row[1] for row in file.execute("PRAGMA part.table_info(conversations)")}

@@ -4,6 +4,16 @@ A plan is a sequence of conversations that nobody has held yet. Those of dialogu
 times repeats; a row of a data set is asked once, by nobody in particular. The id of a conversation, such as
 `angry/fees-01#1`, says all three, and with the run's seed it decides every random choice in it: so neither
 the order of the cases nor a limit changes what is said in one conversation.
+
+    cases a, b; personas angry, calm; 2 repeats    angry/a#1  angry/a#2  calm/a#1  calm/a#2  angry/b#1 ...
+    no persona named                               one of three for each case, by lot: calm/a#1  calm/b#1
+    two customers' models                          angry@m1/a#1  angry@m2/a#1  ...
+    rows of a data set                             scripted/a#1  scripted/b#1
+    --replay                                       the conversations of that run, emptied
+
+The cases come from a file (`data/cases.py`), a Google Sheet, a workbook, or the bundled ones. A data set of a
+million rows is not read into memory: a plan keeps where its rows are, and makes a conversation when it is
+looked at.
 """
 
 import inspect
@@ -39,7 +49,8 @@ from simulator.storage.run_file import find_run, read_run
 # Without --persona, each case gets one of these, as in the article that this program follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
 BUNDLED = (shelves.DEMO / "cases" / "ja.csv", shelves.DEMO / "cases" / "en.csv")
-# What these judges compare the answer with; of other judges the needed fields are found by name.
+# What these judges compare the answer with; of other judges the needed fields are found by the names of their
+# parameters (`reference`, `references`), or by what their rubric says that it needs.
 _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
 # This many of the skipped rows are listed in the message.
 _LISTED = 3
@@ -102,7 +113,8 @@ class Plan(Sequence[Conversation]):
         persona, repeat = divmod(number, self._repeats)
         name = self._personas[persona]
         if self._seed is not None:
-            # Seeded by the case, so that neither --limit nor another order changes its persona.
+            # Seeded by the case, so that neither --limit nor another order changes its persona. A plain
+            # string as seed is hashed by `random` with SHA-512: the same in every process and version.
             rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
             if self._frequencies is None:
                 name = rng.choice(self._personas)
@@ -234,7 +246,10 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
 
 
 def _mix(names: Sequence[str]) -> Any:
-    """The mix of customers that is named, None where personas are; InputError for a mix among others."""
+    """The mix of customers that is named, None where personas are; InputError for a mix among others.
+
+    A mix and a persona of the user's own are both called by the name of a TOML file; only its content tells.
+    """
     if not any(name.endswith(".toml") for name in names):
         return None
     mixes = {name: mix for name in names if (mix := feature("mix").read_mix(name))}
@@ -291,8 +306,8 @@ def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
 def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, Message | str]:
     """The settings with the judges and labels of a data set, and the form of the data that chose the judges.
 
-    Rows that none of the judges can grade are skipped: in a conversation such a judge skips a turn, but a
-    row has only the one.
+    Judges that were named stay. Rows that none of the judges can grade are skipped: in a conversation such a
+    judge skips a turn, but a row has only the one.
     """
     chosen_for: Message | str = ""
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):

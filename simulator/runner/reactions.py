@@ -3,6 +3,14 @@
 Whoever plays the customers, a model or phrases, plays them here, one conversation with each bot, and the
 turn judge grades it where a model does. What a persona must do follows from its rules
 (`simulator.users.rules`).
+
+    perfect     gives the reference, and a person to who asks for one    content, and not in a worse mood
+    useless     refers to the website                                    gives up, annoyed
+    rude        insults                                                  annoyed, and never content
+    inventing   a plan and a price that no material has                  a bad grade from the judge
+
+`doctor --customers` runs it, four conversations of a few turns a persona: a model too small for its part
+shows here, and not by the odd dialogues of a paid run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +25,7 @@ from simulator.runner.conversation import Log, converse, grading_contexts
 from simulator.text.evidence import all_references, expected_response
 
 BOTS = ("perfect", "useless", "rude", "inventing")
-# Below this grade (0..1) an invention is noticed.
+# Below this grade (0..1) an invention is noticed: the limit at which a turn is red (`RedRules.overall`).
 NOTICED = 0.7
 _SAID: dict[str, dict[Language, str]] = {
     "person": {

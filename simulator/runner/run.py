@@ -4,6 +4,11 @@
 iterator and holds it to its end; every new turn is handed to the judges as a task of its own, so that a
 dialogue never waits for its grades. When grading lags too far behind, the next conversation waits instead.
 
+What is written, and in which order, for each turn: the customer's line, before the bot is asked; the answer;
+the scores of each judge as they arrive; at the end of a conversation its ending, and the scores of the whole.
+Each model call is written when it is answered, before what it led to. So a kill at any moment leaves a file
+from which `--resume` goes on without paying for anything twice: see storage/run_file.py.
+
 A run that stops early leaves a file that can be resumed: after Ctrl-C, SIGTERM or SIGHUP (`interrupted`);
 after a spent budget, when no new call is made, but those under way are stored (`stopped`); after an error
 that makes going on useless, such as a refused key or a full disk (`stopped`). A mistake of our own is raised.
@@ -53,7 +58,9 @@ from simulator.runner.conversation import (
 from simulator.runner.plan import feature
 from simulator.storage.run_file import RunFile, new_run_id
 
-# The next conversation waits while more turns than this, plus two for each allowed call, are ungraded.
+# The next conversation waits while more turns than this, plus two for each allowed call, are ungraded: with
+# fewer waiting, places at the judge's endpoint would stand empty between two turns; with many more, the
+# memory fills.
 MAX_UNGRADED = 100
 
 
@@ -90,7 +97,8 @@ class Runner:
         self.out_of_budget: Message | str | None = None
         self._run_id = file.run.id
         self._plan = file.conversations() if plan is None else plan
-        # Lines that an interruption left unanswered: the bot gets them as they were said.
+        # Lines that an interruption left unanswered, by conversation: the bot gets them as they were said,
+        # since the model that wrote them would write others, and is not paid twice.
         self._pending = file.unanswered()
         # The scores of turns on resume, until their turn comes to be graded.
         self._scores: dict[tuple[str, int, bool], list[Score]] = {}
@@ -107,7 +115,11 @@ class Runner:
                 tasks.create_task(self._play_all(conversations, tasks))
 
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
-        """All conversations in order; each turn that an interruption left ungraded is graded."""
+        """All conversations in order; each turn that an interruption left ungraded is graded.
+
+        A generator that all workers share: what an earlier session finished is reported and graded as its
+        turn comes, and not all at once before the first new line.
+        """
         for conversation in self._plan:
             for score in self.file.scores(conversation.id) if conversation.turns else ():
                 # Failed grades are tried again on resume; all others are paid for and kept.
@@ -205,7 +217,8 @@ RunnerFactory = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversat
 class StoppingRule(NamedTuple):
     """How a run ends early: `parts` divides the plan by a seed, `certain` gives the gate's final verdict.
 
-    `certain` returns None as long as further conversations could change the verdict.
+    `certain` returns None as long as further conversations could change the verdict. They are functions,
+    since the gate stands above this package (`stats/`), and what plays does not know how it is judged.
     """
 
     parts: Callable[[Sequence[Conversation], int], Sequence[Sequence[Conversation]]]
@@ -283,7 +296,8 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     new_runner = new_runner or Runner
     started = time.monotonic()
     context.ledger.record = file.save_call
-    status: Status = "interrupted"  # unless something else is known: after a bug the run can be resumed
+    # Unless something else is known: after a bug, or another signal, the run can be resumed.
+    status: Status = "interrupted"
     stopped: Message | str | None = None
     try:
         runner = new_runner(file, context, bot, progress, None)
