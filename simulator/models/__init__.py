@@ -1,4 +1,13 @@
-"""The models of a run by role. What calls them is imported when the first one is wanted: offline none is."""
+"""The models of a run by role. What calls them is imported when the first one is wanted: offline none is.
+
+    models.role("judge", temperature=0.2)     a Model, or None where a stand-in plays the judge
+    await model.ask(messages, Form, again)    a filled-in form
+    await model.say(messages)                 text and usage
+
+The package by module: `client` makes a call, `providers` one through LangChain, `exchange` is the single
+request, `limiter` says when it may go out, `cache` keeps replies, `pricing` counts what they cost, `reading`
+makes a form of a reply, and `embedding` joins requests for vectors.
+"""
 
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,4 +1,21 @@
-"""The cache of model replies in the user's cache folder, and files that only their owner can read."""
+"""The cache of model replies in the user's cache folder, and files that only their owner can read.
+
+One SQLite file, `rehearsal/responses.sqlite`, for all runs of a user: key, reply, and when it was kept. The
+key is the SHA-256 of the endpoint's address and the request's body as canonical JSON; keys and headers are no
+part of it, so that a new API key finds what the old one paid for.
+
+    --cache on        a reply that is there is not asked for again; others are kept
+    --cache off       neither
+    --cache read      nothing is kept
+    --cache refresh   everything is asked for again, and kept
+
+What is cached: chat completions with a text, and embeddings. Not refusals, errors, malformed replies
+(`forget`), nor what the bot under test says, unless it is the demo bot. A prompt that differs in one byte is
+another request, so that no run is graded by another rubric than its own.
+
+Several runs may use the file at the same time (WAL). Whatever goes wrong with it switches it off for this
+run: a cache may cost a call, never a run.
+"""
 
 import asyncio
 import contextlib
@@ -22,7 +39,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS responses
 
 
 def cache_folder() -> Path:
-    """The folder `rehearsal` in XDG_CACHE_HOME, LOCALAPPDATA or ~/.cache."""
+    """The folder `rehearsal` in XDG_CACHE_HOME, LOCALAPPDATA (Windows) or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
     return Path(base) / "rehearsal"
 
@@ -30,7 +47,8 @@ def cache_folder() -> Path:
 def private_folder(folder: Path) -> None:
     """Creates a folder and its missing parents for their owner only, whatever the umask.
 
-    Existing folders of this program are closed to others; other existing folders stay as they are.
+    `mkdir(mode=...)` alone is subject to the umask, and says nothing of parents. Existing folders of this
+    program are closed to others; other existing folders stay as they are.
     """
     own_root = cache_folder()
     for path in reversed((folder, *folder.parents)):
@@ -77,7 +95,7 @@ class ResponseCache:
         self.mode, self._path = mode, path
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
-        # Rows that are not written yet, by key.
+        # Rows that are not written yet, by key: a reply can be asked for again before it is.
         self._pending: dict[str, tuple[str, bytes, str]] = {}
 
     @property
@@ -191,7 +209,8 @@ def entries(path: Path) -> int:
 def clear(path: Path, older_than: float | None = None) -> int:
     """Deletes the replies older than so many days, or all, and returns their number; the file shrinks.
 
-    Replies of unknown age count as older. To delete all also means to delete a file that is no database.
+    Replies of unknown age count as older. To delete all also means to delete a file that is no database: a
+    damaged one, which nothing else could mend.
     """
     if not path.exists():
         return 0
@@ -215,7 +234,7 @@ def clear(path: Path, older_than: float | None = None) -> int:
 
 
 def delete(path: Path, keys: list[str]) -> None:
-    """Deletes these replies for good: freed pages are overwritten."""
+    """Deletes these replies for good: freed pages are overwritten (`secure_delete`), and the file shrinks."""
     with _opened(path) as file:
         file.executemany("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
         _shrink(file)

@@ -1,4 +1,25 @@
-"""Calls to OpenAI-compatible models: the connections of a process, and one `Model` for each role."""
+"""Calls to OpenAI-compatible models: the connections of a process, and one `Model` for each role.
+
+What happens to a call, from the outside in:
+
+    ask / say / embed     a structured reply is read, and asked for once more where it is malformed
+    _adapting             what the endpoint has refused is left out, and the call goes out again
+    _send_cached          a reply that is in the cache costs nothing and waits for nothing
+    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
+    _send                 up to ATTEMPTS tries, with the waits that the endpoint asks for, within --patience
+    limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
+    transport.post        one request
+
+Each of them raises only what the next one outside can do nothing about. What leaves `Model` is a
+ModelFailure: AccessDenied ends the run, OutOfPatience and the others cost one line or grade.
+
+No endpoint supports everything that others do, and none says so before it is asked. So a call begins with the
+best form (a strict JSON schema, a seed, a temperature), and `Abilities` remembers what was refused: the next
+call, of any role with this model, begins without it.
+
+The key of a reply in the cache is the hash of address and whole body, seed and all, also of what is refused:
+two repeats with different seeds are two requests even where the endpoint takes no seeds.
+"""
 
 import asyncio
 import base64
@@ -48,6 +69,8 @@ Reply = TypeVar("Reply", bound=BaseModel)
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
 
+# Tries of one request in all. With random waits of at most 1, 2, 4, 8 and 16 s between them an endpoint may
+# be away for a quarter of a minute or so; where it says itself how long, for as long as --patience lasts.
 ATTEMPTS = 6
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
@@ -55,7 +78,9 @@ FORMATS = ("schema", "json", "text")
 LIMITS = ("max_tokens", "max_completion_tokens")
 # Parameters that are left out for an endpoint that refuses them.
 _DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
-# How many times as long a reply may be that is asked for once more, because the first was cut off.
+# How many times as long a reply may be that is asked for once more, because the first was cut off: a model
+# that thinks aloud before the form needs that much, and one that repeats itself for ever is ended all the
+# same.
 LONGER = 4
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
@@ -65,7 +90,11 @@ LONGEST_REPLY = 1_000_000
 
 @dataclass
 class Abilities:
-    """What one model at one endpoint supports, as far as it has shown."""
+    """What one model at one endpoint supports, as far as it has shown.
+
+    `reply_format` is one of FORMATS and only ever goes down; `limit` is what the limit of a reply is called
+    there; `refused` are parameters that are left out.
+    """
 
     reply_format: str = FORMATS[0]
     limit: str = LIMITS[0]
@@ -184,6 +213,7 @@ class Completion(NamedTuple):
     """The text of a chat completion, its tokens, and the key of its request in the cache.
 
     `cut_off` tells of a reply that reached its limit of tokens: it is not whole, whatever can be read of it.
+    An empty `request` means that nothing was cached.
     """
 
     text: str
@@ -466,7 +496,13 @@ class Model:
         return data
 
     def _learn_from(self, error: "APIStatusError", body: Body) -> bool:
-        """Whether the refusal names something to leave out from now on; remembers it."""
+        """Whether the refusal names something to leave out from now on; remembers it.
+
+        Endpoints say it in words of their own, so their message is searched for the name of the parameter:
+        "Unsupported parameter: 'max_tokens' ... Use 'max_completion_tokens' instead" (OpenAI's reasoning
+        models), "temperature does not support 0.2", "response_format is not supported". Statuses are those of
+        a request that was understood and not wanted; a 401 or a 429 teaches nothing.
+        """
         if error.status_code not in (400, 404, 415, 422, 501):
             return False
         message = f"{getattr(error, 'param', '')} {error}".lower()
@@ -512,7 +548,10 @@ class Model:
         return OutOfPatience(failure.failure.kind, message)
 
     def _failure(self, kind: str, message: Message | str) -> ModelFailure:
-        """A failure that names the model and its role, and never contains the key."""
+        """A failure that names the model and its role, and never contains the key.
+
+        An endpoint may repeat the key in its refusal, or a proxy the whole address; both are masked first.
+        """
         role = self.endpoint.role
         text = _(
             "{role} model {model} at {address}: {reason}",

@@ -1,4 +1,13 @@
-"""Combines embeddings that are requested at nearly the same time into one request."""
+"""Combines embeddings that are requested at nearly the same time into one request.
+
+A turn needs one request for two short texts, and hundreds of turns are graded at once: together they take a
+few requests, each hardly slower than a single one. Equal texts are sent once.
+
+    ["a"], ["bbb", "a"]   within 5 ms   ->   one request for ["a", "bbb"]; of 10 tokens, 2 and 8 are theirs
+
+A request that fails for a reason that one text may be the cause of is halved until the calls at fault are
+alone. A refused key, or patience that is over, is nobody's text: then all of them fail at once.
+"""
 
 import asyncio
 import itertools
@@ -9,6 +18,8 @@ from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 
 # Seconds that a request waits for others; little compared with the 50 ms and more that embeddings take.
 TICK = 0.005
+# Texts and characters of one request, well below what endpoints take (OpenAI: 2,048 texts, 300,000 tokens),
+# so that a slow one of one's own answers in time.
 MOST_TEXTS, MOST_CHARACTERS = 64, 60_000
 # The kinds of failure after which a smaller request may succeed: one of the texts was too long, or empty.
 _SPLIT = ("error", "malformed", "refused", "timeout")

@@ -2,6 +2,21 @@
 
 A refusal of the endpoint is the client's APIStatusError. Any other exception of the client, its transport,
 TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidden.
+
+    200 and JSON                        the JSON
+    200 and something else              None: a captive portal or proxy; the caller tries once more
+    4xx, 5xx, 3xx                       APIStatusError, a redirect too: no key is sent to another address
+    nothing in time                     NoAnswer "timeout"
+    no connection, broken HTTP or TLS   NoAnswer "unreachable"
+    a body over 8 MB, a wrong encoding  NoAnswer "malformed", and no second attempt
+
+Bodies are unpacked while they arrive, a piece at a time, and counted as they come out: one megabyte of gzip
+can hold a gigabyte of zeros, which libraries unpack before anybody can look at their length.
+
+Two clients send requests. Adapters use httpx2 with OpenAI's client (`http_client`). The models' own calls, of
+which a run has thousands, go through `Transport`: OpenAI's client is asked once for the address and headers
+of a path, then aiohttp sends each body with them, without the objects that the client would make for every
+call.
 """
 
 import asyncio
@@ -23,13 +38,13 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
     from openai import APIStatusError, AsyncOpenAI
 
-# Bytes of one answer, unpacked; the longest that anybody needs take a tenth of it.
+# Bytes of one answer, unpacked; the longest that anybody needs, a batch of embeddings, take a tenth of it.
 LARGEST_BODY = 8 * 2**20
 # The ways to compress that are asked for. Others make gigabytes of a few bytes.
 ACCEPTED = "gzip, deflate"
 # Bytes that are read, or unpacked, at once.
 PIECE = 2**14
-# A gzip file can be many in a row; so many are nobody's answer.
+# A gzip file can be many in a row (RFC 1952); so many are nobody's answer, but a way to keep a reader busy.
 _MOST_PARTS = 1000
 _EITHER = zlib.MAX_WBITS + 32  # with the header of gzip or of zlib
 _GZIP = b"\x1f\x8b"
@@ -103,7 +118,8 @@ class _Body:
         self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)
 
 
-# Seconds that an idle connection stays open: many servers close theirs after five.
+# Seconds that an idle connection stays open: many servers close theirs after five, and a request that meets a
+# closing connection is lost.
 IDLE = 4.0
 # Characters of a client's error message, which may repeat the whole answer.
 _LONGEST = 120
@@ -279,7 +295,8 @@ def proxy_for(address: str) -> str | None:
 def is_transient(error: BaseException) -> bool:
     """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
 
-    An empty account (`insufficient_quota`) is not transient.
+    The same statuses as OpenAI's own client retries. An empty account (`insufficient_quota`) is not
+    transient.
     """
     from openai import APIStatusError
 

@@ -2,6 +2,22 @@
 
 First the limits by the minute, which the user configures; then what headers say; then `Limiter`, the queue of
 calls for a place at an endpoint, which adapts to 429s; then the patience of one call, and notices of waiting.
+
+A call waits for two things at once, and only goes out when it has both:
+
+    a place    `Limiter`, one for each host: at most --calls in flight, fewer after a 429, slowly more again
+    room       `Rates`, one for each model: its `Window`s (--rpm, --tpm), and no `Pause` after a 429
+
+Who goes first: the calls of dialogues before grades, because somebody waits for them, and each kind in order
+of arrival. After seven of the dialogue one grade goes, or grades would pile up to the end of the run. The bot
+under test gets at most half of the places at an endpoint that it shares with our models, since its answers
+would be measured as slow for no fault of its own.
+
+Windows count what was estimated, and are corrected when the reply tells the real tokens: with --rpm 2 and
+calls at 0 s and 10 s, a third one asked for at 20 s waits 40.5 s, until the first is a minute old.
+
+What nobody may do here is wait twice for the same minute: time in the queue for a place among our own calls
+does not count as --patience, a stop that the endpoint asked for does.
 """
 
 import asyncio
@@ -26,9 +42,11 @@ from simulator.models.exchange import NoAnswer
 
 # Seconds. Half a second more than a minute, because requests do not take equally long to arrive.
 MINUTE = 60.5
-# Bytes of UTF-8 per token, without a tokenizer; a little fewer than in Japanese or English prose.
+# Bytes of UTF-8 per token, without a tokenizer; a little fewer than in Japanese (3 bytes a character, 1.1
+# characters a token) or English prose (4), so that the estimate is rather too high.
 BYTES_PER_TOKEN = 3.0
-# The estimated tokens of a reply, until there are replies to go by.
+# The estimated tokens of a reply, until there are replies to go by (a running mean, of which each new reply
+# is a sixteenth).
 FIRST_REPLY = 200.0
 
 REQUESTS, TOKENS = 0, 1
@@ -36,7 +54,7 @@ REQUESTS, TOKENS = 0, 1
 
 @dataclass(slots=True)
 class Entry:
-    """What one call used of one limit, and when."""
+    """What one call used of one limit, and when; `counts` until it has left the window."""
 
     at: float
     amount: float
@@ -90,7 +108,10 @@ class Window:
 
 
 class Pause:
-    """A stop of all calls until the time that an endpoint named with a 429."""
+    """A stop of all calls until the time that an endpoint named with a 429.
+
+    Without it every call in the queue would go out, be refused, and wait by itself.
+    """
 
     kind = REQUESTS
 
@@ -162,9 +183,10 @@ def _amount(limit: Limit, tokens: float) -> float:
 
 
 def wait_asked_for(headers: Mapping[str, str]) -> float | None:
-    """The seconds in retry-after-ms or Retry-After (a number or a date).
+    """The seconds in retry-after-ms (of OpenAI) or Retry-After (RFC 9110: a number or a date).
 
-    None when they are missing, invalid or in the past.
+    None when they are missing, invalid or in the past. "3" -> 3.0; "1500" of the first -> 1.5; a date 30 s
+    behind the header Date -> 30.0; "soon" -> None.
     """
     exact, retry_after = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     if exact is not None and exact >= 0:
@@ -219,11 +241,13 @@ class Queue:
 
 
 class Limiter:
-    """An adaptive limit: halves on 429, grows back by one per round of successes (AIMD).
+    """An adaptive limit: halves on 429, grows back by one per round of successes (AIMD, as TCP does).
 
-    Waiting calls of the dialogue go first, then grades, each in order of arrival; but a grade follows
-    every few calls of the dialogue. A call that waits for its own rates blocks no others. The bot under
-    test, if its model is at the same endpoint, never has more than half of the places.
+    Additive increase and multiplicative decrease find the rate that an endpoint really allows, without being
+    told, and share it fairly among several programs that use the same account. Waiting calls of the dialogue
+    go first, then grades, each in order of arrival; but a grade follows every few calls of the dialogue. A
+    call that waits for its own rates blocks no others. The bot under test, if its model is at the same
+    endpoint, never has more than half of the places.
     """
 
     def __init__(self, calls: int, on_wait: Callable[[float], None] = lambda _: None) -> None:
@@ -280,7 +304,8 @@ class Limiter:
             delays = queue.rates.delays(waiter.tokens, now)
             if not delays and blocked.isdisjoint(queue.rates.limits):
                 return queue
-            # Later calls must not use up what an earlier one waits for, or it might wait for ever.
+            # Later calls must not use up what an earlier one waits for, or it might wait for ever: a long
+            # prompt needs many tokens at once, which short ones behind it would take one by one.
             blocked |= delays.keys()
             soonest = min(soonest, max(delays.values(), default=math.inf))
         if soonest < math.inf:
@@ -383,12 +408,18 @@ class BotPlaces(AbstractAsyncContextManager[None]):
         await self._entered.pop(asyncio.current_task()).aclose()
 
 
-# Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint.
+# Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint:
+# whoever looks at a terminal that stands still should know why, and not read the same line for each of 64
+# calls.
 WORTH_TELLING, SILENCE = 5.0, 15.0
 
 
 class Patience(AbstractContextManager[None]):
-    """The seconds that one call may still take. Waiting for a place among our own calls does not count."""
+    """The seconds that one call may still take. Waiting for a place among our own calls does not count.
+
+    `with patience:` counts the time of its block. `gave_up` says why nobody waits any more, "" as long as
+    somebody does.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0

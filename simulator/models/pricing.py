@@ -3,6 +3,18 @@
 Before a call is sent it reserves the most that it may cost, and releases that when its real cost is known.
 A call that does not fit waits for calls in flight, and is refused when none of them is left. So the budget
 is never exceeded, unless a reply is longer than expected.
+
+    spent 4.90 of 5.00, 3 calls in flight with 0.02 reserved each, the next may cost 0.06
+        it waits: 4.90 + 0.06 + 0.06 > 5.00
+    they arrive and cost 0.005 each; 4.915 + 0.06 fits, and it goes out
+
+A cost is None, not 0, where nobody knows it: the price of the model is in no table, or the reply told no
+tokens. Sums with such a call are "at least" the rest of it. With --budget an unknown price is refused before
+the run (`check_prices`), and a call whose reply never came counts as the most that it may have cost.
+
+Prices: those of the user (--prices, [prices] of rehearsal.toml), then those of the package genai-prices.
+1,000 tokens in and 100 out of gpt-4.1-mini cost 0.00056 dollars, and with 400 of them from the endpoint's
+cache 0.00044.
 """
 
 import asyncio
@@ -22,9 +34,13 @@ from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
 
-# The judge that the calls of this task are made for; for several in one call, all: "relevance,fluency".
+# The judge that the calls of this task are made for; for several in one call, all: "relevance,fluency". A
+# context variable, since a call passes through five layers that need not know of judges; tasks and threads
+# inherit it.
 JUDGE: ContextVar[str] = ContextVar("judge", default="")
-# The most tokens that a reply is expected to have, or twice the longest one so far if that is more.
+# The most tokens that a reply is expected to have, or twice the longest one so far if that is more: what a
+# call without a limit of its own reserves. Too much would hold up calls that fit, too little break the
+# budget.
 LONGEST_REPLY = 2000
 
 
@@ -114,7 +130,10 @@ class Prices:
         )
 
     def completed(self, model: str, spent: Spending) -> Spending:
-        """Spending whose cost was unknown, at the price that the model has now."""
+        """Spending whose cost was unknown, at the price that the model has now.
+
+        After `--resume` with a --prices file the budget knows what the earlier sessions cost.
+        """
         if spent.cost_usd is not None:
             return spent
         cost = self.cost_usd(usage_of(model, spent))
@@ -246,7 +265,11 @@ class Ledger:
         return self._lost + sum(each.least_usd for each in self.roles.values())
 
     def _most(self, role: Role, body: Mapping[str, Any]) -> float:
-        """The most dollars that a request may cost: there are never more tokens than bytes."""
+        """The most dollars that a request may cost: there are never more tokens than bytes.
+
+        Byte-pair tokenizers begin with single bytes and only join them. That is three to four times too much
+        for English, but a bound, and it takes no tokenizer.
+        """
         model = str(body.get("model", ""))
         if self.prices.rates(model) is None:
             raise BudgetSpent(missing_price(role, model))

@@ -1,7 +1,16 @@
 """Models of other providers (`anthropic:...`), called through LangChain.
 
 A reply of LangChain is turned into a chat completion, so that limits, retries, cache, budget and structured
-replies work as for every other model.
+replies work as for every other model:
+
+    AIMessage("4.", usage_metadata={"input_tokens": 9, "output_tokens": 2})
+        -> {"choices": [{"message": {"content": "4."}}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2, ...}}
+
+Its own retries are off (`max_retries=0`): two layers of them would multiply, and wait beyond --patience.
+Seeds, and the limit of a reply, are not passed on, for hardly two providers call them alike. LangChain's
+exceptions are those of each provider's own client, so they are told apart by status, or by what their names
+have in common.
 """
 
 import asyncio
@@ -20,6 +29,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
 
+# As `Model` takes them of OpenAI's client; 529 is Anthropic's "overloaded". Names of exceptions without a
+# status.
 _DENIED = (401, 403, 404)
 _TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
 _LOST = ("timeout", "connect")

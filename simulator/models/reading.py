@@ -1,4 +1,30 @@
-"""A form as a model is asked for it, and reading its reply: strict if it can be, repaired if it must be."""
+"""A form as a model is asked for it, and reading its reply: strict if it can be, repaired if it must be.
+
+Endpoints with strict schemas send nothing but the form. Others wrap it in prose and code fences, think aloud
+before it, write it as Python would or with the keys of a function call, and break off. With the form
+{"reason": text, "grade": 1..5}:
+
+    <think>{"grade": 1}?</think>{"reason": "ok", "grade": 4}     4: what is thought is not said
+    {"reason": "a", "grade": 2} No: {"reason": "b", "grade": 3}  3: what is said last is binding
+    {'reason': 'ok', 'grade': '4/5',}                            4: Python's quotes, a trailing comma
+    {{"reason": "ok", "grade": 4}}                               4: doubled braces, from a template's example
+    ｛"reason"： "ok"， "grade"： 4｝                               4: full-width signs outside strings
+    {"arguments": {"reason": "ok", "Grade": 4}}                  4: the form within another object
+    {"reason": "ok", "grade": 4, "note": "un                     4: what is missing is not part of the form
+    {"reason": "ok", "grade": 4                                  refused: the 4 may be half of something
+    {"reason": "ok", "grade": 4 or 5}                            refused
+    {"answer": {"reason": "x", "grade": 5}}                      refused: the bot's answer, quoted
+
+The rule behind it: whatever is repaired must have one meaning only. A judge that is read wrongly is worse
+than one that is asked again, and a bot's answer, which a judge quotes, may hold a verdict of its own on
+purpose.
+
+In order: cut off what was thought (`_objects`), take whole objects (`_values`), repair what is left
+(`_repaired`) and take objects again, choose the binding one (`_binding`), and have pydantic check it.
+
+All regular expressions use possessive repeats (`*+`): a model can write 200 kB of blanks or brackets, on
+which a backtracking one would take minutes.
+"""
 
 import functools
 import json
@@ -14,7 +40,8 @@ from simulator.core.errors import MalformedReply
 from simulator.core.messages import encodable
 from simulator.core.replies import Model, Reply, as_key, under_keys
 
-# Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
+# Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt. Tags
+# as DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]) and Kimi (◁think▷) write them.
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
 _REASONING = re.compile(
     rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
@@ -23,11 +50,13 @@ _REASONING = re.compile(
 _REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
 # What stands for a space in a form: wide and zero-width ones, a byte order mark.
 _BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
-# Where an object, or a list of objects, may begin; a brace in a sentence does not.
+# Where an object, or a list of objects, may begin: a brace before a quotation mark, another brace, a comment
+# or a Python key. One in a sentence ("the set {a, b}") does not.
 _OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
 # A whole reply that is the text of an object as JSON writes it within a string.
 _ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
-# Strings by the mark that a form's keys begin with; and comments, which may hold marks.
+# Strings by the mark that a form's keys begin with; and comments, which may hold marks. "//" after a colon is
+# an address (https://...), and no comment.
 _COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
 _QUOTED = {
     '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
@@ -45,14 +74,16 @@ _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
 )
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
 _DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
-_MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}  # may be quoted
+# Keys of an object around a form that say that somebody else's words are quoted in it.
+_MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}
 
 
 @functools.lru_cache(maxsize=512)
 def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
     """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
 
-    Made once per form, for every call of a run carries one; callers must not change it.
+    Without titles and defaults, which OpenAI's strict mode refuses or ignores. Made once per form, for every
+    call of a run carries one; callers must not change it.
     """
     return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
 
@@ -64,7 +95,11 @@ _BEFORE, _TEXT, _WORD, _ITEM_TEXT, _ITEMS = 2000, 300, 20, 60, 15
 
 @functools.lru_cache(maxsize=512)
 def most_tokens(reply_form: type[BaseModel]) -> int:
-    """More tokens than a reply in this form needs; what runs on for longer has lost its way."""
+    """More tokens than a reply in this form needs; what runs on for longer has lost its way.
+
+    A reason and a grade: 2000 before, 20 for each key, 300 for the text, 20 for the number: 2360. Small
+    models do repeat themselves for ever, and would be paid for it.
+    """
     schema = strict_schema(reply_form)
     return _BEFORE + _most(schema, schema.get("$defs", {}), _TEXT)
 
@@ -141,7 +176,10 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
 
 
 def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
-    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings."""
+    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings.
+
+    Of {"turn": {...}, "fluency": {"grade": 4 or 5}} the turn's part is whole.
+    """
     forms = [field.annotation for field in reply_form.model_fields.values()]
     inner = {key for each in forms for key in getattr(each, "model_fields", ())}
     parts: dict[str, Any] = {}
@@ -203,7 +241,10 @@ def _only(value: Any) -> Any:
 
 
 def _repaired(text: str) -> str:
-    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
+    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings.
+
+    Strings are parted from the rest first, so that "９,８００円、送料込み" within one stays as it is.
+    """
     doubled = text.startswith("{{")
     # Python's and typographic quotation marks become JSON's, and comments go.
     mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
@@ -228,7 +269,11 @@ def _as_json(found: re.Match[str]) -> str:
 
 
 def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
-    """The value that counts, or one sentence on why there is none."""
+    """The value that counts, or one sentence on why there is none.
+
+    From the last object to the first, the first that is about the form at all; a broken end that names one of
+    the form's keys goes before all of them, since it was said last.
+    """
     cut, folded = None, rest.casefold().replace("'", '"')
     if folded and any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
         cut = _cut_off(rest)
@@ -282,7 +327,10 @@ def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
 
 
 def _ends_too_early(text: str) -> bool:
-    """Whether the end is all that is missing: "4/5" or "4 or 5" without quotes is not a cut-off 4."""
+    """Whether the end is all that is missing: "4/5" or "4 or 5" without quotes is not a cut-off 4.
+
+    Where the decoder stops for another reason than the end of the text, something is wrong before it.
+    """
     try:
         _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:

@@ -6,9 +6,9 @@ nothing is paid or written. The bot is connected by `bot()`, models by their fir
 
 Who says what in a conversation is decided by its case and the settings:
 
-    first line    `opening`: the earlier one (--replay), the question in the persona's voice (--voice-opening),
-                  or the question as it stands
-    later lines   `user`: the earlier ones, the case's own script, or the persona, whom a model or phrases play
+    first line    `opening`: the earlier one (--replay), the question in the persona's voice
+                  (--voice-opening), or the question as it stands
+    later lines   `user`: the earlier ones, those of the case's script, or the persona's own
     how many      `turns`: --turns, as many as a script has, one for a row of a data set
 
 The bot is wrapped from the inside out: the adapter's bot, the prompt that is applied to each row

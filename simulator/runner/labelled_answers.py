@@ -1,4 +1,25 @@
-"""Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them."""
+"""Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them.
+
+A row is a question with a bot's answer, its passages, and what people say of it:
+
+    {"question": "...", "answer": "...", "contexts": ["..."], "labels": {"correct": [5, 4], "tone": "rude"}}
+
+or, in a table, one column for each label: `correct` with `5|4` in it, for two annotators. Each label is a
+`Dimension`, which says how it is read: on which scale, and from which value on an answer is good.
+
+    numbers on a scale 1-5                 good from 4.5 on: what rounds to the top
+    --good 3.5                             good from 3.5 on
+    0 and 1, --good 0                      0 is the good one: `hallucinated`
+    --good "<=2"                           low numbers are the good ones
+    texts, --good correct                  that text is good, every other one is not
+
+A low-is-good scale is turned round when it is read, so that everything behind it knows one direction only.
+Whether high numbers are good is asked where the label's name sounds like a bad thing (`means_bad`): a judge
+that agrees perfectly would otherwise look like one that is always wrong.
+
+`labelled_context` makes of a row what a judge sees in a run, and `grade_rows` has it graded by the run's own
+panel, in the same words: a calibration is valid for one prompt only.
+"""
 
 import contextlib
 import hashlib
@@ -38,13 +59,15 @@ _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
 # `--good "<=2"`: low labels are the good ones.
 _LIMIT = re.compile(rf"\s*(<=|≤|≦|>=|≥|≧)?\s*({_NUMBER})\s*")
-# Names of labels whose high numbers are probably the bad ones.
+# Names of labels whose high numbers are probably the bad ones: hallucinated, isWrong, failure, 誤回答; not
+# faithful.
 _BAD = re.compile(
     r"\b(?:hallucinat|incorrect|inaccura|irrelevan|un(?:support|faith|ground|safe)|error|mistake|fail|violat"
     r"|contradict|toxic|harmful|(?:bad|wrong|false|ng)\b)|誤|間違|不正|不適切|幻覚|ハルシネーション|虚偽|有害|矛盾|違反"
 )
 # A message lists at most this many texts that a label may be.
 _LISTED_TEXTS = 12
+# Of a scale with more steps (0-1000) only the ends are levels.
 _MAX_LEVELS = 101
 # What grades: a model, its stand-in, or a function.
 GraderKind = Literal["by_model", "by_stand_in", "by_function"]
@@ -57,7 +80,9 @@ _SHARES = frozenset({"score", "recall", "claimed", "cosine"})
 class LabelledAnswer(NamedTuple):
     """One answer with its labels by dimension: one vote for each annotator.
 
-    `published_scores` are those of other systems.
+    `group` is what rows share that are not independent of each other, such as one conversation: intervals are
+    drawn by groups. `scales` are as written, by dimension, "" for all; `annotators` are the names behind the
+    votes, in their order. `published_scores` are those of other systems, to be compared with the judge's.
     """
 
     case: Case
@@ -184,7 +209,10 @@ def _object(row: Row, column: str) -> Mapping[str, JsonValue]:
 
 
 def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
-    """The votes by label: of the object `labels`, and of columns; in a table, every unknown column is one."""
+    """The votes by label: of the object `labels`, and of columns; in a table, every unknown column is one.
+
+    `labels.tone` and `label_tone` are the label `tone` in every kind of file.
+    """
     values = dict(_object(row, "labels"))
     for column, value in row.values.items():
         name = _PREFIX.sub("", column, count=1)
@@ -226,7 +254,7 @@ class Dimension(NamedTuple):
     """How a label is read: a number from `good_from` on, or the category `text`, is good.
 
     `levels` are those of the scale, lowest first. `inverted` if low numbers are the good ones: then levels
-    and `good_from` are those of the turned scale.
+    and `good_from` are those of the turned scale, on which a 2 of 1-5 is a 4.
     """
 
     name: str
@@ -355,7 +383,10 @@ def _text(vote: float | str) -> str:
 
 
 def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple[float, ...]:
-    """The levels that the file states; otherwise 0-1 or 1-5 if all labels fit, else their range."""
+    """The levels that the file states; otherwise 0-1 or 1-5 if all labels fit, else their range.
+
+    Labels that happen to be 2, 3 and 4 are most likely on 1-5, and a file of ones alone on 0-1.
+    """
     written = next((text for row in rows if (text := row.scales.get(name) or row.scales.get(""))), "")
     listed, ends = _LISTED.match(written), _RANGE.match(written)
     votes = [float(vote) for row in rows for vote in row.labels[name]]
@@ -382,7 +413,10 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
 
 
 def _steps(low: float, high: float) -> tuple[float, ...]:
-    """The whole numbers of a scale; only its ends if they are not whole, or too far apart."""
+    """The whole numbers of a scale; only its ends if they are not whole, or too far apart.
+
+    1, 5 -> 1, 2, 3, 4, 5; 0, 0.5 -> 0, 0.5.
+    """
     if low.is_integer() and high.is_integer() and 0 < high - low < _MAX_LEVELS:
         return tuple(map(float, range(int(low), int(high) + 1)))
     low, high = sorted((low, high))

@@ -3,6 +3,28 @@
 A variable is looked up among the columns of the data set, then among the fields of the row and the lists made
 of it (choices, labels, contexts, examples); a column never replaces `$question` and the other names that are
 always the row's own. Rows are checked when they are read, so that a missing column costs nothing.
+
+A prompt goes through three forms:
+
+    _PromptFile       the file as it is written, all languages and variants (docs/prompts.md)
+    Prompt            one variant of it, checked: what stands in the run's report and has a hash
+    RenderedPrompt    what is sent for one row
+
+Checked once, when the file is read: both languages use the same variables; nothing shows the solution
+(`$label`, `$reference`, 正解 ...); examples have all that they need. Checked for each row, before the first
+call: it has a value for every variable (`PromptRenderer.lack`).
+
+For a row with the question "How much?", the choices 550 and 880 and the label 880, the prompt `choose` sends
+
+    Answer the following multiple choice question. ... where LETTER is one of AB. ...
+
+    How much?
+
+    A) 550
+    B) 880
+
+and the right answer of that row, were it an example, is "B". Values are never searched for variables, so a
+question that holds "$choices" is sent as it is.
 """
 
 import inspect
@@ -47,20 +69,24 @@ LETTERS = string.ascii_uppercase
 _ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
 # Parts of a query that a bot's traits may list as received by it.
 SYSTEM, HISTORY = "system", "history"
-# Finds the case of an id.
+# Finds the case of an id: rows of a large data set stay in their file, and are read again when they are
+# asked.
 Lookup = Callable[[str], Case]
 Choosing = Literal["letters", "labels", "nothing"]
-# Variables for fields and lists of a row; every other variable is a column of the data set.
+# Variables for fields and lists of a row; every other variable is a column of the data set. A column with one
+# of these names is passed over: `$question` is what the customer asks in every prompt.
 ROW_VARIABLES = ("question", "id", "tags", "goal")
 LIST_VARIABLES = ("choices", "letters", "labels", "contexts", "examples")
 _FIXED = frozenset({*ROW_VARIABLES, *LIST_VARIABLES})
 # Fields of a row that hold the solution, under any header: a prompt that showed them would test nothing.
 _SOLUTION = frozenset({"references", "label", "answer", "recorded", "passages"})
-# These fields may also be used as variables by other headers of theirs.
+# These fields may also be used as variables by other headers of theirs: ${質問} is $question, ${選択肢}
+# $choices.
 _ALIASED = frozenset({"question", "id", "tags", "goal", "choices", "contexts"})
 
 
-# `$examples` or `${examples}`, with the line breaks after it.
+# `$examples` or `${examples}`, with the line breaks after it; not "$$examples", a plain dollar, nor
+# "$examples2".
 _EXAMPLES = re.compile(r"(?<!\$)\$(?:\{examples\}|examples(?![A-Za-z0-9_]))\n*")
 # The variables that a line of each list may use.
 _LINE_VARIABLES: Mapping[str, frozenset[str]] = {
@@ -77,8 +103,9 @@ _Text = Annotated[str, AfterValidator(lambda text: text.strip("\n"))]
 class Wording(Value):
     """The texts of a prompt in one language; only `user` has to be there.
 
-    `example` is one example within `$examples`, `answer` the assistant's message of one shown as turns;
-    `choice`, `context` and `label` are one line of their lists.
+    `title` is what `list` shows. `system` and `user` are sent for each row. `example` is one example within
+    `$examples`, `answer` the assistant's message of one shown as turns; `choice`, `context` and `label` are
+    one line of their lists.
     """
 
     title: _Text = ""
@@ -102,7 +129,11 @@ class Examples(Value):
 
 
 class Prompt(Value):
-    """One variant of a prompt file. `labels` maps a data set's labels to their texts, in order."""
+    """One variant of a prompt file. `labels` maps a data set's labels to their texts, in order.
+
+    `version` is what its author says; `hash` is what counts. `choosing` says what an answer is one of: the
+    letters of the row's choices, the texts of its labels, or nothing in particular.
+    """
 
     id: str
     version: str
@@ -152,7 +183,10 @@ def variables_in(text: str) -> frozenset[str]:
 
 
 def fill_in(text: str, value: Callable[[str], str]) -> str:
-    """The text with its variables replaced by `value(name)`; values are not searched for variables."""
+    """The text with its variables replaced by `value(name)`; values are not searched for variables.
+
+    `$question / ${お客様の種類}` with two values -> `Q / new`.
+    """
     return PromptText(text).substitute({name: value(name) for name in variables_in(text)})
 
 
@@ -162,7 +196,10 @@ def without_examples(text: str) -> str:
 
 
 def variable_source(name: str) -> str:
-    """The one of ROW_VARIABLES or LIST_VARIABLES that a variable stands for; "" for a column."""
+    """The one of ROW_VARIABLES or LIST_VARIABLES that a variable stands for; "" for a column.
+
+    question -> question, 質問 -> question, choices -> choices, intent_category -> "".
+    """
     if name in _FIXED:
         return name
     field = field_of(name) or ""
@@ -559,10 +596,17 @@ class PromptRenderer:
 
 
 def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
-    """The places of the examples for a row, in order: the same for all rows, but never the row itself."""
+    """The places of the examples for a row, in order: the same for all rows, but never the row itself.
+
+    Drawn once by the seed; for a row that is among the drawn ones, the next one drawn steps in. They are
+    shown in the order of the file, which is often one of difficulty or time.
+    """
 
     def is_row(example: Case) -> bool:
-        """Whether an example is the row itself: the same question, and no column of both that differs."""
+        """Whether an example is the row itself: the same question, and no column of both that differs.
+
+        Ids would not tell: the examples may stand in another file, with ids of its own.
+        """
         shared = example.values.keys() & case.values.keys()
         return example.question == case.question and all(example.values[k] == case.values[k] for k in shared)
 
@@ -704,7 +748,10 @@ class AppliedPrompt:
         return {f"prompt:{self.prompt.name}": self.prompt.version}
 
     def _labels(self, plan: Iterable[Conversation]) -> tuple[str, ...]:
-        """The data set's labels; from the plan if the prompt needs them and --labels has none."""
+        """The data set's labels; from the plan if the prompt needs them and --labels has none.
+
+        That reads all rows once more, so it is done only where nothing else names them.
+        """
         needed = self.prompt.choosing == "labels" and not self.prompt.labels
         if not needed or self.settings.labels:
             return tuple(self.settings.labels)

@@ -1,4 +1,16 @@
-"""Deletes a run: its folder, its replies in the cache; and says where else its text may be."""
+"""Deletes a run: its folder, its replies in the cache; and says where else its text may be.
+
+What a run holds is what customers said, perhaps with personal data, so that nothing may be left by mistake,
+and nothing else may go:
+
+- The folder is deleted as a whole, while its lock is held, and only if the program can have made all that is
+  in it: no link, not the current folder, no folder in it, and no foreign file in a folder that is not named
+  like the run.
+- Cached replies are found by content: those with a text of at least eight characters that the run has, too.
+  The cache does not know for which run a reply was kept, and other runs may have used it: for them it is
+  asked again.
+- Sheets, and pages and workbooks of other runs that contain its id, are named, not touched.
+"""
 
 import contextlib
 import functools

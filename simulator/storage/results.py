@@ -2,6 +2,18 @@
 
 The rows of a small run are read at once; those of a large one stay in the file, and are read in batches
 whenever they are looked at. Whoever looks at them need not know which.
+
+    results = read_run(path)                          ConversationTuple up to 12 MB, else StoredConversations
+    len(results.conversations)                        no row is read
+    for conversation in results.conversations: ...    a hundred at a time
+    results.conversations.select("english")           a query; in memory a look at each
+    results.scores.of_judge("turn")                   a query
+
+Whoever wants a conversation with its scores uses `conversations_with_scores`, which reads both in batches:
+one query for each conversation would make a report on 10,000 of them take minutes.
+
+A reader takes one snapshot of the file: it sees the run as it was when it was opened, while another process
+may go on writing it.
 """
 
 import functools
@@ -57,7 +69,8 @@ _SELECTED: dict[Selection, str] = {
 _ORDER = "ORDER BY conversation, turn, judge"
 # The rows of a run file of so many bytes or less are read at once; in memory they take six times as much.
 MAX_LOADED = 12 * 2**20
-# How many conversations or scores are read at a time.
+# How many conversations or scores are read at a time; below the number of variables that SQLite takes in a
+# query.
 _BATCH = 100
 # How many cases and passages are remembered: conversations near each other share them.
 _SHARED = 250
@@ -335,7 +348,11 @@ Value = TypeVar("Value")
 
 
 def cache_latest(function: Callable[[Results], Value]) -> Callable[[Results], Value]:
-    """A decorator that keeps the result for the `Results` that the function was last called with."""
+    """A decorator that keeps the result for the `Results` that the function was last called with.
+
+    Several sections of a report ask for the same figures of the same run. By identity and weakly: results are
+    not compared, which would read them, nor kept alive.
+    """
     latest: list[tuple[weakref.ref[Results], Value]] = []
 
     @functools.wraps(function)
@@ -348,7 +365,10 @@ def cache_latest(function: Callable[[Results], Value]) -> Callable[[Results], Va
 
 
 def without_superseded(results: Results) -> Results:
-    """The run without the conversations that were held again because their customer broke the rules."""
+    """The run without the conversations that were held again because their customer broke the rules.
+
+    Which of two attempts counts stands in the note SUPERSEDED (users/faults.py); both stay in the file.
+    """
     superseded = results.notes.get(SUPERSEDED)
     if not isinstance(superseded, dict) or not superseded:
         return results

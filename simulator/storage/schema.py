@@ -1,4 +1,20 @@
-"""The tables of a run file, and the migration of files that earlier versions wrote."""
+"""The tables of a run file, and the migration of files that earlier versions wrote.
+
+    about            run, personas and notes, each as JSON under a key: "run", "personas", "note:sheet"
+    conversations    the plan in its order (`position`), each with its case, and how it ended
+    turns            the customer's line and the answer, both as JSON; an answer that is NULL has not come yet
+    scores           one row for each judge of each turn, as JSON; the whole conversation's with its last turn
+    calls            one row for each call of a model: what it was for, its tokens and its cost
+    verdicts         what people say of turns, one row for each time that they say it
+
+What is looked up or summed has a column; all else is JSON, which a new field of a type needs no migration
+for.
+
+A file carries its version (PRAGMA user_version). One of an earlier version is migrated when it is opened for
+writing, in one transaction; to be read it is taken as it is, since the folder may be read-only:
+storage/results.py knows which columns are missing. A change is a new entry in `_MIGRATIONS`, a column at the
+end, and a default.
+"""
 
 import contextlib
 import sqlite3
@@ -44,7 +60,8 @@ _PROMPT_CACHE = "ALTER TABLE calls ADD COLUMN tokens_cached INTEGER NOT NULL DEF
 _REACTION = "ALTER TABLE conversations ADD COLUMN reaction TEXT NOT NULL DEFAULT ''"
 # Which of several models plays the customer; empty where the run has one.
 _USER_MODEL = "ALTER TABLE conversations ADD COLUMN user_model TEXT NOT NULL DEFAULT ''"
-# The statements that lead from the version before to this one.
+# The statements that lead from the version before to this one. Never changed once they are out: files of that
+# version have been made by them.
 _MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE, 5: _REACTION, 6: _USER_MODEL}
 
 
