@@ -16,8 +16,8 @@ A folder without a complete plan is no run; whoever starts one creates the folde
 
 Why the rows of one iteration together: every commit is a call to the system, and with 64 calls in flight
 several answers arrive at once. What a kill loses then has been in memory for a moment. Why a customer's line
-alone and before everything else: the bot may act on it (book, cancel, send a mail), and after a kill it has to
-be told the same line again, not another one.
+alone and before everything else: the bot may act on it (book, cancel, send a mail), and after a kill it has
+to be told the same line again, not another one.
 
 Beside the file lies run.lock, held by the writing process as long as it lives. Readers need no lock: SQLite's
 write-ahead log shows each of them the last commit, while the run goes on.

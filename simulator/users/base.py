@@ -1,4 +1,20 @@
-"""How any persona is played: the texts of personas/_user.toml, with the guard of each language."""
+"""How any persona is played: the texts of personas/_user.toml, with the guard of each language.
+
+A persona's own file says who they are; this one says what holds for all of them, in both languages:
+
+    system, greeting, silence, retry, again    the prompts, with the variables of _VARIABLES
+    [xx.matter]      the labels of what the customer comes with
+    [xx.cues]        a sentence for each cue that users/rules.py can draw
+    [xx.feelings]    the words for -2, -1, 1 and 2; 0 is said by saying nothing
+    [xx.usual]       how often people of this language do what a persona's shares say, as multiples of these
+    [xx.styles]      how they write: whole sentences, or fragments
+    [xx.fields]      what each field of the reply means
+    [xx.problems]    what a model is told of a line that broke a rule
+    [xx.patterns]    what a goodbye looks like
+
+All of it is checked when it is read, down to the regular expressions: a key that is missing in one language
+would else show when the first customer of that language needs it, in the middle of a run.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -128,7 +144,11 @@ class UserPrompts:
         return self._forms[language]
 
     def fingerprint(self, persona: Persona) -> str:
-        """A hash of every word that the customer model reads, except for the case."""
+        """A hash of every word that the customer model reads, except for the case.
+
+        It stands in the run file as `user:angry`: runs whose customers were told other things are not
+        compared as if they were the same.
+        """
         return fingerprint(repr(self._tables), persona.model_dump_json())
 
 

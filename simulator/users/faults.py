@@ -5,6 +5,21 @@ A doubtful case is no fault: falsely accusing the customer would hide a fault of
 The guard looks at a line before the bot reads it, and knows only that line and what was said before. Here a
 whole conversation is looked at afterwards, with its grades: what the customer made up, whether they asked
 about something else, and whether they left when it was time.
+
+    invented     states a code, figure or name that nothing they know holds      A-12345 of no order
+    off_goal     asks about something that was never mentioned
+    repeated     says the same line again
+    broke_role   speaks as the desk, thinks aloud, in another language ...
+    left_early   leaves content with a refusal
+    left_late    stays more than a turn after everything was answered
+    impatient    gives up before the persona's patience is over
+
+The first four spoil the grade of their turn: with --customer-faults exclude it is left out, with replay the
+conversation is held once more with another seed, and the clean attempt counts. Nobody is at fault whose lines
+were fixed: scripts, replays, logs.
+
+What follows from known figures is no invention: with 月額980円 told, 12か月だと11,760円 is known, because
+people multiply by twelve; but no date follows from two others.
 """
 
 import re
@@ -47,7 +62,8 @@ from simulator.users.guard import guard_of
 
 # When a customer had their answer, and whether they left in time; from stored turns and grades.
 
-# From this agreement (0..1) with a reference on, everything is answered.
+# From this agreement (0..1) with a reference on, everything is answered; only where no turn judge's model has
+# said how complete an answer is.
 ANSWERED = 0.55
 # The turn judge's grades (1..5) from which on nothing is left out, and nothing is wrong.
 FULL, CORRECT = 5, 4
@@ -191,14 +207,17 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 SPOILING: frozenset[FaultKind] = frozenset({"invented", "off_goal", "repeated", "broke_role"})
 # The guard's rules that a customer breaks by falling out of the role.
 ROLE_RULES = frozenset({"reasoning", "both_sides", "stage", "desk", "flip", "language"})
-# A question with this much content, of which at most this share was mentioned before, is off topic.
+# A question with this much content (the summed weight of its units, text/evidence.py), of which at most this
+# share was mentioned before, is off topic. Both are extreme on purpose: people put a question in new words
+# all the time.
 OTHER_MATTER, STRANGE = 10, 0.05
 # Characters of a line that a reason quotes.
 QUOTED = 40
 # Twelve months and double prices: sums that anyone does in their head. Nobody calculates a date.
 _MENTAL_FACTORS = (Decimal(12), Decimal(2))
 _DATE_UNITS = frozenset({"月", "日", "th"})
-# From as many digits on, a number without unit is a code; fewer mostly number a product or a step.
+# From as many digits on, a number without unit is a code; fewer mostly number a product or a step (iPhone 15,
+# 手順3).
 _CODE_DIGITS = 5
 # An order or contract number, in letters and figures; an e-mail address.
 _CODE = re.compile(
@@ -417,7 +436,8 @@ def _follows(number: Decimal, unit: str, known: Set[Decimal]) -> bool:
 
 # Second attempts at conversations that the customer spoiled, and which attempt counts.
 
-# Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session.
+# Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session,
+# so that the customer does not make the same mistake with the same words.
 AGAIN = "~2"
 
 

@@ -7,6 +7,19 @@ Most rules are patterns alone. Five need more: whether a line is empty, in anoth
 this persona, tells what only a right answer holds, or nearly repeats an earlier one. A line that breaks a
 rule is asked for once more, with the problem named; a second broken line ends the conversation as the
 customer's failure.
+
+    お問い合わせありがとうございます。担当の者がご案内いたします。      desk: the customer speaks as the desk
+    月額はいくらですか？ after 月額はいくらですか                    repeat
+    客：はい (next line) 店：どうぞ                               both_sides
+    （ため息をつく）早くしてください                               stage
+    4,180円ですよね？ where only the reference says 4,180円        reference; not if the bot has said it
+
+Each rule sees the line in the view that it needs (`Views`): as it is written, since ① is a 1 otherwise; with
+plain signs for full-width and curly ones; and without what is quoted, since "the desk said 「担当の者が...」"
+is the customer's right.
+
+Accusing falsely is worse than missing something: it costs a second call, and after two the conversation. The
+patterns were tried on 2,000 lines of real customers, none of which may break a rule (`make bench-simulator`).
 """
 
 import re
@@ -35,12 +48,14 @@ RULES = (
 LONGEST = {"ja": 200, "en": 500}
 # Characters of a line that the patterns see; a longer one is too long anyway.
 MOST = 2000
-# A line that holds this many first letters of an earlier one quotes it.
+# A line that holds this many first letters of an earlier one quotes it; what stands around the quotation
+# decides then whether it says anything new.
 TAKEN_UP = 30
 
 _BLANK = re.compile(r"[^\S\n]{3,}|\s*\n\s*")
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0]")
-# ～ is no ~ in Japanese.
+# The emoji variation selector goes; ～ (U+FF5E), which NFKC makes a ~, stays a wave dash (U+301C): ～ is no ~
+# in Japanese, but draws out a word.
 _KEPT = {0xFE0F: None, 0xFF5E: 0x301C}
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -49,6 +64,7 @@ _CODE = re.compile(r"[!-~]*[@_/.\d][!-~]+")
 _ADDRESS = re.compile(r"[a-z][\w-]*(?:[.@][\w-]+)+", re.ASCII)
 _NUMBER = re.compile(r"\d(?:[\d,.:-]*\d)?")
 # Anyone may come upon a small or a round number, or a year; only with what it counts does it tell something.
+# Of "2024年に4,180円、10個、100円" only 4,180 tells.
 _COMMON = re.compile(r"\d{1,2}|\d0+|(?:19|20)\d\d")
 _COUNT = re.compile(r"\d[\d,.]* ?[^\W\d_][a-z]*")
 
@@ -188,7 +204,11 @@ class Guard:
         return self._length(draft.text) > self.limits["times"] * draft.norm
 
     def is_foreign(self, draft: Draft) -> bool:
-        """Mostly of another script, or with words of another language; names and codes are let through."""
+        """Mostly of another script, or with words of another language; names and codes are let through.
+
+        `shares` are pairs: from so many letters on, at least that share has to be of the own script. A short
+        line may be a name ("Galaxy S24"), so only long ones are held to a high share.
+        """
         text, script = _CODE.sub(" ", draft.own), self.script
         letters, ours = len(_LETTER.findall(text)), _count(script["own"], text)
         if ours >= script["needed_from"] > 0 and not _count(script["needed"], text):
@@ -216,7 +236,12 @@ class Guard:
         return False
 
     def _is_worded_like(self, text: str, reference: str, draft: Draft) -> bool:
-        """A long run of the reference's words, or most of the line made of them."""
+        """A long run of the reference's words, or most of the line made of them.
+
+        Both without what the customer was told or said: repeating the desk is no leak. Compared are pieces of
+        `gram` words (en) or characters (ja); `run` is how long a run of them may be, `share` how much of the
+        line.
+        """
         size, limits = int(self.limits["gram"]), self.limits
         from_reference = _joined(reference, self.by_words)
         units = _WORD.findall(text) if self.by_words else _joined(text, False)
@@ -233,7 +258,12 @@ class Guard:
         return many or max(runs) + size - 1 >= limits["run"]
 
     def is_repeated(self, draft: Draft) -> bool:
-        """Nearly repeats an earlier line; short answers may recur, and questions in a new frame."""
+        """Nearly repeats an earlier line; short answers may recur, and questions in a new frame.
+
+        Compared are letters and digits without filler words, by pairs of characters (Jaccard).
+        「月額はいくらか と聞いているんです」 quotes the earlier question, and says with its frame that it was
+        not answered.
+        """
         core = _core(draft.plain, compiled(self._filler))
         if len(core) < self.limits["answer"] or core.isdigit():
             return False

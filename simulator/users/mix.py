@@ -1,6 +1,18 @@
 """A mix of customers: how often each kind comes, and what is known of how these behave.
 
 A file beside those of personas, called like one (`--persona mix.toml`). Of each case one customer is drawn.
+
+    [[customers]]
+    persona = "angry"       # a name of the shelf, or a file beside this one
+    frequency = 1           # relative to the others: 1 of 5
+    patience = 1            # anything of `Conduct`, in place of what the persona's file says
+
+    [[customers]]
+    persona = "calm"
+    frequency = 4
+
+A desk whose customers are mostly calm is not measured by as many angry ones: its score is that of the
+customers it has. `cases make --from-logs` writes such a file.
 """
 
 from pathlib import Path

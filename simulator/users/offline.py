@@ -1,6 +1,20 @@
 """The customer without a model: phrases and short lines, chosen by the kind of answer that the desk gave.
 
 Deterministic and quick: good enough to try everything, but it understands nothing.
+
+Each answer is first put into a `Situation` by what can be counted (`text/acts.py`, `text/evidence.py`):
+
+    an error, or nothing                                     FAILED
+    it passes the customer on to a person                    HANDED_OVER
+    it refuses                                               REFUSED
+    0.55 of a reference is said, in the last five answers    CONTENT
+    it ends with a question, and there is something to tell  ASKED
+    0.2 of a reference is said                               PARTLY
+    anything else                                            USELESS
+
+then the rules of all customers (users/rules.py) say what follows, and a phrase of the persona for that
+situation is said which was not said before. The seed of the conversation draws it: the same run, the same
+words.
 """
 
 from collections.abc import Sequence
@@ -25,7 +39,8 @@ from simulator.text.wording import wording
 from simulator.users.guard import guard_of, telling_numbers
 from simulator.users.rules import ruled, useless_in_a_row
 
-# The share of the reference that has to be said (0..1) to be of use, and to content a customer.
+# The share of the reference that has to be said (0..1) to be of use, and to content a customer. The second is
+# `faults.ANSWERED`, by which it is judged afterwards whether a customer left too early.
 OF_USE, CONTENTING = 0.2, 0.55
 # A fact counts as mentioned from this share (0..1) of its content on.
 MENTIONED = 0.6
@@ -189,7 +204,10 @@ def _plain_lines(language: Language) -> dict[str, Any]:
 def filled(phrase: str, question: str, fact: str = "") -> str:
     """A phrase with the case's question for `$question`, cut if it is long, and with `$fact`.
 
-    Its end mark stays only where the phrase ends with it.
+    Its end mark stays only where the phrase ends with it: of 月額はいくらですか？
+
+        $questionと聞いているんです。 -> 月額はいくらですかと聞いているんです。
+        もう一度：$question           -> もう一度：月額はいくらですか？
     """
     asked = question.strip()
     if len(asked) > LONGEST_QUESTION:

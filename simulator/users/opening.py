@@ -2,6 +2,15 @@
 
 A bot must not be scored on another question than the case's: where something was lost or added on the way,
 the question is asked as it stands in the file, and that is counted.
+
+    解約金は4,800円ですか？  ->  解約金って4800円なの？        kept
+                           ->  解約金って4900円なの？        opening_numbers
+    The fee is not refunded?  ->  Is the fee refunded?     opening_negation
+    送料はいくらですか        ->  いくら？                    opening_words
+
+Checked in this order: the guard's rules; whether it still asks; the same numbers, codes and negations; the
+same names and nouns, of which other words may differ a little. It is a check of words and not of meaning, and
+is meant to refuse too much rather than too little: what is refused costs a plain question.
 """
 
 import re
@@ -41,7 +50,7 @@ RULES = (
     "opening_numbers", "opening_codes", "opening_negation", "opening_asked", "opening_words",
     "opening_failed",
 )  # fmt: skip
-# One in so many Japanese verbs, or English words that are not names, may be replaced.
+# One in so many Japanese verbs, or English words that are not names, may be replaced: 聞きたい by 知りたい.
 ONE_IN = {"ja": 3, "en": 6}
 
 _VARIABLES: dict[str, set[str]] = {
@@ -58,7 +67,8 @@ _NUMBER_WORDS = frozenset({
     "double",
 })  # fmt: skip
 _KANJI = "々一-龥"
-# How a word sounds; a single kana would be found in other words.
+# How a word sounds; a single kana would be found in other words. A model that says 解約 as かいやく, as an
+# elderly or foreign customer may type it, says so: `解約=かいやく`.
 _READING, _MOST_READINGS = re.compile("[ぁ-ゖァ-ヺー]{2,}"), 20
 _ONLY_KANJI = re.compile(f"[{_KANJI}]+")
 # A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
@@ -170,7 +180,10 @@ class VoicedOpening:
 def with_kanji(question: str, opening: str, kana: Sequence[str]) -> str:
     """The opening with kanji for words of the question that it has in kana, as `解約=かいやく` lists them.
 
-    A reading that cannot be one is left out: of another word, too short or too long, or not in kana.
+    A reading that cannot be one is left out: of another word, too short or too long, or not in kana. Else a
+    model could declare any word kept.
+
+        かいやくしたいんだけど, ["解約=かいやく"] -> 解約したいんだけど
     """
     for word, _equals, reading in (normalise(pair).partition("=") for pair in kana[:_MOST_READINGS]):
         is_word = word in normalise(question) and any(map(_ONLY_KANJI.fullmatch, word))

@@ -1,4 +1,23 @@
-"""The customer as a model plays it: the dialogue with roles swapped, and the guard's retry."""
+"""The customer as a model plays it: the dialogue with roles swapped, and the guard's retry.
+
+The model is the customer, so what the customer said is the assistant's part, and what the desk said the
+user's:
+
+    system      who you are, what you come with, what matters now, and the form of the reply
+    user        the desk's greeting
+    assistant   月額はいくらですか？                    (turn 1)
+    user        990円です。                            (the bot's answer)
+
+For each line:
+
+1. `cues_of` draws what matters in it (users/rules.py); the prompt says it.
+2. The model fills in `NextLine`: what it asked for, what it got, how it feels, why, stay or leave, the words.
+3. `ruled` decides what follows: who would be content with a refusal stays, who is out of patience leaves.
+4. `Guard` looks at the words. A line that breaks a rule is asked for once more, with the problem named; a
+   second broken one ends the conversation as `user_failed`, which is held against nobody.
+
+The model never sees a reference. It could not unknow it, and would lead the bot to the right answer.
+"""
 
 import re
 from typing import TypeVar
@@ -15,9 +34,10 @@ from simulator.users.base import UserPrompts
 from simulator.users.rules import cues_of, reactions_to, ruled, style_of
 
 Form = TypeVar("Form", bound=Reply)
-# Characters of an answer of the desk that the customer model reads.
+# Characters of an answer of the desk that the customer model reads: nobody reads more in a chat.
 LONGEST_ANSWER = 4000
-# A telephone number, or a time of day.
+# A telephone number, or a time of day: 0120-123-456, 9:00. "990円です" has a figure to come back to,
+# "0120-123-456に 9:00からお電話ください" has none.
 _HOW_TO_CALL = re.compile(r"\d[\d()-]{7,}|\d{1,2}:\d\d")
 
 
@@ -167,7 +187,10 @@ def has_figure(answer: str) -> bool:
 
 
 def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
-    """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message."""
+    """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message.
+
+    Simulators are often prompted to end that way, and some models do so unasked.
+    """
     line = spoken(text, reply_form)
     if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
         return NextLine(message="", next="satisfied", why="DONE")

@@ -1,4 +1,16 @@
-"""Customers with the script of their case, or with the lines of an earlier run."""
+"""Customers with the script of their case, or with the lines of an earlier run.
+
+A replay says the same lines to a repaired bot, so that both versions are compared on the same questions. But
+a line answers what the bot said before: "Yes, the 1 giga plan" makes no sense where the new bot did not ask
+for the plan. So the replay watches whether each new answer is of the same kind as the old one (`still_fits`),
+marks the first line where it is not, and does then what --replay-diverged says:
+
+    old: 月額990円です。      new: 月額は990円になります。            the next line fits
+    old: 月額990円です。      new: 申し訳ございませんが、分かりかねます。    it does not: a refusal
+    old: ご契約のプランはお分かりですか？  new: 月額990円です。          it does not: no question any more
+
+Without this a repaired bot would be graded for its answers to lines that nobody would have said to it.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +20,8 @@ from simulator.storage.run_file import read_run
 from simulator.text.acts import ends_with_question, is_refusal, passes_on
 from simulator.text.evidence import best_agreement
 
-# From this agreement (0..1) on, two answers are about the same matter.
+# From this agreement (0..1) on, two answers are about the same matter. Low, since the same thing is said in
+# many words, and a wrong "no longer fits" costs the rest of the replay.
 SAME_MATTER = 0.2
 # Begins the reason for which a replay ended where a line no longer fitted.
 DIVERGED: dict[Language, str] = {
