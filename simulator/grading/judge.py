@@ -1,4 +1,19 @@
-"""The panel of a run, rubrics played by counting, functions, and the grades that take no model."""
+"""The panel of a run, rubrics played by counting, functions, and the grades that take no model.
+
+A JudgeCall takes a GradingContext and the names of the scores that exist already, and returns the missing
+ones. It raises only what ends the run: whatever else goes wrong in a judge becomes a `failed` score.
+
+Before any judge is asked, rules decide (`by_rule`, `_ruled`), in this order:
+
+    a line of a log without an answer           skipped: there is nothing to grade
+    a judge that needs a reference, and none    skipped
+    an answer that failed                       the lowest grade, `by_rule`, major: silence must not look good
+    a judge that needs passages, and none       skipped
+    anything else                               the judge decides
+
+A judge of the customer grades a turn without an answer all the same, one of the retrieval skips it, and one
+of whole conversations gives the lowest grade only where no turn was answered.
+"""
 
 import asyncio
 import functools
@@ -19,12 +34,13 @@ from simulator.models.pricing import JUDGE, BudgetSpent
 
 # Characters of a malformed reply that are stored with the failed score.
 KEPT_REPLY = 2000
-# Parameters by which a function judge asks for evidence, and the need that each stands for.
+# Parameters by which a function judge asks for evidence, and the need that each stands for: `def
+# judge(context, references)` is skipped where there are none.
 _NEEDS = {"references": "reference", "passages": "passages"}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What a rubric may grade beside the answer, and then has nothing to say of a missing one.
 _BESIDE = ("customer", "retrieval")
-# What is kept of a second grading.
+# What is kept of a second grading: not the names of turn and judge, which are those of the first.
 _IN_RETEST = {"state", "value", "raw", "severity", "reason", "detail"}
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (AccessDenied, BudgetSpent, RunFileError)

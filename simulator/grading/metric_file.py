@@ -2,6 +2,18 @@
 
 `{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON; new
 thresholds are written into it.
+
+    "em"                                      exact_match, right at the top of its scale (1)
+    "rougeL"                                  measured, and nothing decided: no threshold
+    {"name": "rougeL", "threshold": 0.4}      right from 0.4 on
+    {"name": "./mine.toml", "threshold": 4}   a rubric of the user's, on its own scale of 1 to 5
+
+A key of the file is an output; `default` stands for all that it does not name, and for plain texts. Scores
+are filed under the name that the file gives the judge (`path.gpt_similarity`), since that is the name people
+look for.
+
+Judges are loaded while the file is read, so that a misspelt name or a threshold of 80 on a scale of 0 to 1 is
+reported before the first call.
 """
 
 import json

@@ -1,4 +1,25 @@
-"""Judges that ask a model: rubrics, one by one or together; and forms of functions."""
+"""Judges that ask a model: rubrics, one by one or together; and forms of functions.
+
+One call may fill in several rubrics (--judging combined). Its reply is a form of forms, of which each part is
+read by itself:
+
+    {"turn": {"conclusion": "...", "overall": 4}, "fluency": {"reason": "...", "grade": 7}}
+
+Here the turn has its grade, and fluency is asked for once more, alone, in its own form and shown its own part
+and what was wrong with it. What is still unreadable then is `failed`, and no other grade with it.
+
+How a filled-in form becomes a Score:
+
+    raw, value, scale    of the field that the rubric calls its `value` (`FieldKind.raw`)
+    reason               its last text before the verdict
+    severity             what the kind of field says of it
+    detail               the whole form, without ids of passages that were never shown
+    rubric               the hash of prompt, form and model
+
+Two grades are not given: where the reference contradicts the passages, since nobody knows which is right
+(skipped, with both sides in the reason); and where several customers begin alike: the first turn of the same
+question is the same for all of them, so it is graded once, and the others' scores say whose it is (SAME_AS).
+"""
 
 import asyncio
 import functools
@@ -21,7 +42,8 @@ from simulator.models.reading import parse_parts, parse_reply
 SHOWN_REPLY = 4000
 # Characters of a reference and of passages that contradict each other, as quoted in the reason.
 LONGEST_SIDE = 200
-# First turns whose verdicts are kept for who begins alike: customers of a question follow one another.
+# First turns whose verdicts are kept for who begins alike: customers of a question follow one another in a
+# plan, so that no more are needed than conversations are held at the same time.
 MOST_FIRSTS = 1_000
 # The reply to each rubric, by the rubric's name.
 Parts = dict[str, replies.Reply | ModelFailure]
@@ -101,7 +123,10 @@ class ModelJudge:
     async def _ask(
         self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str
     ) -> dict[str, Score]:
-        """One call; `key` goes into its seed, so that whoever comes first asks the same."""
+        """One call; `key` goes into its seed, so that whoever comes first asks the same.
+
+        In a resumed run another customer may be the first, and the reply is found in the cache all the same.
+        """
         seed = stable_int(self.seed, key, context.turn.index)
         parts: Parts
         try:

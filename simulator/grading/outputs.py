@@ -1,4 +1,24 @@
-"""Answers graded output by output: the values of a JSON answer, each compared with the reference's."""
+"""Answers graded output by output: the values of a JSON answer, each compared with the reference's.
+
+For the metric file {"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}, with
+
+    reference    {"method": "DELETE", "path": "/users/42"}
+    answer       Like this: {"method": "DELETE", "path": "/users/042", "note": "..."}
+
+the row has two outputs, those of the reference. `method` goes to exact_match (score `method.em`), `path` to
+llm_similarity (score `path.gpt_similarity`); `note`, which nobody asked for, costs nothing. The verdict on
+the row is the score `passed`: 1 if every output reached its thresholds.
+
+How values become texts (`output_text`), so that only what differs in meaning differs:
+
+    1.0, "1.0", "１"     1             a number is the same with quotation marks and without
+    "007"               007           with a leading zero it is a code
+    {"b": 1, "a": []}   {"a":[],"b":1}
+
+An answer that lacks an output is wrong there (0), and counted as not extracted: the tested model did not do
+what it was asked. Only our own failures are `failed`. The judges see one output at a time as if it were the
+whole answer, so every judge of the shelf can grade outputs without knowing of them.
+"""
 
 import inspect
 import json
@@ -17,9 +37,11 @@ from simulator.grading.rubric import Judge, Rubric, load_judge
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import number_text
 
+# A code block anywhere, also one that is not closed; and a text that is one as a whole.
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _WHOLE_FENCE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
-# After so many opening braces without an object a text is taken to hold none.
+# After so many opening braces without an object a text is taken to hold none: each costs an attempt to
+# decode.
 _MOST_BRACES = 300
 # Numbers stay as they were written: no digits are lost, and none is too many.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
@@ -48,7 +70,8 @@ def unfenced(text: str) -> str:
 def object_within(text: str, wanted: Collection[str] = ()) -> Object | None:
     """The JSON object of an answer, also in a code block or between sentences; None without one.
 
-    Of several the last one with a wanted key counts, or else the last one.
+    Of several the last one with a wanted key counts, or else the last one: a model that corrects itself does
+    so afterwards. {"a": 1} then {"b": 2} -> {"b": 2}, with "a" wanted {"a": 1}.
     """
     if (whole := whole_object(text)) is not None:
         return whole

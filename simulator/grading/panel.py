@@ -1,4 +1,17 @@
-"""The judges of a run: made once from its settings, and put together into a panel."""
+"""The judges of a run: made once from its settings, and put together into a panel.
+
+From names (--judges turn,em,mine.py:strict) to calls:
+
+    a rubric, with a model          ModelJudge: one call for all rubrics (combined), or one for each
+    a rubric, without one           LexicalStandIn: counted where counting can judge it, else skipped
+    a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, contacts ...
+    a function of the user's own    the same
+    --panel MODEL                   every rubric once more, asked of that model; scores `turn@MODEL`
+    --outputs FILE                  OutputPanel, which puts each output before its judges (grading/outputs.py)
+    --retest SHARE                  a second call, with another seed, for the turns that were drawn
+
+Everything is read and checked here, before the run file is made: lists, tokenizer, guidelines, rules, forms.
+"""
 
 import functools
 import inspect
@@ -202,7 +215,10 @@ class Grading:
         ]
 
     def _function_rubric(self, name: str, judge: Callable[..., Any], model: "Model | None") -> str:
-        """A hash of all that decides a function judge's grades: version, models, lists, its own files."""
+        """A hash of all that decides a function judge's grades: version, models, lists, its own files.
+
+        Only what it asks for: a changed list of contacts does not make grades of `keigo` another judge's.
+        """
         sources = [path.read_text(encoding="utf-8", errors="replace") for path in shelves.judge_files(judge)]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]

@@ -1,4 +1,26 @@
-"""Rubrics (judges/*.toml), which a model grades by, and the frame that every rubric is asked in."""
+"""Rubrics (judges/*.toml), which a model grades by, and the frame that every rubric is asked in.
+
+A prompt is put together so that what is the same for all turns comes first, and can be cached by the
+endpoint:
+
+    system    the rules of judging                      judges/_frame.toml, system
+              the criterion and its worked examples     the rubric
+              the desk's rules of conduct               --guidelines
+              the form of the reply                     the rubric's fields
+    user      the material: history, question,          the turn, each piece quoted under a coded tag
+              reference, passages, answer
+              a reminder of the task                    judges/_frame.toml, closing
+
+A rubric says which pieces it `needs` (without them it skips) and which it is shown (`material`): one that
+grades fluency is shown no reference, which could only mislead it. Where several rubrics share a call, the
+material is what any of them uses, and of each only its borderline example is shown.
+
+The answer of the bot is hostile until proven otherwise: it is quoted with a code that depends on everything
+else in the prompt, and the reminder after it has the last word.
+
+`fingerprint` is a hash of all of that but the material, with form and model. It is stored with every grade,
+and grades with different ones are never compared as if they were one judge's.
+"""
 
 import json
 from collections import Counter
@@ -28,13 +50,15 @@ from simulator.core.types import GradingContext, Language, Passage, Rule, Value
 
 # Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
-# Characters of each earlier message in a prompt.
+# Characters of each earlier message in a prompt: judges look at this turn, and only need to know what came
+# before.
 LONGEST_EARLIER = 4000
 # What a rubric of turns may be shown, in the order of the prompt. The guidelines are the same for all turns,
 # and stand with the criterion.
 Piece = Literal["guidelines", "history", "question", "reference", "passages", "answer"]
 _PIECES: tuple[Piece, ...] = get_args(Piece)
-# What a rubric is shown that does not say what it uses, beside what it needs.
+# What a rubric is shown that does not say what it uses, beside what it needs: one of the user's own is most
+# often about the answer alone.
 _USUAL: tuple[Piece, ...] = ("guidelines", "history", "question", "answer")
 _NEEDED: dict[str, Piece] = {"reference": "reference", "passages": "passages", "retrieval": "passages"}
 # The keys of a worked example that show material, in this order; the others are the reply's fields.
@@ -166,7 +190,11 @@ class _RuleFile(Value):
 
 
 class ReplySchema:
-    """A form that a model fills in about a turn: criterion, fields of the reply, worked examples."""
+    """A form that a model fills in about a turn: criterion, fields of the reply, worked examples.
+
+    All of the file is checked when it is read, its worked examples by filling in the form with them: an
+    example with a grade of 6 would teach the model to break the form.
+    """
 
     def __init__(
         self, path: Path, values: Mapping[Language, Mapping[str, str]] = {}, *, short: bool = False
@@ -487,7 +515,11 @@ def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:
 
 
 def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]:
-    """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
+    """The passages that fit into `limit` characters, in the retriever's order, and how many do not.
+
+    The first is shown in any case, cut if it must be: of three of 10 characters, 25 hold two, and 1 is left
+    out; of three of 30 they hold the first 25 characters of one, and 2 are left out.
+    """
     ends = accumulate(len(passage.text) for passage in passages)
     fitting = [
         passage if end <= limit else passage.model_copy(update={"text": passage.text[:limit]})
