@@ -11,9 +11,10 @@ question). Each function below makes a Verdict of it; `LIMITS` makes grades of s
                     0.6                                               4
                     0.9                                               5
 
-Counting knows words and figures, no meaning. So a figure that differs weighs far more than words that do,
-other words alone never make an answer red (UNSURE), and every reason says that it is a stand-in's. How far
-these grades agree with people is measured by `make bench-validity`: about as far as word overlap does.
+Counting knows words and figures, no meaning. So a figure that differs weighs far more than words that do, an
+answer near its reference in other words is not red (UNSURE), and every reason says that it is a stand-in's.
+How far these grades agree with people is measured by `make bench-validity`: about as far as word overlap
+does.
 """
 
 from bisect import bisect_right

@@ -16,9 +16,9 @@ How a filled-in form becomes a Score:
     detail               the whole form, without ids of passages that were never shown
     rubric               the hash of prompt, form and model
 
-Two grades are not given: where the reference contradicts the passages, since nobody knows which is right
-(skipped, with both sides in the reason); and where several customers begin alike: the first turn of the same
-question is the same for all of them, so it is graded once, and the others' scores say whose it is (SAME_AS).
+Where the reference contradicts the passages nobody knows which is right: the turn is skipped, with both sides
+in the reason. Where several customers begin alike, their first turn is the same to the judge: it is graded
+once, and the scores of the others say whose it is (SAME_AS).
 """
 
 import asyncio

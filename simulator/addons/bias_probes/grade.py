@@ -1,4 +1,10 @@
-"""`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge."""
+"""`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge.
+
+The judges are those of a run, asked in the same words (`judge_settings`), since a judge that shares its call
+with others has another prompt. Every context is graded once, though the right answer of a question is the
+base of many pairs. The result is stored with the rubric's hash: it is shown beside grades of that rubric, and
+of no other.
+"""
 
 import random
 from collections import Counter

@@ -2,6 +2,21 @@
 
 Figures that are changed are amounts, dates and durations. The rules for statements that are turned into
 their opposite are in flips.toml.
+
+Each probe is a pair of contexts whose difference is known, so that no person has to label anything:
+
+    flipped_fact    解約金は4,800円です。 -> 解約金は9,600円です。    has to fall by 2, and turn red
+                    返品できます。 -> 返品できません。
+    padding         the same answer with thanks around it            has to stay
+    angry           the same question from an angry customer         has to stay
+    twin            the same question in the other language          has to stay
+    shuffled        the passages in another order                    has to stay
+
+A flipped value must be wrong and nothing else: it occurs nowhere in question, passages and answer, the figure
+stands in the gold passages, it is changed wherever it stands, and what only makes sense with the old one (a
+denial, a condition, "24 hours") is left alone. A probe that is wrong itself would be held against the judge.
+
+All draws are by the case's id: one question more changes no other probe.
 """
 
 import re
@@ -27,6 +42,7 @@ from simulator.text.segments import normalise
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
 _PLAIN = str.maketrans("０１２３４５６７８９，：－", "0123456789,:-")
 _DIGIT = "[0-9０-９]"
+# A number with its commas, in either width; not a part of a code (A-12), a decimal or a longer number.
 _NUMBER = f"(?<![0-9０-９,，.．A-Za-z-])({_DIGIT}[0-9０-９,，]*)(?![.．]?{_DIGIT})"
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 # Quoted labels of buttons, addresses and codes are no figures, and "24 hours" says always.
@@ -66,7 +82,9 @@ def table(name: str) -> dict[str, Any]:
 def figure_flips(answer: str, evidence: str, material: str, language: Language, draw: Random) -> list[Flip]:
     """Every figure of the answer that `evidence` has, put wrong once: by a value nowhere in `material`.
 
-    It is put wrong wherever it stands in the answer, so that the answer does not contradict itself.
+    It is put wrong wherever it stands in the answer, so that the answer does not contradict itself:
+
+        解約金は4,800円です。返品は14日以内です。 -> 9,600円 in one flip, 28日 in another
     """
     known, taken = normalise(evidence), normalise(f"{material}\n{answer}")
     values = {quantity.value for quantity in quantities(taken)}
@@ -142,7 +160,10 @@ _FIGURES: dict[Language, tuple[tuple[str, str], ...]] = {
 
 
 def opposite_flips(answer: str, language: Language) -> list[Flip]:
-    """Every turnable sentence of the answer, turned once, each in an answer of its own."""
+    """Every turnable sentence of the answer, turned once, each in an answer of its own.
+
+    返品できます。 -> 返品できません。 Where the answer begins with "Yes," the yes goes, too.
+    """
     rules = table("flips.toml")[language]
     # What no longer fits: "no" before a yes, "yes" before a no.
     openings = {"yes": rules["opening_of_no"], "no": rules["opening_of_yes"]}

@@ -1,4 +1,10 @@
-"""The report of bias probes: a table for each kind of probe, and broken bounds in words."""
+"""The report of bias probes: a table for each kind of probe, and broken bounds in words.
+
+A bound is kept (ok), kept but perhaps by luck (its 95 % interval goes beyond the bound), or broken (CHECK).
+For flipped facts the table says how many were caught (the grade fell by 2, the turn turned red) and how many
+right answers were red before anything was changed, since a judge that calls everything wrong catches all of
+them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby

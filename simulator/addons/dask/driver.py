@@ -8,6 +8,23 @@ batch whose worker is lost to another one, which asks for what is left of it, a 
 Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
 workers that are there at the start. Of the budget, a batch may spend an equal part of what is neither spent
 nor granted; the run ends with the first batch for which that was too little.
+
+    driver                                          worker
+    Cluster.open: wait for workers, compare
+      environments, send the Setup            --->  prepare: connect the bot
+    a Batch of conversations, as a task       --->  play
+                                              <---  events: ["save_answer", ...], ["charge", ...], in order
+    BatchRunner._happened: writes them down
+                                              <---  Played: how the batch ended
+    the next Batch ...
+    Cluster.close                             --->  dismiss: close the connections
+
+Setup, batches and events cross the network as JSON, since the scheduler need not have this program; workers
+must have the same version of it, which is checked. Keys and files of the user are never sent; a worker has
+its own.
+
+Events come back by a topic of Dask and not as the result, so that a worker that dies loses what it was in the
+middle of, and nothing that it had finished.
 """
 
 import asyncio
@@ -48,7 +65,8 @@ from simulator.storage.run_file import RunFile
 
 # Seconds to wait for a scheduler's answer, and for all workers.
 PATIENCE, START_TIMEOUT = 10.0, 120.0
-# A batch has at most so many conversations for each that is played at a time.
+# A batch has at most so many conversations for each that is played at a time: a larger one leaves a worker
+# without work less often, a smaller one is lost with less.
 ROUNDS = 3
 LOCAL = _("this machine")
 

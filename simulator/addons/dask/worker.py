@@ -50,13 +50,15 @@ from simulator.runner.prompts import AppliedPrompt
 from simulator.runner.run import Progress, Runner
 from simulator.shelves import FOLDER
 
-# Seconds between two looks whether the driver still waits for a batch.
+# Seconds between two looks whether the driver still waits for a batch: for so long a lost run still costs
+# money.
 LOOK = 0.5
 # Seconds that a run waits for a worker that is playing another one.
 _PATIENCE = 5.0
 # Longer values of --set are texts, not names of files.
 _LONGEST_NAME = 500
-# Files that two copies of the program must have in common.
+# Files that two copies of the program must have in common: all that decides what is asked and how it is
+# graded.
 _SHELVES, _SUFFIXES = ("judges", "personas", "prompts", "rag_adapters", "demo"), (".py", ".toml")
 
 
@@ -100,7 +102,8 @@ def user_files(settings: Settings) -> list[str]:
 def environment(files: Iterable[str] = ()) -> dict[str, str]:
     """What has to be the same on every machine: Python, packages, the program and these `files`, by hashes.
 
-    A module of the user's counts with those that it imports from beside it.
+    Two workers with different rubrics or libraries would give one run two kinds of grades. A module of the
+    user's counts with those that it imports from beside it.
     """
     found = {"program": _LOADED, "python": ".".join(platform.python_version_tuple()[:2])}
     for package in (*PACKAGES, "numpy", "dask", "distributed"):

@@ -2,6 +2,18 @@
 
 Every answer is committed as it arrives, so that nothing is asked twice after an interruption. lm_eval's own
 cache is not used for it: it has neither dialogues nor failures, and outlives the bot it was made with.
+
+A metric of one document becomes a Score:
+
+    0 to 1                                    value and raw as it is
+    above 1 in some document, none over 100   value of 100
+    outside its scale                         the nearest end, and the reason says so
+    lower is better                           1 minus it
+    a list, a tuple, not a number             skipped: it means something for all documents only (F1, BLEU)
+    the bot failed                            0 by rule, major
+
+What a task does not measure is `skipped` and not missing, or a run of two tasks would look half graded.
+lm_eval's own table, with its standard errors, is kept as a note beside the scores.
 """
 
 import itertools
@@ -44,7 +56,8 @@ from simulator.storage.run_file import read_run
 vars(evaluator)["get_git_commit_hash"] = lambda: get_commit_from_path(Path.cwd())
 PERCENT = (0.0, 100.0)
 Sample = Mapping[str, Any]
-# Bootstrap samples for metrics whose standard error lm_eval does not have in closed form.
+# Bootstrap samples for metrics whose standard error lm_eval does not have in closed form. Its default is
+# 100,000, far more than an error with two digits needs.
 BOOTSTRAP = 1000
 # Shows the progress of the conversations of a context.
 Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]

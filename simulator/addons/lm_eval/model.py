@@ -1,4 +1,16 @@
-"""Any bot as a model of lm_eval: its answers, and the log-likelihoods that its endpoint tells."""
+"""Any bot as a model of lm_eval: its answers, and the log-likelihoods that its endpoint tells.
+
+    generate_until           a conversation with the bot; the last answer, cut where the task says
+    loglikelihood            nothing is asked of the bot: its endpoint's /completions echoes context and
+                             continuation with the log-likelihood of every token
+    loglikelihood_rolling    refused
+
+The likelihood of a continuation is the sum over the tokens that the whole text has more than the context
+alone.
+
+Each answer is in the run file as soon as it is there. On `--resume` lm_eval, which knows of no resuming, is
+started from the beginning, and gets at once what is there already; likelihoods come from the cache then.
+"""
 
 import asyncio
 import contextlib
@@ -85,7 +97,8 @@ class Likelihoods:
 
     async def _pair(self, pair: tuple[str, str]) -> tuple[float, bool]:
         context, continuation = pair
-        # As lm_eval does: the space between the two belongs to what follows it.
+        # As lm_eval does: the space between the two belongs to what follows it, as tokenizers have it ("
+        # Rome").
         bare = context.rstrip()
         before = await self._tokens(bare) if bare else ()
         whole = await self._tokens(context + continuation)
@@ -182,6 +195,7 @@ Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
     """A document's first request, the likeliest choice, and the log-likelihood of every choice.
 
+    Choices are usually continuations of one context. In tasks such as WinoGrande it is the other way round.
     If the choices differ in their contexts and not in their continuations, they are named by the contexts.
     """
     first = requests[0][0]

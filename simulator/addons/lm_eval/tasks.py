@@ -1,6 +1,21 @@
 """The bridge to lm-evaluation-harness (lm_eval): what its tasks are, and what their documents ask the bot.
 
 This package is the only one that imports lm_eval, which is an extra; nothing here imports torch.
+
+What a request of lm_eval becomes here:
+
+    task "faq", document 3, asked for the first time    the conversation scripted/faq-3#1
+    the text of the document                            its question
+    the target                                          its reference
+    `history`, `turns` of an own task                   what was said before, and the further lines
+    a metric                                            a judge (`metric_name`)
+
+lm_eval runs in this process, and calls the bot through `RehearsalLM` (model.py). It asks for all documents at
+once, so that conversations overlap as in any run. One event loop serves the whole evaluation (`Session`),
+because connections belong to the loop that opened them.
+
+Its own tasks may have columns with these names that mean something else; only those of the user's files are
+read (`_is_of_lm_eval`).
 """
 
 import asyncio
@@ -39,7 +54,7 @@ from simulator.runner.masking import masked_case
 T = TypeVar("T")
 # A document: the task's name, and its number there.
 DocumentKey = tuple[str, int]
-# For a document without text: lm_eval may ask for the likelihood of anything.
+# For a document without text: lm_eval may ask for the likelihood of anything, and a Case has a question.
 NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
 # The name of the filter of a task without others.
@@ -190,7 +205,11 @@ def evaluation(*, own: bool) -> Any:
 
 
 def metric_name(metric: str, filter_name: str) -> str:
-    """The name of a metric's scores: with its filter, unless that is the plain one."""
+    """The name of a metric's scores: with its filter, unless that is the plain one.
+
+    ("acc", "none") -> acc; ("exact_match", "strict-match") -> strict-match.exact_match. What means something
+    in names of judges (a slash is a path) becomes an underscore.
+    """
     name = metric if filter_name == PLAIN else f"{filter_name}.{metric}"
     return "".join("_" if each in "/\\:, " else each for each in name)
 
