@@ -50,6 +50,7 @@ def answer_of(result: Any) -> Answer:
         return Answer(text=result, shows_passages=False)
     if isinstance(result, Mapping):
         return _from_mapping(result)
+    # What a Gradio app with a chat window returns: its state, the dialogue, the documents.
     if isinstance(result, tuple) and len(result) == 3:
         return Answer(text=last_said(result[1]), passages=passages_of(result[2]))
     if isinstance(result, tuple) and len(result) == 2:
@@ -59,6 +60,7 @@ def answer_of(result: Any) -> Answer:
 
 def last_said(history: Any) -> str:
     """The assistant's last entry: {role, content}, a (user, assistant) pair, or a LangChain message."""
+    # A text is a sequence, too, of letters that nobody said.
     entries = history if isinstance(history, Sequence) and not isinstance(history, str) else ()
     for entry in reversed(entries):
         content = _assistant_content(entry)
@@ -87,6 +89,7 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
         raise BotFailure(
             "malformed", _("the bot's mapping needs the key 'answer', but it {there}", there=there)
         )
+    # An empty list counts as shown: nothing was retrieved. A key that is None says nothing.
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)
     return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
@@ -94,6 +97,7 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
 
 def text_of(value: Any) -> str:
     """A text, or a message object's own."""
+    # Messages of LangChain and of OpenAI's client.
     content = joined(value.content) if hasattr(value, "content") else value
     if content is None:
         raise BotFailure("empty", _("the bot returned None in place of an answer"))
@@ -122,6 +126,7 @@ def passages_of(documents: Any) -> tuple[Passage, ...]:
     """
     if documents is None or (isinstance(documents, str) and not documents.strip()):
         return ()
+    # One document alone: a text would be taken apart into letters.
     if isinstance(documents, (str, Mapping, Passage)) or hasattr(documents, "page_content"):
         documents = [documents]
     if not isinstance(documents, Iterable):
@@ -166,6 +171,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
     else:
         msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
         raise BotFailure("malformed", msg)
+    # LlamaIndex and LangChain keep id, source and score there.
     metadata = own.pop("metadata", None)
     layers = (metadata if isinstance(metadata, Mapping) else {}, own)
     return {key: value for layer in layers for key, value in layer.items() if value is not None}

@@ -49,6 +49,7 @@ async def for_each(
     errors: list[RehearsalError] = []
     waiting = iter(enumerate(items))
 
+    # All workers take from one iterator: whoever is free takes the next, and none needs to know how many.
     async def worker() -> None:
         for at, item in waiting:
             await asyncio.sleep(0)  # work that never waits would keep Ctrl-C waiting
@@ -63,6 +64,7 @@ async def for_each(
         async with asyncio.TaskGroup() as tasks:
             for _unused in range(at_once):
                 tasks.create_task(worker())
+    # A group would be shown as a tree of tracebacks; one of them says enough.
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     if errors:
@@ -102,6 +104,7 @@ class Worker:
         """What the function gives or raises, once everything before it is done."""
         loop = asyncio.get_running_loop()
         call = _Call(partial(function, *args), copy_context(), loop.create_future())
+        # Two runs in one process have two loops, and their calls come back to their own.
         if not self._gathered or self._gathered[0].outcome.get_loop() is not loop:
             self._gathered = []
             loop.call_soon(self._hand_over, loop, self._gathered)
@@ -142,6 +145,7 @@ def _work_off(loop: asyncio.AbstractEventLoop, calls: list[_Call]) -> None:
 
     The context of the caller goes with each call, so that `JUDGE` says who spends what there, too.
     """
+    # Cancelled meanwhile: nobody waits for it.
     settled = [call.settled() for call in calls if not call.outcome.done()]
 
     def settle() -> None:

@@ -318,7 +318,9 @@ def points(value: float | None, *, against: float | None = None) -> str:
     """
     if value is None:
         return "–"
+    # Rounded up, 79.5 is shown as 80 beside "target 80 missed".
     below = against is not None and value < against - 1e-9
+    # Half up, as people round, and not to the even neighbour as Python's `round` does.
     for places in range(4):
         text = f"{math.floor(value * 100 * 10**places + 0.5 + 1e-9) / 10**places:.{places}f}"
         if against is None or (float(text) < against * 100 - 1e-7) == below:
@@ -349,5 +351,6 @@ def local_time(moment: datetime) -> datetime:
 
 def excerpt(text: str, length: int = 160) -> str:
     """The beginning of a text on one line, with "…" where it goes on; `length` in characters."""
+    # Four times as much is enough for any text that is not mostly blanks, and a megabyte is not split.
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"

@@ -88,6 +88,7 @@ class InputError(RehearsalError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
+    # 0.5 finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind.
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
     return _("Did you mean {names}?", names=", ".join(near)) if near else None
 
@@ -98,6 +99,7 @@ class UnknownName(InputError):
     def __init__(
         self, kind: Message | str, name: str, names: Iterable[str], hint: Message | str = ""
     ) -> None:
+        # All names are listed beside the near ones: often the name is right and the kind is not.
         known = sorted(names)
         super().__init__(
             sentences(

@@ -97,6 +97,7 @@ class Message:
 
     def format(self, **values: object) -> "Message":
         """The message of a table with its values, as `str.format` fills a template; `n` makes it plural."""
+        # Tables hold messages without values; a count among these decides the plural.
         n = values.get("n")
         return replace(self, values=_kept(values), n=n if isinstance(n, int) else self.n)
 
@@ -110,6 +111,7 @@ def stored(value: Any) -> Any:
         return [stored(each) for each in value]
     if not isinstance(value, Message):
         return value
+    # Only what is not the default, for a run holds many of them.
     whole: dict[str, Any] = {"template": value.template}
     if value.values:
         whole["values"] = {name: stored(each) for name, each in value.values}
@@ -232,6 +234,7 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
 
 
 def _translated(message: Message, language: Language, context: str) -> str:
+    # From the most special wording to the usual one; the first that the catalogue has is taken.
     variant = f"{context}: {message.context}" if message.context else context
     # English has a catalogue as well, but only for the other wording that a context asks for.
     for each in (variant, message.context) if context else (message.context,):
@@ -253,6 +256,7 @@ def _looked_up(catalogue: gettext.NullTranslations, message: Message, context: s
 @cache
 def _catalogue(language: Language) -> gettext.NullTranslations:
     """The compiled sentences of a language, read when the first is shown; empty where there are none."""
+    # English has a small catalogue too: of the other words for single-turn rows.
     path = LOCALES / language / "LC_MESSAGES" / f"{DOMAIN}.mo"
     if not path.exists():
         return gettext.NullTranslations()
@@ -306,6 +310,7 @@ def _joined(parts: list[str], language: Language) -> str:
     """No space after a Japanese full stop."""
     if language == "en":
         return " ".join(parts)
+    # After a Japanese full stop comes no space; after an English sentence in between, one does.
     *others, last = parts
     return "".join(part if part.endswith("。") else f"{part} " for part in others) + last
 
@@ -329,6 +334,7 @@ def localised(message: Message | str) -> str:
 
 def say(message: Message | str) -> None:
     """Writes one line to stderr, with its indent, but no line breaks and controls that its values hold."""
+    # One line each, so that a log can be searched for it; a bot's message may hold line breaks.
     text = safe_text(localised(message))
     indent = " " * (len(text) - len(text.lstrip(" ")))
     sys.stderr.write(f"{indent}{' '.join(text.split())}\n")

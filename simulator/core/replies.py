@@ -84,6 +84,7 @@ def as_key(key: str) -> str:
 
 def under_keys(values: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """The values under the form's own keys instead of "Overall" or "Next Step"; an exact key wins."""
+    # The usual case, and cheaper than to compare keys.
     if values.keys() <= fields.keys():
         return values
     known = {as_key(name): name for name in fields}
@@ -137,6 +138,7 @@ def _grade(value: Any) -> Any:
     """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    # No grade is as long, and the expression need not look at a page of text.
     if not isinstance(value, str) or len(value) > 40:
         return value
     found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
@@ -150,6 +152,7 @@ def _texts(value: Any) -> Any:
 
 def _binary(value: Any) -> Any:
     """1, true, "yes", 「はい」 are 1 and their opposites 0; the rest is left for the check."""
+    # 1.0 is a number that some models write; 0.7 is no yes.
     if isinstance(value, bool | float) and value in (0, 1):
         return int(value)
     word = _plain(value)
@@ -158,6 +161,7 @@ def _binary(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """The texts "0.8", "０．８" and "80%" are 0.8; a number stays what it is."""
+    # As a text it is refused: true is not 1.0 where a share is asked for.
     if isinstance(value, bool):
         return str(value)
     text = _plain(value)
@@ -188,6 +192,7 @@ def _feeling(value: Any) -> Any:
     """The texts "+1" and "−1", and 1.0, are whole numbers."""
     if isinstance(value, str) and "%" in _plain(value):
         return value
+    # U+2212, the minus sign proper, and the full-width one, which NFKC leaves or makes a hyphen of.
     number = _number(value.replace("−", "-").replace("－", "-") if isinstance(value, str) else value)
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
@@ -204,6 +209,7 @@ def _verdict(value: Any) -> Any:
 
 def _passage_id(value: Any) -> str:
     """The id as it is: models write null, a number, brackets, or several, of which the first counts."""
+    # ["faq-1", "faq-2"] where one id is asked for: the first is the one that it is about.
     first = (value[0] if value else "") if isinstance(value, list) else value
     return "" if first is None else str(first).strip("[] ")
 
@@ -227,6 +233,7 @@ def _listed_or_none(value: Any) -> Any:
 
 def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
     """Those of which both sides say something, and not the same."""
+    # A model that lists agreements under conflicts would have the turn skipped.
     sides = ((each, _plain(each.reference), _plain(each.passages)) for each in conflicts)
     return [each for each, one, other in sides if one != other and not {one, other} & _NONE]
 

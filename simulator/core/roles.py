@@ -106,6 +106,7 @@ def endpoints(
     endpoint_of: dict[Role, Endpoint | None] = {
         role: _endpoint(role, settings, environ) for role in get_args(Role)
     }
+    # A model that was named and cannot be reached must not be replaced by a stand-in in silence.
     for role, endpoint in endpoint_of.items() if strict else ():
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
@@ -128,6 +129,7 @@ def check_players(
     if settings.target is None or settings.offline:
         return
     for role in playing:
+        # Who names `lexical`, or says --offline, has asked for it.
         if endpoint_of[role] is None and _model(role, settings, os.environ) != LEXICAL:
             msg = _(
                 "--target: without a key or an endpoint, stand-ins would decide. Set"
@@ -200,10 +202,12 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
     key = _key(url, places)
     model = _model(role, settings, environ)
     judge = _model("judge", settings, environ)
+    # At a server of one's own there is mostly one model: the default names would be unknown there.
     elsewhere = (url != OPENAI and judge != LEXICAL) or _is_of_provider(judge)
     if not model and role in ("user", "demo") and not own and elsewhere:
         model = judge
     if _is_of_provider(model) and not settings.offline:
+        # Without any key LangChain looks for the provider's own variable (ANTHROPIC_API_KEY).
         shared = _own("judge", "KEY", environ) if model == judge else ""
         key = _own(role, "KEY", environ) or shared
         return _limited(Endpoint(role=role, model=model, url=own, key=SecretStr(key)), settings, environ)
@@ -220,6 +224,7 @@ def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str])
     limits: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
     for limit in limits:
         if own := _own(endpoint.role, limit.upper(), environ):
+            # int() would take "5_000" and "-5".
             if not own.isdecimal() or int(own) < 1:
                 name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
                 msg = _("{name} '{value}': must be a whole number from 1.", name=name, value=own[:20])
@@ -257,6 +262,8 @@ def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
 def _check(role: Role, url: str, key: str) -> None:
     """Raises InputError for a mistyped address or key, without showing the key."""
     try:
+        # Checked before the first call, since a client's own error would show the address with what may be
+        # secret in it.
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         sound = sound and "@" not in parts.netloc  # no endpoint reads a password there

@@ -65,6 +65,7 @@ def _is_reference(value: str) -> bool:
     """Whether a secret stands elsewhere; in headers as JSON, each value does or is a word like text/html."""
     if _HARMLESS.fullmatch(value):
         return True
+    # The values of {"Authorization": "Bearer ${TOKEN}", "Accept": "text/html"}: each is looked at by itself.
     texts = re.findall(r':\s*"([^"]*)"', value) if value.lstrip().startswith("{") else [value]
     return bool(_REFERENCE.search(value)) and all(
         _HARMLESS.fullmatch(text) or re.fullmatch(r"[a-z]+/[a-z+.-]+|\w{1,8}", text) for text in texts
@@ -113,6 +114,7 @@ def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.e
     secrets |= {
         value for name, value in environ.items() if is_secret(name) and not value.startswith(("/", "{"))
     }
+    # A proxy's password stands in the middle of an address, under a harmless name.
     for value in (*environ.values(), *settings.values()):
         secrets |= set(_of_address(value))
     return _longest_first(secrets)
@@ -131,12 +133,14 @@ def used_secrets(
     """
     prefixes = (*_OURS, *(f"{provider}_" for provider in providers))
     try:
+        # Whatever a team keeps in .env is meant for this program, whatever it is called.
         listed = set(_IN_ENV_FILE.findall(env_file.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError):
         listed = set()
     ours = {name: value for name, value in environ.items() if name.startswith(prefixes) or name in listed}
     named = {name for text in settings.values() for name in _REFERENCE.findall(text)}
     named |= {text for text in settings.values() if is_secret(text)}  # api_key_env=SHOP_KEY
+    # A path under such a name is where a secret lies, and no secret: SHOP_CREDENTIALS=/run/secrets/shop.
     referenced = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}
     return _longest_first({*known_secrets(settings, ours), *referenced})
 
@@ -144,6 +148,7 @@ def used_secrets(
 def _longest_first(values: Iterable[str]) -> tuple[str, ...]:
     """Without what is too short or too plain to be masked."""
     telling = {value.strip() for value in values if is_telling(value.strip())}
+    # The longest first, or a secret that begins with another one would leave its end behind.
     return tuple(sorted(telling, key=lambda value: (-len(value), value)))
 
 

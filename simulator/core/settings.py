@@ -134,6 +134,7 @@ class Condition(Value):
 
         A mean of 0.9 that is 0.8999999999999999 as a float meets `>= 0.9`, and does not meet `< 0.9`.
         """
+        # Figures are means of floats: 0.1 + 0.2 must reach 0.3.
         apart = value - self.threshold
         if abs(apart) < 1e-9:
             return self.comparison in (">=", "<=", "==")
@@ -150,6 +151,7 @@ def read_target(value: object) -> float | str | None:
         return None
     text = _PERCENT.sub("", value.strip()) if isinstance(value, str) else value
     try:
+        # `true` in TOML is a number to Python, and would be a target of 100 %.
         number = math.nan if isinstance(text, bool) else float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return " and ".join(condition.text for condition in parse_conditions(str(text)))
@@ -161,6 +163,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
     Only `and` joins them. With `or` and brackets a gate could be met by its least important half.
     """
+    # Full-width signs and digits are typed with a Japanese keyboard: ｔｕｒｎ＞＝９０.
     plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
     return tuple(dict.fromkeys(_condition(part.strip()) for part in _AND.split(plain)))
 
@@ -182,6 +185,7 @@ def _condition(part: str) -> Condition:
     # Nothing passes for being bad, and no share has to be hit exactly.
     limited = name in LOWER_IS_BETTER or measure != "share"
     allowed = {"<=", "<"} if limited else {">=", ">"}
+    # `severity_major == 0` and `red == 0` are what people write for "none at all".
     if measure == "count" or (limited and not threshold):
         allowed.add("==")
     if comparison not in allowed:
@@ -298,6 +302,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
         return value
     jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
     text = "".join(unicodedata.normalize("NFKC", value).replace(",", "").split()).lower()
+    # A sign and a unit that contradict each other, as in ¥5usd, are no amount.
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
         raise ValueError(_("is not an amount such as 5, 5USD, 800JPY or 800円"))
@@ -313,6 +318,7 @@ Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
 def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
     """The prices of all layers; later layers go first. `name` is what the setting is called for a mistake."""
     merged: dict[str, Price] = {}
+    # A later layer replaces single models: a price of rehearsal.toml stays beside one of --prices.
     for given in (layer["prices"] for layer in layers if "prices" in layer):
         table = read_toml(Path(given)) if isinstance(given, str) else given
         if table is not given:  # a file has the table alone, or as [prices]
@@ -335,6 +341,7 @@ def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
 
 def dollars(amount: float) -> str:
     """`5.00`, and small amounts with the digits they need: `0.0031`, `<0.0001`."""
+    # 0.00 would say that it was free.
     if 0 < amount < 0.0001:
         return "<0.0001"
     return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.4f}"
@@ -551,6 +558,7 @@ class RowSettings(BaseModel):
 
         The first judge decides score and gate, so PASSED goes first: ("fluency",) -> ("passed", "fluency").
         """
+        # Runs before validation, so the judges are as they were given: text, list or nothing.
         named = values.get("judges", ()) if isinstance(values, dict) and values.get("outputs") else None
         if isinstance(named, str):
             named = named.split(",")
@@ -750,6 +758,7 @@ class Settings(RowSettings):
     @classmethod
     def _masks_what_is_named(cls, values: Any) -> Any:
         """Who says what else to mask wants it masked."""
+        # A pattern that masks nothing because --redact is off would be a leak that nobody sees.
         if isinstance(values, dict) and values.get("redact_patterns"):
             return {"redact": "on", **values}
         return values
@@ -836,6 +845,7 @@ def load_settings(
     A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
     value as it was given: `--max-failed 2: must be at most 1.` or `max_failed in rehearsal.toml: 2: ...`.
     """
+    # click fills every option: None, False and empty mean that it was not typed.
     given = {
         key: value
         for key, value in flags.items()
@@ -851,7 +861,9 @@ def load_settings(
         if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
-    # What a key is called where it was given, for whatever is wrong with its value; the nearest layer last.
+    # Everything is merged before it is validated, or a wrong value of a lower layer would be reported
+    # although a higher one replaces it. What a key is called where it was given, for whatever is wrong with
+    # its value; the nearest layer last.
     shown = {key: f"{key} in {path.name}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
@@ -869,6 +881,7 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
     merged: dict[str, Any] = {}
     adapter = None
     for layer in layers:
+        # A layer that names the same adapter again keeps what is below it.
         if layer.get("adapter", adapter) != adapter:
             merged, adapter = {}, layer["adapter"]
         try:
@@ -901,6 +914,7 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
+        # Of several mistakes one is told: whoever mends it meets the next.
         name, *within = [str(part) for part in first["loc"] if part != "[key]"]
         if name == "red" and first["type"] == "extra_forbidden":
             raise UnknownName(_("key of [red]"), within[-1], RedRules.model_fields, where) from None
@@ -917,6 +931,7 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
 
 def shortened(value: Any) -> str:
     """A wrong value as a message shows it."""
+    # Of a table of prices or a long list only the beginning is of help.
     parts = value if isinstance(value, (list, tuple)) else [value]
     text = " ".join(" ".join(map(str, parts)).split())
     return text if len(text) <= 60 else text[:57] + "..."

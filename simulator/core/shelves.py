@@ -104,6 +104,7 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
     try:
         return model.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
+        # A misspelt key comes first: the key that it stands for is reported as missing, too.
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         *tables, key = (str(each) for each in first["loc"] if not isinstance(each, int))
         form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
@@ -131,6 +132,7 @@ def persona(name: str) -> Persona:
     found = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
         for situation in found.speaks(language).phrases:
+            # Phrases under a misspelt situation would never be said, and nobody would notice.
             if situation not in SITUATIONS:
                 raise UnknownName(
                     _("key of [{language}.phrases] in {path}", language=language, path=path),
@@ -166,6 +168,7 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
     if ":" in name:
         return _callable(user_object(name), name)
     name = canonical_judge(name)
+    # A module of the shelf may only be imported once it is known to be a judge: its name comes from the user.
     if name in _function_modules(JUDGES):
         return _callable(getattr(importlib.import_module(f"{_SHELVES}.judges.{name}"), name), name)
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
@@ -193,6 +196,7 @@ def judge_files(function: Callable[..., Any]) -> list[Path]:
     Empty for a function of an installed library, and for one that was typed into a session.
     """
     function = inspect.unwrap(function)
+    # functools.partial(judge, limit=3) of the user's file is a judge, too.
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
     module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
@@ -218,6 +222,7 @@ def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[...
     `bot.py:answer` of the user's own is the bot itself, a function or an object with `invoke`; one called
     `connect` makes it.
     """
+    # Adds --set timeout, concurrency and retries to what the adapter declares itself.
     limited = importlib.import_module(f"{_SHELVES}.rag_adapters._limits").limited
     if name.endswith(":connect"):
         found = _callable(user_object(name), name)
@@ -242,6 +247,7 @@ def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
         adapter.function_of(thing, name)
     connect = functools.partial(adapter.connect, target=name)
     parameters = inspect.signature(adapter.connect).parameters
+    # What --set may name is read off the signature, and `target` is given already.
     rest = [each for key, each in parameters.items() if key != "target"]
     vars(connect).update(__signature__=inspect.Signature(rest))
     return connect
@@ -258,6 +264,7 @@ def adapter_arguments(
     what it is annotated as.
     """
     parameters = inspect.signature(connect).parameters
+    # **options of an adapter take nothing from --set: a misspelt setting would vanish in them.
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
@@ -297,10 +304,12 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
     settings = adapter_arguments(name, make, given, offered)
     try:
         result = make(**settings)
+        # `connect` may be async: opening a session often is.
         bot = await result if inspect.isawaitable(result) else result
     except RehearsalError:
         raise
     except Exception as error:
+        # An adapter of ours that fails in another way is a bug, and surfaces as one.
         if ":" not in name:
             raise
         msg = _("adapter {name}: it cannot connect: {error}", name=name, error=describe_error(error))
@@ -319,6 +328,7 @@ def summary_line(path: Path) -> Message:
 
 def prepend_to_path(folder: Path) -> None:
     """Imports look into `folder` before anywhere else."""
+    # The user's folder goes first, so that their own helper.py is found, and not an installed one.
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
@@ -342,6 +352,7 @@ def module_of_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise InputError(_("{path}: not a Python file.", path=path))
     module = importlib.util.module_from_spec(spec)
+    # Known while it runs, as for any import: dataclasses and pickles look their module up.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
@@ -358,6 +369,7 @@ def source_files(module: Path) -> list[Path]:
     modules are not among them: the version stands for them.
     """
     files: dict[Path, None] = {}
+    # Breadth first, and each file once: modules that import each other end, too.
     waiting = [module.resolve()]
     while waiting:
         path = waiting.pop(0)
@@ -404,6 +416,7 @@ def user_object(name: str) -> Any:
     with what can be called there, where it has no such name.
     """
     module_name, _unused, attribute = name.rpartition(":")
+    # The working directory may hold a simulator.py of the user's; this package is imported already.
     if module_name == "simulator":
         msg = _(
             "{name} is this program itself. A file of yours: ./simulator.py:{attribute}.",
@@ -443,6 +456,7 @@ def describe_error(error: BaseException) -> Message:
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
     if isinstance(error, SyntaxError):
         return _("{error}.", error=text)
+    # A syntax error has its place in its own text; others have frames.
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith((*_LIBRARIES, _PACKAGE))]
     if not own:

@@ -41,10 +41,12 @@ _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vo
 
 def read_text_file(path: Path) -> str:
     """The text of a file that somebody wrote. Raises OSError, also for what is no file or far too long."""
+    # A device or a named pipe would be read for ever.
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else _("it is not a file"))
     if path.exists() and path.stat().st_size > MOST_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    # With or without a byte order mark, which Windows editors write.
     return path.read_text(encoding="utf-8-sig")
 
 
@@ -59,6 +61,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
         raise PromptError(msg) from None
     except (ValueError, RecursionError) as error:
+        # Brackets a thousand deep end Python's parser, not this program.
         why = _("nested too deeply") if isinstance(error, RecursionError) else error
         msg = _("{path}: not valid TOML ({error}). Text of several lines needs '''.", path=path, error=why)
         raise PromptError(msg) from None
@@ -121,6 +124,7 @@ def filled(language: Language, text: str, values: Mapping[str, object]) -> str:
     English nouns are singular after a one: `$n rows` becomes `1 row`. Unlike `render` it keeps spaces, since
     these are parts of sentences.
     """
+    # 12000 becomes 12,000; a text keeps its digits as they are.
     shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
     if language == "en" and (ones := [name for name, value in shown.items() if value == "1"]):
         text = re.sub(rf"(\$(?:{'|'.join(ones)}) (?:{_NOUNS}))s\b", r"\1", text)
@@ -171,6 +175,7 @@ def quote(tag: str, text: str, seal: str = "") -> str:
     What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
     """
     text = str(encodable(text))
+    # 64 bits: to find a text that holds its own code would take longer than anybody tries.
     code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode()).hexdigest()[:16]
     return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
 

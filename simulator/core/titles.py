@@ -170,9 +170,11 @@ class Titles:
         bare, beside, model = name.partition("@")
         if beside and group == "judge":
             return _("{judge} ({model})", judge=self(group, bare), model=safe_text(model))
+        # From the right: an output may be address.city, and no judge's name holds a dot.
         output, dot, judge = name.rpartition(".")
         if dot and output and group == "judge":  # of one output of an answer
             return _("{output}: {judge}", output=safe_text(output), judge=self(group, judge))
+        # Names of personas and models are the users' own, and may hold control codes.
         own = self._personas.get(name) if group == "persona" else None
         known = canonical_judge(name) if group == "judge" else name
         return safe_text(own) if own else TITLES[group].get(known) or safe_text(name)

@@ -95,6 +95,7 @@ _MOST_TOKENS = 10**9
 
 def token_count(value: Any) -> int:
     """The number of tokens that an endpoint told; 0 for what cannot be one."""
+    # What an endpoint tells is not ours: a count may be negative, huge or a text.
     return int(value) if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS else 0
 
 
@@ -199,6 +200,7 @@ class Case(Value):
         """A plain list of answers means: any of these is right on turn 1."""
         if isinstance(value, str):
             return ((value,),)
+        # ["a", "b"] are two right answers on turn 1; one of turn 2 has to be in a list of its own.
         if isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
             return (tuple(value),)
         return value
@@ -608,6 +610,7 @@ class Spending:
     def __add__(self, other: "Spending") -> "Spending":
         """Both together; the cost is None as soon as one is, and then what is known of it stands beside."""
         least = self.least_usd + other.least_usd
+        # A sum in which one cost is missing must not look like a sum.
         is_known = self.cost_usd is not None and other.cost_usd is not None
         return Spending(
             calls=self.calls + other.calls,
@@ -726,6 +729,7 @@ def scores_by_conversation(scores: Iterable[Score]) -> dict[str, TurnScores]:
     return grouped
 
 
+# Stored sequences are not validated again, since that would read all of them; lists of plain rows are.
 _CONVERSATIONS, _SCORES = TypeAdapter(tuple[Conversation, ...]), TypeAdapter(tuple[Score, ...])
 
 
@@ -850,6 +854,7 @@ def traits_of(bot: Any) -> Traits:
     """The traits of a bot, else the defaults."""
     try:
         traits = getattr(bot, "traits", None)
+    # A bot may be a mock or a proxy, which has every attribute or raises for it.
     except Exception:  # a user's object, whose attributes are code of its own
         return _DEFAULT
     return traits if isinstance(traits, Traits) else _DEFAULT

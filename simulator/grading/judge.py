@@ -116,6 +116,7 @@ class Panel:
             keep(scores)
             return scores
 
+        # All judges at once; the first AccessDenied cancels the others, for they would be refused as well.
         async with asyncio.TaskGroup() as tasks:
             calls = self.conversation_calls if whole else self.judge_calls
             running = [tasks.create_task(graded(call)) for call in calls]
@@ -131,6 +132,7 @@ async def _graded_twice(
 
     A grade that a rule gave stays alone. Raises what either raised once both have arrived: both are paid for.
     """
+    # gather and no TaskGroup: the other one is paid for, whatever became of this one.
     both = await asyncio.gather(first(context, done), second(context, done), return_exceptions=True)
     gradings = []
     for each in both:
@@ -183,6 +185,7 @@ class FunctionJudge:
         for a required parameter that nothing fills.
         """
         self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
+        # The first is the context, whatever it is called.
         parameters = list(inspect.signature(function).parameters.values())[1:]
         self.parameters = tuple(parameter.name for parameter in parameters)
         self.scale = scale_of(function)
@@ -207,6 +210,7 @@ class FunctionJudge:
         JUDGE.set(self.name)
         material = {"references": context.references, "passages": context.turn.answer.passages}
         evidence = {key: value for key, value in material.items() if key in self.parameters}
+        # Asked for and not there: the function is not called, so that it need not check.
         missing = next((_NEEDS[key] for key, value in evidence.items() if not value), None)
         ruled = _ruled(self.name, missing, context, self.frame, self.scale)
         if ruled is not None:
@@ -230,6 +234,7 @@ class FunctionJudge:
         call = functools.partial(self.function, context, **arguments)
         if is_async(self.function):
             return await call()
+        # Ours only count, so one after the other is quickest.
         if str(getattr(self.function, "__module__", "")).startswith("simulator.shelves."):
             return await counting(call)
         async with self.one_at_a_time:  # a user's own code need not be safe to call from two threads
@@ -244,6 +249,7 @@ class FunctionJudge:
 
 def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     """The labels that a row chooses from: its own choices when its label is one of them, else all."""
+    # Multiple choice: the row says itself what there is to choose.
     if case.label is not None and case.label in case.choices:
         return {choice: labels.get(choice, (choice,)) for choice in case.choices}
     return labels
@@ -257,6 +263,7 @@ def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
     module = sys.modules.get(getattr(function, "__module__", ""))
     scale = getattr(module, "SCALE", None)
     if scale is None:
+        # As text where the user's file has `from __future__ import annotations`.
         returned = getattr(function, "__annotations__", {}).get("return")
         return SHARE if returned is bool or returned == "bool" else FIFTHS
     try:

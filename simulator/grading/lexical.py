@@ -114,6 +114,7 @@ def groundedness(reading: TurnEvidence) -> Verdict:
     found, say = reading.support, reading.say
     missing: list[JsonValue] = [each.text for each in found.numbers]
     detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
+    # Who rightly declines claims nothing, and so nothing that is not in the passages.
     declined = reading.expected == "refuse" and declines(reading.answer, reading.language)
     if declined or not (statements(reading.answer, reading.language) or reading.only_asks):
         return Verdict(5, say("nothing_claimed"), detail)
@@ -135,6 +136,7 @@ def least_grade(reading: TurnEvidence) -> float:
     counting cannot tell other words from another thing: UNSURE, which is not red.
     """
     found = reading.agreed
+    # A figure that no passage has is countable, and decides.
     if reading.support.numbers or not reading.wanted or reading.refused:
         return 1
     if reading.already_answered:
@@ -237,6 +239,7 @@ def context_recall(reading: TurnEvidence) -> Verdict:
 def reference_statements(reading: TurnEvidence) -> tuple[str, ...]:
     """What the nearest reference of this turn states, sentence by sentence; none when it declines."""
     references = reading.context.references
+    # Of several right answers the one that the bot gave, or came nearest to.
     nearest = max(references, key=lambda text: coverage(text, [reading.answer]), default="")
     return acts.claims(nearest, reading.language)
 
@@ -306,6 +309,7 @@ def asks_for_nothing(reading: TurnEvidence) -> bool:
         or acts.ends_with_question(line, reading.language)
     ):
         return False
+    # A single word may name the matter ("Refund?"), and then asks for something.
     matter = content_units(" ".join((reading.case.question, reading.case.goal or "")))
     return not content_units(line) & matter
 
@@ -351,6 +355,7 @@ def _answering(reading: TurnEvidence) -> Outcome:
         grade, correct = max(grade, floor), max(correct, floor)
     else:
         grade = correct = grade_of(agreed.score, "similarity")
+    # Something could have been answered, so a refusal is at best a 2, however well it is put.
     if reading.refused and reading.wanted:
         needless = reading.handed_over and reading.case.handover == "forbidden"
         return Outcome(min(grade, 2), correct, "needless_handover" if needless else "wrongly_refused")

@@ -113,12 +113,14 @@ def read_metric_file(path: str | Path) -> MetricFile:
     path = Path(path)
     named: dict[str, tuple[Metric, ...]] = {}
     for output, value in _tables(path).items():
+        # It becomes a name of scores, columns and conditions.
         if not output.strip() or printable(output) != output:
             raise _fault(path, _("{output} is not a valid name for an output.", output=quote(output)))
         metrics: dict[str, Metric] = {}
         for item in value if isinstance(value, list) else [value]:
             try:
                 metric = _metric(item)
+                # em and exact_match are one judge, whose scores would be filed under two names.
                 if metric.judge in metrics:
                     raise InputError(_("{metric} stands here twice.", metric=metric.name))
             except InputError as error:
@@ -157,6 +159,7 @@ def _metric(item: Any) -> Metric:
     except UnknownName:
         raise UnknownName(_("judge"), entry.name, {*shelves.judge_names(), *ARTICLE_NAMES}) from None
     lowest, highest = judge.scale if isinstance(judge, Rubric) else scale_of(judge)
+    # 0 of 0 and 1 is wrong, so there is only one threshold that makes sense.
     threshold = entry.threshold
     if threshold is None and own_name in BINARY_JUDGES:
         threshold = highest
@@ -178,6 +181,7 @@ def _tables(path: Path) -> dict[str, Any]:
         raise _fault(path, _('a metric file is JSON, TOML is no longer read: {{"default": ["em"]}}.'))
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # json would take the last one in silence.
         for name, times in Counter(name for name, _value in pairs).items():
             if times > 1:
                 what = _("{output} stands here twice; put its judges in one list.", output=quote(name))
@@ -215,6 +219,7 @@ def write_thresholds(path: Path, thresholds: Thresholds) -> None:
     for (output, name), value in thresholds.items():
         items = tables[output] if isinstance(tables[output], list) else [tables[output]]
         names = [each if isinstance(each, str) else each["name"] for each in items]
+        # Rounded as it is shown, so that file and table agree.
         entry = {"name": name, "threshold": float(threshold_text(value))}
         at = names.index(name) if name in names else len(items)
         tables[output] = [*items[:at], entry, *items[at + 1 :]]

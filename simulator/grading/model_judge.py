@@ -77,6 +77,7 @@ class ModelJudge:
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
+        # For the ledger: what this task spends from here on is spent on these judges.
         JUDGE.set(",".join(map(self._name, self.rubrics)))
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
         ruled = {r.name: by_rule(r, context, self.frame, self._name(r)) for r in open_rubrics}
@@ -94,8 +95,10 @@ class ModelJudge:
         it, and get its verdicts, which say whose they are. Where it failed, they ask for themselves.
         """
         messages = self.frame.prompt(context, asked, alone=self.alone)
+        # Later turns are never the same: what the customer made of the first answer is in them.
         if context.turn.index > 1 or context.closing is not None:
             return await self._ask(context, asked, messages, context.conversation)
+        # Repeats are there to see whether a verdict changes; each has its own.
         repeat = context.conversation.rpartition("#")[2]
         key = fingerprint(repeat, *(message["content"] for message in messages))
         if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
@@ -110,6 +113,7 @@ class ModelJudge:
             }
         waited: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         self._firsts[key] = waited
+        # A dict keeps the order of its keys: the oldest goes.
         if len(self._firsts) > MOST_FIRSTS:
             del self._firsts[next(iter(self._firsts))]
         verdicts: dict[str, Score] = {}
@@ -117,6 +121,7 @@ class ModelJudge:
             verdicts = await self._ask(context, asked, messages, key)
             return verdicts
         finally:
+            # Also where nothing came of it, or those who wait would wait for ever.
             kept = [score.model_dump_json(exclude_defaults=True).encode() for score in verdicts.values()]
             waited.set_result([] if any(each.state == "failed" for each in verdicts.values()) else kept)
 
@@ -156,9 +161,12 @@ class ModelJudge:
             return parts
         broken = [rubric for rubric in asked if rubric.name in problems]
         alone = len(broken) == 1 and len(asked) > 1
+        # Asked in its own form, the model is shown its own part: the whole reply would be answered as a
+        # whole.
         reply = first.text
         if alone and isinstance(failure := problems[broken[0].name], MalformedReply):
             reply = failure.raw
+        # What is readable is not asked for again, so the prompt is that of the broken ones.
         if len(broken) < len(asked):
             messages = self.frame.prompt(context, broken, alone=alone)
         problem = str(first.cut_off or "; ".join(dict.fromkeys(map(str, problems.values()))))
@@ -200,6 +208,7 @@ class ModelJudge:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), context, filled, self.rubric_hash)
+        # Ids of passages that were never shown, and turns that do not exist, are dropped and counted.
         kept = {
             key: replies.FIELD_KINDS[kind].kept(getattr(filled, key), context)
             for key, kind in rubric.fields.items()
@@ -216,6 +225,7 @@ class ModelJudge:
             reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = bare(self._name(rubric), context, "skipped", reason)
             return skipped.model_copy(update={"detail": {"conflicts": conflicts}, "rubric": self.rubric_hash})
+        # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, context)
         score = Score(
@@ -243,6 +253,7 @@ def _failed(parts: Parts) -> dict[str, ModelFailure]:
 
 def _read_again(text: str, names: Sequence[str], reply_form: type[replies.Reply]) -> Parts:
     """The parts that were asked for once more; a single one is read with and without its name around it."""
+    # Several, in a form of forms; or one, alone in its own form.
     if reply_form.model_fields.keys() == set(names):
         return {**parse_parts(text, reply_form)}
     [name] = names

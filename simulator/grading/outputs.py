@@ -83,6 +83,7 @@ def object_within(text: str, wanted: Collection[str] = ()) -> Object | None:
 
 def _objects(text: str) -> Iterator[Object]:
     """The outermost objects of a text, in order."""
+    # Outermost objects only: after one, the search goes on behind it.
     at, tried = text.find("{"), 0
     while at >= 0 and tried < _MOST_BRACES:
         decoded, tried = _decoded(text, at), tried + 1
@@ -94,6 +95,7 @@ def _objects(text: str) -> Iterator[Object]:
 def _decoded(text: str, at: int) -> tuple[Object, int] | None:
     try:
         value, end = _DECODER.raw_decode(text, at)
+        # Written once for the check: what cannot be written again cannot be compared.
         value = encodable(value)
         _text(value)
     except (ValueError, RecursionError):  # nested too deeply to be written again
@@ -107,6 +109,7 @@ def text_at(found: Mapping[str, Any], name: str) -> str | None:
     Texts stay as they are, numbers are in their plain form, lists and objects are canonical JSON: keys in
     order, no spaces.
     """
+    # A key with a dot in it goes before the way inside.
     if name in found:
         return output_text(found[name])
     value: Any = found
@@ -167,11 +170,13 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
     References that are no JSON objects make the whole answer one output, `default`.
     """
     answer = context.turn.answer
+    # A row may have several right answers, each with all outputs.
     objects = [found for text in context.references if (found := whole_object(text)) is not None]
     names = [name for name in outputs.named if name != DEFAULT]
     if objects:
         names = output_names(outputs, objects[0])
     elif context.references or not names:
+        # Plain texts, also a number in quotes, are compared in the same form as outputs.
         references = tuple(map(output_text, context.references))
         whole = Part(DEFAULT, outputs.default, output_text(answer.text), references)
         return Parts((whole,) if whole.metrics else ())
@@ -203,6 +208,7 @@ def context_of(part: Part, context: GradingContext) -> GradingContext:
     """What is put before the judges of one output: its text as the answer, its references as the case's."""
     turn, case = context.turn, context.case
     answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})
+    # At the place of this turn: a judge asks the case for them by its number.
     references = ((),) * (turn.index - 1) + (part.references,)
     return context.model_copy(
         update={
@@ -230,6 +236,7 @@ class ReferenceCheck:
     def __call__(self, case: Case) -> Message | str | None:
         """The problem with the references of a row, or None."""
         texts = case.references_at(1)
+        # Code blocks are allowed here as in answers: teams paste what their bot said.
         objects = [whole_object(text) for text in texts]
         for text, found in zip(texts, objects, strict=True):
             if found is None and (problem := json_problem(text)):
@@ -324,6 +331,7 @@ class OutputJudges:
     def expect(self, cases: Iterable[Case]) -> None:
         """Takes note of the most unnamed outputs that one of these cases has."""
         references = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
+        # Each of them is graded by the judges of `default`, which a forecast has to know.
         counts = (
             sum(name not in self.file.named for name in output_names(self.file, found))
             for found in references
@@ -376,6 +384,7 @@ class OutputPanel(Panel):
 
         `done` may map names to scores: what the verdict on the whole row then needs no second grading for.
         """
+        # With earlier scores at hand (--resume) the verdict needs no second grading.
         known = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
         calls: list[JudgeCall] = []
@@ -395,6 +404,7 @@ class OutputPanel(Panel):
 
     def _verdict(self, context: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
         """Whether every output reached its thresholds; gate, colour and history go by it."""
+        # The grades of further models (--panel) are shown beside, and decide nothing.
         of_outputs = [score for score in scores if "output" in score.detail and "@" not in score.judge]
         missed = [score for score in of_outputs if score.detail.get("passed") is False]
         undecided = [score for score in of_outputs if score.state == "failed" and "threshold" in score.detail]
@@ -436,6 +446,7 @@ def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bo
         return _graded(part, metric, context, right=False, reason=reason, detail=detail, by_rule=True)
     if not by_reference or not part.references or context.turn.answer.error:
         return None
+    # Judges of text are not made for nothing: METEOR and cosine of empty texts are undefined.
     blank = not part.answer.strip()
     blanks = [not text.strip() for text in part.references]
     if blank and any(blanks):
@@ -489,6 +500,7 @@ def _with_threshold(score: Score, part: Part, metric: Metric) -> Score:
 
 def _passes(score: Score, part: Part, metric: Metric) -> bool:
     """At or above the threshold; a text that is the reference after normalisation passes every comparison."""
+    # A threshold of 0 would let a bot pass that did not answer.
     unanswered = score.by_rule and score.raw == score.scale[0]
     if unanswered or metric.threshold is None or score.raw is None:
         return False

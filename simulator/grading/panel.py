@@ -73,6 +73,7 @@ class Grading:
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
         self.outputs = feature("outputs").OutputJudges.of(settings.outputs) if settings.outputs else None
         self.answer_judges = _load_judges(
+            # `passed` is made of the outputs' scores; without outputs it is an unknown judge.
             [name for name in settings.judges if not self.outputs or name != PASSED],
             short=settings.judging == "small",
         )
@@ -84,6 +85,7 @@ class Grading:
         self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
         tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
         self.panelists = panelists(settings)
+        # Judges of whole conversations are called once, when it is over.
         of_turns, of_conversations = (
             {n: j for n, j in self.answer_judges.items() if grades_whole(j) is whole}
             for whole in (False, True)
@@ -98,6 +100,7 @@ class Grading:
                 # The same judges make their calls in the same order, so each call meets its own second one.
                 second = (*self.judge_calls(of_turns, seed), *self.judge_calls(of_conversations, seed))
                 pairs = zip((*calls, *whole_calls), second, strict=True)
+                # Counting says the same twice, and would only take time.
                 asking = {call: again for call, again in pairs if _asks_model(call)}
                 retest = Retest(settings.retest, settings.seed, asking)
             self.panel = Panel(calls, whole_calls, retest)
@@ -171,6 +174,7 @@ class Grading:
         `seed` is another one than the run's, for a second grading.
         """
         seed = self.settings.seed if seed is None else seed
+        # Functions may count without a model; what they ask a model for is None then.
         endpoint, rubrics = self.models.endpoints["judge"], _rubrics(judges.values())
         if endpoint is None:
             stand_ins: list[JudgeCall] = [
@@ -191,6 +195,7 @@ class Grading:
     ) -> list[JudgeCall]:
         """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
         alone = not self.is_combined or any(map(grades_whole, rubrics))
+        # One form for all, or a form for each.
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
         made = feature("model").ModelJudge
         return [made(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups]
@@ -219,11 +224,13 @@ class Grading:
 
         Only what it asks for: a changed list of contacts does not make grades of `keigo` another judge's.
         """
+        # Also its texts: _keigo_ja.toml decides as much as keigo.py.
         sources = [path.read_text(encoding="utf-8", errors="replace") for path in shelves.judge_files(judge)]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
         parameters = inspect.signature(judge).parameters
+        # What it does not ask for does not change its hash.
         lists = [line for key, lines in self.lists.items() if key in parameters for line in lines]
         if "rules" in parameters:
             lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
@@ -233,6 +240,7 @@ class Grading:
 
 def contacts_of(settings: Settings) -> tuple[str, ...]:
     """The desk's public contacts: those of `--contacts`, or of the bundled bot with its bundled texts."""
+    # With other texts the demo bot is another company's desk.
     bundled = settings.adapter == "demo" and "knowledge" not in settings.set
     return read_list(
         settings.contacts or (str(shelves.DEMO / "contacts.txt") if bundled else None), "--contacts"
@@ -279,6 +287,7 @@ def _load_judges(names: Sequence[str], *, short: bool) -> dict[str, Judge]:
     judges: dict[str, Judge] = {}
     for name in names:
         own_name, judge = shelves.judge_name(name), load_judge(name, short=short)
+        # mine.py:turn and the shelf's turn, or em and exact_match.
         if own_name in judges:
             msg = _(
                 "--judges names two judges called '{name}': their grades would be filed under one name.",

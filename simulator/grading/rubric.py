@@ -131,6 +131,7 @@ class _JudgeFile(BaseModel):
 
     @model_validator(mode="after")
     def _is_shown_what_it_needs(self) -> Self:
+        # A judge of whole conversations sees the transcript, of which there are no pieces.
         whole = self.grades == "conversation"
         if self.material and whole:
             raise ValueError(_("material is for judges of turns: this one is shown the whole conversation"))
@@ -164,6 +165,8 @@ class _JudgeFile(BaseModel):
                 meaning = getattr(self, language).fields.get(key)
                 if not meaning:
                     raise ValueError(_("[{language}.fields] {key} is missing", language=language, key=key))
+                # Of a list of items the model is shown what each key of an item means, in the order in which
+                # it thinks.
                 if items and (isinstance(meaning, str) or tuple(meaning) != items):
                     msg = _(
                         "[{language}.fields.{key}] must say what {items} are, in order",
@@ -207,6 +210,7 @@ class ReplySchema:
         self.path, self.name, self._values = path, path.stem.removeprefix("_"), values
         self._tables = read_toml(path)
         variables = {name for of_language in values.values() for name in of_language}
+        # Only what is shown to a model may have variables.
         texts = {"title": set(), "criterion": variables}
         if self._tables.get("short"):
             texts["short"] = variables
@@ -225,6 +229,7 @@ class ReplySchema:
         known = {*self._file.fields, *_EXAMPLE_MATERIAL, _BORDERLINE}
         for example in (*self._file.ja.examples, *self._file.en.examples):
             try:
+                # With the fields of the short form only, where that is in use.
                 self.form.model_validate({key: example[key] for key in self.fields})
                 problem = ", ".join(example.keys() - known)
             except (KeyError, ValidationError) as error:
@@ -281,6 +286,7 @@ class JudgeName(NamedTuple):
     @classmethod
     def of(cls, name: str) -> "JudgeName":
         """Only judges of the shelf have parts; a file's name keeps its dots."""
+        # mine.py:strict and ./turn.v2.toml are whole names.
         if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
             return cls(name)
         judge, _unused, field = name.partition(".")
@@ -377,6 +383,7 @@ class PromptFrame:
     def _quoted(self, context: GradingContext, rubrics: Sequence[ReplySchema]) -> str:
         """The material that these rubrics use; the judges of a turn are asked one after the other."""
         language, whole = context.case.language, context.closing is not None
+        # The same object: all judges of a turn get one context.
         if self._last_material[0] is not context:
             pieces = {"": self._conversation(context)} if whole else self._material(context)
             self._last_material = (context, pieces)
@@ -399,6 +406,7 @@ class PromptFrame:
                 f"[{rubric.name}] {rubric.title(language)}\n{self._criterion(language, rubric, alone=False)}"
                 for rubric in rubrics
             )
+        # Once for all rubrics of a call, and not in each of them.
         if any("guidelines" in rubric.material and not grades_whole(rubric) for rubric in rubrics):
             guidelines = self.text(language, "guidelines", guidelines=self._guidelines[language])
             criteria = f"{criteria}\n\n{guidelines}"
@@ -429,6 +437,7 @@ class PromptFrame:
 
         The same for all turns of a run, also where some of the rubrics are skipped.
         """
+        # The guidelines are part of the task, and hashed with it.
         used = {piece for rubric in rubrics for piece in rubric.material} - {"guidelines"}
         material = _CONVERSATION if any(map(grades_whole, rubrics)) else (*_MATERIAL, *sorted(used))
         texts = [
@@ -445,6 +454,7 @@ class PromptFrame:
         """Each piece of the material with its heading, in the order of the prompt."""
         language, answer = context.case.language, context.turn.answer
         nothing = self.text(language, "nothing")
+        # By characters: tokens depend on the model, and the hash of a prompt must not.
         fitting, left_out = within(answer.passages, LONGEST_MATERIAL)
         history = earlier_lines(context)
         passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
@@ -469,6 +479,7 @@ class PromptFrame:
     def _conversation(self, context: GradingContext) -> str:
         """The whole dialogue, each line under a tag with the number of its turn, and the references."""
         language, case = context.case.language, context.case
+        # Turn 0 is what was said before the first one: requests of it count, answers to it do not.
         lines = [("customer-0" if m.role == "user" else "desk-0", m.content) for m in case.history]
         for turn in context.turns:
             error = turn.answer.error
@@ -520,6 +531,7 @@ def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]
     The first is shown in any case, cut if it must be: of three of 10 characters, 25 hold two, and 1 is left
     out; of three of 30 they hold the first 25 characters of one, and 2 are left out.
     """
+    # Whole passages or none: half of one may say the opposite of all of it.
     ends = accumulate(len(passage.text) for passage in passages)
     fitting = [
         passage if end <= limit else passage.model_copy(update={"text": passage.text[:limit]})

@@ -55,6 +55,7 @@ def private_folder(folder: Path) -> None:
         if not path.exists():
             path.mkdir(mode=0o700, exist_ok=True)
             path.chmod(0o700)
+        # XDG_CACHE_HOME may be shared with others, and is none of our business.
         elif path == own_root or own_root in path.parents:
             close_to_others(path)
 
@@ -62,6 +63,7 @@ def private_folder(folder: Path) -> None:
 def private_file(path: Path) -> None:
     """Creates an empty file for its owner only, or closes an existing one to others."""
     try:
+        # With the right mode from the first moment: a chmod afterwards leaves a gap.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         path.chmod(0o600)
     except FileExistsError:
@@ -114,6 +116,7 @@ class ResponseCache:
             for suffix in ("-wal", "-shm", "-journal"):  # of earlier versions
                 close_to_others(path.with_name(path.name + suffix))
             self._file = sqlite3.connect(path, isolation_level=None)
+            # Readers and a writer at the same time: several runs share the file.
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
             self._file.execute(_TABLE)
@@ -137,6 +140,7 @@ class ResponseCache:
             body = json.loads(row[0]) if row else None
         except (sqlite3.Error, ValueError, TypeError):
             return None
+        # What cannot be read is asked for again.
         return body if isinstance(body, dict) else None
 
     def put(self, key: str, body: dict[str, Any]) -> None:
@@ -165,6 +169,7 @@ class ResponseCache:
     def _flush(self) -> None:
         rows = list(self._pending.values())
         self._pending.clear()
+        # Two runs may have asked the same; either reply will do.
         if rows:
             statement = "INSERT OR REPLACE INTO responses (key, body, kept) VALUES (?, ?, ?)"
             self._write(statement, rows)
@@ -227,6 +232,7 @@ def clear(path: Path, older_than: float | None = None) -> int:
         if older_than is None:
             deleted = file.execute("DELETE FROM responses").rowcount
         else:
+            # Times are texts in one form and in UTC, which compare as times do.
             before = (datetime.now(tz=UTC) - timedelta(days=older_than)).isoformat(timespec="seconds")
             deleted = file.execute("DELETE FROM responses WHERE kept < ?", (before,)).rowcount
         _shrink(file)
@@ -248,6 +254,7 @@ def _shrink(file: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    # The usual way of opening, which also sets the permissions.
     current = ResponseCache("on", path)
     current.get("")  # which migrates a file of an earlier version
     current.close()

@@ -140,6 +140,7 @@ class Connections:
 
     def transport(self, endpoint: Endpoint) -> Transport:
         """The shared connections to this address with this key."""
+        # By key as well: headers belong to a session, and two keys must not meet in one.
         where = (endpoint.url, endpoint.key.get_secret_value())
         if where not in self._transports:
             self._transports[where] = Transport(partial(self._client, *where), self.calls)
@@ -161,6 +162,7 @@ class Connections:
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """The limit that all calls to this host share, whichever their keys and paths."""
+        # By host: judge and customer at one server compete for it, whatever their paths and keys.
         where = endpoint.host
         if where not in self._limiters:
             why = _("{address} takes no more calls within this minute", address=endpoint.address)
@@ -176,6 +178,7 @@ class Connections:
             limits = [
                 (kind, most) for kind, most in ((REQUESTS, endpoint.rpm), (TOKENS, endpoint.tpm)) if most
             ]
+            # Accounts are limited by key, so models with the same one share a window.
             windows = [self._windows.setdefault((url, key, *limit), Window(*limit)) for limit in limits]
             self._rates[where] = Rates(windows)
         return self._rates[where]
@@ -265,6 +268,7 @@ class Model:
         try:
             return _whole(first, reply_form, read)
         except MalformedReply as error:
+            # The model sees what it wrote, or it could not know what was wrong with it.
             retry = [
                 *messages,
                 {"role": "assistant", "content": first.text[:4000] or "-"},
@@ -282,6 +286,7 @@ class Model:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""
         body = self._embedding_body(texts)
         request = self._key("/embeddings", body)
+        # Each call by itself, though they are sent together: another run asks in other company.
         kept = self._from_cache(request)
         if kept is not None:
             data = kept.data
@@ -334,10 +339,12 @@ class Model:
             refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", _("the reply is not a chat completion")) from error
+        # Of structured outputs: a model that will not fill in the form says so in a field of its own.
         if refusal:
             raise self._failure("refused", str(refusal))
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
+        # An empty text is malformed, and would be so for every later run.
         if text and not cached:
             self.cache.put(request, data)
         cut_off = None
@@ -374,6 +381,7 @@ class Model:
         self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
     ) -> T:
         """Sends the body, and again without what the endpoint refuses."""
+        # Each round leaves out one thing more, so there is an end to it.
         for _unused in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
             sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
@@ -503,9 +511,11 @@ class Model:
         models), "temperature does not support 0.2", "response_format is not supported". Statuses are those of
         a request that was understood and not wanted; a 401 or a 429 teaches nothing.
         """
+        # Requests that were understood and not wanted; gateways say 404 or 501 of a parameter.
         if error.status_code not in (400, 404, 415, 422, 501):
             return False
         message = f"{getattr(error, 'param', '')} {error}".lower()
+        # "Use 'max_completion_tokens' instead" names both, so the better name is looked for first.
         usual, other = LIMITS
         if usual in body and other in message:
             self._abilities.limit = other
@@ -533,6 +543,7 @@ class Model:
         if isinstance(error, NoAnswer):
             failure = self._failure(error.kind, str(error))
         else:
+            # A content filter refuses one text; a redirect, a 401, 402, 403 or 404 concern every call.
             code = getattr(error, "code", None)
             kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
             moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
@@ -574,6 +585,7 @@ class Model:
 
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
+    # Endpoints may answer in another order, and say so by the index.
     rows = sorted(data["data"], key=lambda row: int(row["index"]))
     if len(rows) != count:
         raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
@@ -591,6 +603,7 @@ def _whole(
 
 def _text(content: Any) -> str:
     """The text of a message, also of one that is a list of parts."""
+    # Of reasoning models, what was thought is a part without a text.
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content)
     return str(encodable(str(content or "")))
@@ -616,6 +629,7 @@ def _vector(embedding: Any) -> list[float]:
     import numpy as np  # only for runs with an embedding model
 
     if isinstance(embedding, str):
+        # Far fewer bytes than a list of numbers, and quicker to read.
         vector = np.frombuffer(base64.b64decode(embedding), dtype="<f4").astype(float)
     else:
         vector = np.asarray(embedding, dtype=float)

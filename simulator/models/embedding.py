@@ -54,6 +54,7 @@ class EmbeddingBatcher:
         """The embeddings of these texts, with their share of the request's tokens."""
         loop = asyncio.get_running_loop()
         call = _PendingCall(texts, loop.create_future())
+        # A call is never divided: one that is too large by itself goes out alone.
         if self._calls and not _fits([*self._calls, call]):
             self._flush()
         self._calls.append(call)
@@ -86,6 +87,7 @@ class EmbeddingBatcher:
             embedded = await self.send(texts)
         except ModelFailure as error:
             is_final = isinstance(error, AccessDenied | OutOfPatience)
+            # Halves are sent at once; with one bad text in 64 calls that is a dozen requests.
             if len(calls) > 1 and not is_final and error.failure.kind in _SPLIT:
                 half = len(calls) // 2
                 await asyncio.gather(self._deliver(calls[:half]), self._deliver(calls[half:]))
@@ -116,6 +118,7 @@ def _share_out(calls: Sequence[_PendingCall], texts: Sequence[str], embedded: Em
     """Gives each call the rows of its texts, and a share of the tokens by their length; shares add up."""
     rows = dict(zip(texts, embedded.rows, strict=True))
     lengths = list(itertools.accumulate(1 + sum(map(len, call.texts)) for call in calls))
+    # Rounded at the ends and not by the share, so that nothing is lost between them.
     ends = [embedded.tokens * length // lengths[-1] for length in lengths]
     for call, (start, end) in zip(calls, itertools.pairwise([0, *ends]), strict=True):
         if not call.reply.done():

@@ -87,6 +87,7 @@ class _Body:
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
         """What the next chunk holds."""
         self._packed += len(chunk)
+        # Both are counted: a packed body of 8 MB is too long, whatever is in it.
         for piece in (chunk,) if self._name in ("", "identity") else self._undone(chunk):
             self._size += len(piece)
             if max(self._size, self._packed) > LARGEST_BODY:
@@ -97,6 +98,7 @@ class _Body:
         """What a packed chunk holds; nothing of what follows the last part."""
         piece = b""
         while chunk or len(piece) == PIECE:  # a full piece: there may be more of the same chunk
+            # What follows a part and is no other one is left aside, as gzip's own program does.
             if self._part is None or (self._part.eof and chunk.startswith(_GZIP)):
                 self._begin(chunk)
             elif self._part.eof:
@@ -202,10 +204,12 @@ class Transport:
             if path not in self._arguments:
                 async with self._preparing:  # whoever comes first looks up what all send
                     await self._prepare(path)
+            # One limit for connecting, waiting and reading: a body that trickles in is late as well.
             async with asyncio.timeout(seconds):
                 status, headers, content = await self._posted(path, to_json(body))
         except BodyError as error:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
+        # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
         except Exception as error:  # of any library
             from aiohttp import ClientConnectionError, ClientPayloadError
 
@@ -219,6 +223,7 @@ class Transport:
             raise NoAnswer("unreachable", message) from error
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
+        # Every call passes here; the standard parser takes several times as long.
         try:
             return from_json(content)
         except ValueError:  # it is faster, but leaves byte order marks and half characters to json
@@ -248,6 +253,7 @@ class Transport:
         request = await self._answered(path, 200)
         headers = {name: value for name, value in request.headers.items() if name != "content-length"}
         address = str(request.url)
+        # aiohttp looks at no variables of the environment unless it trusts all of them, .netrc too.
         proxy = proxy_for(address)
         if self._session is None:
             self._session = aiohttp.ClientSession(
@@ -277,6 +283,7 @@ class Transport:
         """What the client sends; raises the APIStatusError that it makes of such an answer to it."""
         from httpx2 import AsyncClient, MockTransport, Response
 
+        # The content is unpacked already.
         known = [pair for pair in headers if pair[0].lower() != b"content-encoding"]
         transport = MockTransport(lambda _unused: Response(status, headers=known, content=content))
         async with AsyncClient(

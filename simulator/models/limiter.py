@@ -84,6 +84,7 @@ class Window:
             entry.counts = False
             self._sum -= entry.amount
         # A call larger than the limit goes out alone; otherwise it would never go out.
+        # How much has to leave the window first, from its oldest entry on.
         over = self._sum + min(amount, self.most) - self.most
         for entry in self._entries:
             if over <= 0:
@@ -123,6 +124,7 @@ class Pause:
 
     def hold(self, seconds: float, now: float) -> None:
         """Stops all calls for these seconds."""
+        # A new stop, after an earlier one was over; else the same one grows.
         if now >= self.until:
             self._earlier, self._since = self.closed(now), now
         if now + seconds > self.until:
@@ -156,6 +158,7 @@ class Rates:
         if not any(limit.kind == TOKENS for limit in self.configured):
             return 0.0
         content = body.get("messages") or body.get("input") or ""
+        # Only what the model reads; the schema is the same for all calls, and small.
         size = len(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return size / BYTES_PER_TOKEN + (self._reply if "messages" in body else 0.0)
 
@@ -278,6 +281,7 @@ class Limiter:
 
     def wake(self) -> None:
         """Lets in as many waiting calls as there are places for."""
+        # `allowed` grows by fractions; a place is a whole one.
         while self.active < int(self.allowed):
             now = asyncio.get_running_loop().time()
             queue = self._next(now)
@@ -294,6 +298,7 @@ class Limiter:
         waiting = [(queue, head) for queue in self._queues.values() if (head := queue.head())]
         if not waiting:
             return None
+        # Sorted by whose turn it is, then by arrival; the first that may go out goes.
         grades_first = self._in_a_row >= DIALOGUE_IN_A_ROW
         waiting.sort(key=lambda pair: ((pair[0].priority == DIALOGUE) is grades_first, pair[1].order))
         blocked: set[Limit] = set()
@@ -308,6 +313,7 @@ class Limiter:
             # prompt needs many tokens at once, which short ones behind it would take one by one.
             blocked |= delays.keys()
             soonest = min(soonest, max(delays.values(), default=math.inf))
+        # All that wait do so for the clock: nobody will wake them but a timer.
         if soonest < math.inf:
             self.on_wait(soonest)
             if self._timer is not None:
@@ -318,14 +324,17 @@ class Limiter:
     def _has_room(self, queue: Queue) -> bool:
         if not queue.is_bot or queue.active < max(1, int(self.allowed) // 2):
             return True
+        # Nobody but the bot is asked here: then it may have all places.
         return all(each.is_bot for each in self._queues.values())
 
     def succeeded(self) -> None:
         """Raises the limit a little after a successful call, before it leaves its place."""
+        # One more for every full round: of 8 in flight each success adds an eighth.
         self.allowed = min(self.ceiling, self.allowed + 1 / self.allowed)
 
     def refused(self, permit: Permit) -> None:
         """Halves the limit after a 429, once per round: calls from before the last halving do not count."""
+        # 64 calls in flight may be refused at once, which is one refusal and not 64.
         if permit.entered >= self._halved_at:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved_at = asyncio.get_running_loop().time()
@@ -379,6 +388,7 @@ class RetryAfter(wait_base):
 
     def __call__(self, retry_state: RetryCallState) -> float:
         """Seconds until the next attempt."""
+        # Headers of OpenAI's errors; NoAnswer has those of the provider's client, if any.
         error = retry_state.outcome.exception() if retry_state.outcome else None
         seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", {}))
         if seconds is None or (seconds < 1 and retry_state.attempt_number > 2):
@@ -444,6 +454,7 @@ class Patience(AbstractContextManager[None]):
 
     def is_over(self, state: RetryCallState) -> bool:
         """Whether the next wait would use up the patience, so that no attempt could follow."""
+        # Without time for an attempt after it, a wait would be for nothing.
         if state.upcoming_sleep < self.left:
             return False
         error = state.outcome.exception() if state.outcome else None
@@ -465,6 +476,7 @@ class Patience(AbstractContextManager[None]):
     async def queueing(self, permit: asyncio.Future[Permit], pause: Pause) -> Permit:
         """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
         clock = asyncio.get_running_loop().time
+        # Only stops that began or went on after the call queued up are its own.
         before = pause.closed(clock())
 
         def look() -> None:
@@ -494,6 +506,7 @@ class Notices:
     def waiting(self, where: str, seconds: float, why: Message | str, since: float = 0.0) -> None:
         """Prints a notice of a long wait, unless one was printed lately; `since` is the time spent so far."""
         now = asyncio.get_running_loop().time()
+        # Short waits add up: the third of three seconds is worth a word.
         if since + seconds >= WORTH_TELLING and now >= self._until.get(where, now):
             self._until[where] = now + max(seconds, SILENCE)
             say(_("waiting {seconds:.0f} s: {why}", seconds=seconds, why=why))

@@ -67,6 +67,7 @@ class Allowance:
         calls only.
         """
         async with self._first_in_line:
+            # Only the first in line waits here, so a dear call is not overtaken for ever by cheap ones.
             while self._refused is None and self.spent + self.reserved + most > self.budget:
                 if not self.in_flight:
                     self._refused = self._reason(most)
@@ -114,6 +115,7 @@ class Prices:
         rates = self.rates(usage.model)
         if rates is None:
             return None
+        # What an endpoint tells may not add up; more tokens cannot be cached than went in.
         cached = min(usage.tokens_cached, usage.tokens_in)
         return (
             rates.input * (usage.tokens_in - cached) + rates.cached * cached + rates.output * usage.tokens_out
@@ -153,6 +155,7 @@ def _listed(model: str) -> Rates | None:
     from genai_prices import Usage as TokenCounts  # takes a quarter of a second
     from genai_prices import calc_price
 
+    # anthropic:claude-x is listed as claude-x of anthropic.
     provider, _, name = model.rpartition(":")
     # The table has embedding models only under their provider.
     for owner in (provider or None, "openai"):
@@ -213,6 +216,7 @@ class Ledger:
         prices = Prices.of(settings)
         spent = dict(earlier.spending) if earlier else {}
         for role, models in earlier.usage.items() if earlier else ():
+            # By role, over all its models: a resumed run may have another one.
             spent[role] = total_spending([prices.completed(model, each) for model, each in models.items()])
         return cls(spent, settings.budget, prices)
 
@@ -223,6 +227,7 @@ class Ledger:
 
         A budget takes what nobody knows for the most that the request that was `sent` may cost.
         """
+        # A free model (prices of 0) costs nothing, whether or not tokens were told.
         is_counted = usage.tokens_in or usage.tokens_out
         is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0, 0)
         cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
@@ -239,6 +244,7 @@ class Ledger:
             )
         self.roles[role] = self.roles[role] + call if role in self.roles else call
         if self._allowance is not None:
+            # The endpoint may have charged for a reply that never came.
             if sent is not None and not is_counted:
                 self._lost += self._most(role, sent)
             self._allowance.spent = self._known_cost
@@ -273,6 +279,7 @@ class Ledger:
         model = str(body.get("model", ""))
         if self.prices.rates(model) is None:
             raise BudgetSpent(missing_price(role, model))
+        # The body as it is sent, form and all: a schema counts as input at most endpoints.
         try:
             size = len(to_json(body))
         except ValueError:  # half a character: it cannot be sent either

@@ -54,6 +54,7 @@ class ProviderModel(Model):
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """The reply as a chat completion."""
+        # The body is the one for OpenAI's endpoints; LangChain takes the pairs.
         messages = [(message["role"], message["content"]) for message in body["messages"]]
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         seconds = min(self.connections.timeout, patience.left)
@@ -73,6 +74,7 @@ class ProviderModel(Model):
 
     async def _structured(self, messages: Any, schema: dict[str, Any]) -> tuple["AIMessage", str]:
         """A reply in the provider's own structured mode, or its text when there is no such mode."""
+        # A tool needs a name, and most providers do forms by tools.
         named = {"title": "reply", "description": "The reply.", **schema}
         try:
             structured = self.chat.with_structured_output(named, include_raw=True)
@@ -80,11 +82,13 @@ class ProviderModel(Model):
             return await self._plain(messages)
         outcome: Any = await structured.ainvoke(messages)
         message, parsed = outcome["raw"], outcome["parsed"]
+        # What LangChain could not parse may still be read by us (models/reading.py).
         return message, message.text if parsed is None else json.dumps(parsed, ensure_ascii=False)
 
 
 def _no_answer(error: Exception, seconds: float) -> NoAnswer:
     status, name = _status(error), type(error).__name__
+    # httpx.ConnectError, APIConnectionError, ReadTimeout, ConnectTimeoutError ...
     lost = any(word in name.lower() for word in _LOST)
     message: Message | str
     if status in _DENIED:

@@ -121,6 +121,7 @@ def _strict(node: Any) -> Any:
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
+    # All fields required, those with a default as well: a strict endpoint accepts no optional key.
     closed = {key: _strict(value) for key, value in node.items() if key not in {"title", "default"}}
     if "properties" in closed:
         closed |= {"additionalProperties": False, "required": list(closed["properties"])}
@@ -133,6 +134,7 @@ def parse_reply(text: str, reply_form: type[Model]) -> Model:
     What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
     MalformedReply with one sentence that can be given back to the model.
     """
+    # `rests` is the broken end as it is, and repaired; what counts is the repaired one.
     objects, *rests = _objects(text)
     value = _binding(objects, rests[-1], reply_form)
     if isinstance(value, str):
@@ -159,6 +161,7 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
     values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
     parts: dict[str, Reply | MalformedReply] = {}
     for name, field in reply_form.model_fields.items():
+        # "Field required" only where there was an object; else the reason is that of the whole.
         if name not in values:
             missing = f"{name}: Field required" if isinstance(value, dict) else str(whole)
             parts[name] = MalformedReply("malformed", missing, raw=text)
@@ -171,6 +174,7 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
             except RecursionError:  # nested too deep to be shown
                 raw = ""
             parts[name] = MalformedReply("malformed", _problem(error, name), raw=raw or text)
+    # With nothing readable, one problem for all says more than the same one four times.
     read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
     return parts if read_any else dict.fromkeys(parts, whole)
 
@@ -185,6 +189,7 @@ def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str,
     parts: dict[str, Any] = {}
     for rest, name in product(rests, reply_form.model_fields):
         # A key of the same name within another part holds no object.
+        # Not after a backslash: there it stands within a string, which quotes a reply.
         key = rf'(?<!\\)"{re.escape(name)}"\s*+:\s*+' + (r"(?=\{)" if name in inner else "")
         places = list(re.finditer(key, rest, re.IGNORECASE))
         if name not in parts and places and (decoded := _decode(rest, places[-1].end())):
@@ -197,9 +202,11 @@ def _objects(text: str) -> tuple[list[Any], str, str]:
     reasoned = _REASONED.match(text)
     said = text[reasoned.end() :] if reasoned else text
     said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
+    # Some gateways encode the reply twice.
     encoded = _ENCODED.fullmatch(said)
     decoded = encoded and _decode(f'"{encoded[1]}"')
     objects, rest = _values(decoded[0] if decoded else said)
+    # Nothing is broken, as nearly always.
     if not rest:
         return objects, "", ""
     repaired, left = _values(_repaired(rest))
@@ -245,8 +252,10 @@ def _repaired(text: str) -> str:
 
     Strings are parted from the rest first, so that "９,８００円、送料込み" within one stays as it is.
     """
+    # As in the examples of prompts for str.format; a single {{ within would be an object in an object.
     doubled = text.startswith("{{")
     # Python's and typographic quotation marks become JSON's, and comments go.
+    # The first key tells how strings are marked in all of the object.
     mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
     requoted = _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
     parts = _STRING.split(requoted)
@@ -314,6 +323,7 @@ def _cut_off(text: str) -> dict[str, Any] | None:
         value = from_json(text, allow_partial=True) if _ends_too_early(text) else None
     except ValueError:
         return None
+    # Brackets within strings are no brackets.
     syntax = "".join(_STRING.split(text)[::2])
     may_go_on = syntax.count("[") > syntax.count("]")  # a list without its end has lost nobody knows what
     return ({} if may_go_on else value) if isinstance(value, dict) else None
@@ -322,6 +332,7 @@ def _cut_off(text: str) -> dict[str, Any] | None:
 def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
     """What was cut off if nothing is lost with it: a default must not stand in for what was cut away."""
     value = _attempt(cut, reply_form) or {}
+    # A text that may be empty was perhaps never going to be written; everything else has to be there.
     needed = {name for name, field in reply_form.model_fields.items() if field.default != ""}
     return value if needed <= value.keys() else None
 

@@ -30,6 +30,7 @@ def with_bot(settings: Settings) -> Settings:
     Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
     with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
     """
+    # Also where rehearsal.toml names it, or where somebody names the default.
     if "adapter" in settings.model_fields_set:
         return settings
     if settings.replay:
@@ -68,6 +69,7 @@ def with_bot(settings: Settings) -> Settings:
             column=column,
         )
         raise InputError(msg)
+    # A file of the user's, and nothing in it that a bot has said.
     if has_cases:
         raise unknown_bot_error(settings.cases)
     return settings  # the error about a file without cases is raised where the plan is read

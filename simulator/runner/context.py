@@ -88,6 +88,7 @@ class RunContext:
         """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet."""
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
         # Of several customers' models, the endpoint of each; None where a stand-in plays.
+        # Rows are asked by nobody, so models of customers are not even looked for.
         self.players = players(settings) if settings.protocol == "dialogue" else {}
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
@@ -140,6 +141,7 @@ class RunContext:
             return self.user(conversation)
         if not self.settings.voice_opening:
             return ask_plainly  # the question is masked already, with its case
+        # Without a model the question is asked as it stands.
         model = self._player(conversation)
         persona = self.personas[conversation.persona]
         opening = feature("voice_opening").VoicedOpening
@@ -200,6 +202,7 @@ class RunContext:
 
     async def bot(self, plan: Sequence[Conversation]) -> Bot:
         """Connects the bot under test, with its prompts and with masking where they apply."""
+        # Before anything connects: the adapter would send *** as the key.
         if names := missing_secrets(self.settings.set):
             msg = _(
                 "--set {names}: secrets are not stored with a run. Give it again, or write ${{NAME}}.",
@@ -217,6 +220,7 @@ class RunContext:
             places = self.connections.places_of_bot(endpoint, traits.places)
             vars(bot)["traits"] = replace(traits, places=places)
         # Secrets that the run uses are masked in answers; all that are known, in error messages as well.
+        # `bedrock_converse:...` reads BEDROCK_ variables, `google_genai:...` GOOGLE_ ones.
         models = {each.model for each in self.endpoints.values() if each and each.of_provider}
         providers = {re.split("[:_]", model)[0].upper() for model in models}
         secrets, in_errors = used_secrets(self.settings.set, providers), known_secrets(self.settings.set)
@@ -277,6 +281,7 @@ class RunContext:
 
     def models(self) -> dict[str, str]:
         """The model's name of each role that is played, or LEXICAL for a stand-in; several with commas."""
+        # By name and not by address: the same model elsewhere gives comparable runs.
         found: dict[str, str] = {
             role: endpoint.model if endpoint else LEXICAL
             for role, endpoint in self.endpoints.items()
@@ -309,6 +314,8 @@ class RunContext:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
         if self.grading.outputs:
             hashes["outputs"] = self.grading.outputs.file.fingerprint
+        # Functions have their hash in their scores (`Grading._function_rubric`); the frame is part of a
+        # rubric's.
         for name, judge in self.grading.judges.items():
             if isinstance(judge, Rubric):
                 tasks = [self.grading.frame.task(language, [judge], alone=True) for language in LANGUAGES]
@@ -321,6 +328,7 @@ class RunContext:
 
     async def close(self, bot: Bot | None) -> None:
         """Closes the bot's and the models' connections."""
+        # First the bot: the demo bot calls one of our models, which are closed next.
         with contextlib.suppress(Exception):  # the bot is not our code, and its work is done
             if closing := getattr(bot, "aclose", None):
                 async with asyncio.timeout(CLOSING):

@@ -115,6 +115,7 @@ async def converse(
         if index > turns and not parting:
             return _end(conversation, Ended.TURN_LIMIT, "")
         try:
+            # What an interruption left is said as it is, whoever would speak now.
             line = pending or await (user if conversation.turns else opening)(
                 conversation.case, conversation.turns
             )
@@ -122,6 +123,7 @@ async def converse(
             raise
         except ModelFailure as error:
             return _end(conversation, Ended.USER_FAILED, str(error))
+        # Leaving goes before the limit: who is content with the last answer left content.
         if line.next != "stay":
             ended = Ended.TURN_LIMIT if line.next == "over" else Ended(line.next)
             return _end(conversation, ended, line.reason, line.text, line.reaction)
@@ -182,6 +184,7 @@ def _fatal_failure(conversation: Conversation) -> Failure | None:
     Turns of an earlier session count, too: what is resumed ends where it would have ended.
     """
     errors = [turn.answer.error for turn in conversation.turns[-FAILURES_IN_A_ROW:]]
+    # The last turn was answered: whatever failed before is over.
     if not errors or errors[-1] is None:
         return None
     in_a_row = len(errors) == FAILURES_IN_A_ROW and all(errors)
@@ -189,6 +192,7 @@ def _fatal_failure(conversation: Conversation) -> Failure | None:
 
 
 def _query(conversation: Conversation, text: str, session: str) -> Query:
+    # Failed answers are part of it, as empty texts: so a stateless bot sees the dialogue as the customer did.
     history = list(conversation.case.history)
     for turn in conversation.turns:
         history.append(Message(role="user", content=turn.user))
@@ -293,5 +297,6 @@ def as_answer(result: Any) -> Answer:
 
 
 def _failed(kind: str, message: Sentence | str) -> Answer:
+    # A bot's exception may hold a whole page; only what others said is cut, our sentence stays.
     one_line = changed(message, lambda text: " ".join(str(encodable(text)).split())[:LONGEST_MESSAGE])
     return Answer(text="", error=BotFailure(kind, one_line).failure)

@@ -150,6 +150,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     languages = {conversation.case.language for conversation, _unused in sample}
     earlier = earlier_run(context, languages, runs) if runs else None
     expected = _taken(earlier, len(plan)) if earlier else {}
+    # The expected must lie within the range, or nobody believes either.
     for key, each in expected.items():  # its prompts and replies may be longer than what is assumed
         low[key] = _each(min, low.get(key, _NOTHING), each)
         high[key] = _each(max, high.get(key, _NOTHING), each)
@@ -223,6 +224,7 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
         # Reservoir sampling (Vitter's algorithm R): every row is as likely to be kept.
         elif (place := rng.randrange(counts[kind])) < MEASURED:
             sample[place] = conversation
+    # How many outputs a row has depends on its reference, so all rows are looked at once.
     if context.grading.outputs:
         context.grading.outputs.expect(conversation.case for conversation in plan)
     return [(each, counts[kind] / len(sample)) for kind, sample in kept.items() for each in sample]
@@ -267,10 +269,12 @@ def _calls(
         if context.settings.voice_opening:
             prompts.append(context.openings.messages(case, customer.persona))
         for messages in prompts:
+            # A line, and the fields before it (`NextLine`).
             yield user, 1, prompt_tokens(messages), line + LEAVING * end.length
     if context.settings.adapter == "demo" and (demo := models["demo"]):
         texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[case.language]
         framing = tokens(texts["system"]) + tokens(texts["user"])
+        # The demo bot is sent the whole dialogue each time, so its prompts grow with the turns.
         said = sum(tokens(message.content) for message in case.history)
         for turn in held.turns:
             answer, shown = turn.answer, sum(tokens(passage.text) for passage in turn.answer.passages)

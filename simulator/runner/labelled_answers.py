@@ -119,6 +119,7 @@ def read_labels(path: str | Path) -> LabelFile:
     cases: Sequence[Case] = read_cases(path)
     rows = list(read_rows(path, has_question))
     # Of a log of conversations, each rated answer counts.
+    # A log is read as one case per conversation, but people rate answers.
     if any("turns" in row.values for row in rows) and (rated := feature("logs").rated_rows(path)):
         rows = rated
         cases = [case_of(path, row, str(row.line), QUESTIONS) for row in rows]
@@ -126,6 +127,7 @@ def read_labels(path: str | Path) -> LabelFile:
     if not any(answer.labels for answer in answers):
         msg = _('{path}: it has no labels; add "labels": {{"NAME": number}} or a column.', path=path)
         raise CaseFileError(msg)
+    # Several data sets in one file are called by the file's name.
     names = {str(row.values["dataset"]) for row in rows if not is_empty(row.values.get("dataset"))}
     file, _unused = split_sheet(path)
     dataset = names.pop() if len(names) == 1 else _ENDINGS.sub("", file.name)
@@ -145,6 +147,7 @@ def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingCont
     case = row.case
     text = case.answer or ""
     numbers = tuple(str(number) for number in range(1, len(case.contexts) + 1))
+    # Ids that do not fit the passages one by one would cite the wrong ones.
     ids = row.context_ids if len(row.context_ids) == len(numbers) else numbers
     answer = Answer(
         text=text,
@@ -156,6 +159,8 @@ def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingCont
     seen = GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
     if not whole:
         return seen
+    # Messages are put together to turns: a desk that speaks twice has one answer, one that speaks first has
+    # turn 1.
     earlier: list[Turn] = []
     for message in case.history:
         if message.role == "user" or not earlier:
@@ -216,6 +221,7 @@ def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
     values = dict(_object(row, "labels"))
     for column, value in row.values.items():
         name = _PREFIX.sub("", column, count=1)
+        # A column of a case (question, answer ...) is no label, and neither are notes and addresses of a log.
         if field_of(column) is None and not is_extra(column) and (row.cells or name != column):
             values.setdefault(name, value)
     votes = {n: _votes(path, row, n, value) for n, value in values.items() if not isinstance(value, dict)}
@@ -323,6 +329,7 @@ def read_dimension(
     if name not in file.dimensions:
         raise UnknownName(_("label in {file}", file=file.path), name, file.dimensions)
     rows = [row for row in file.rows if name in row.labels]
+    # One text among numbers makes categories of all: 1 is the text "1" then.
     if any(isinstance(vote, str) for row in rows for vote in row.labels[name]):
         return _of_texts(name, rows, good)
     levels = _levels(file, name, rows)
@@ -395,6 +402,7 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
     elif ends:
         levels = _steps(float(ends[1]), float(ends[2]))
     else:
+        # Nothing is stated: the usual scales first, from the narrow one to the wide one.
         low, high = min(votes), max(votes)
         usual = next((s for s in ((0.0, 1.0), (1.0, 5.0)) if s[0] <= low and high <= s[1]), (low, high))
         return _steps(*usual)
@@ -442,6 +450,7 @@ class RowGrade(NamedTuple):
 def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
     """The part of a run's panel that gives the scores of these judges."""
 
+    # By the names of the scores that a call gives, whatever kind of call it is.
     def names(call: JudgeCall) -> AbstractSet[str]:
         if isinstance(call, ModelJudge):
             return {rubric.name + call.suffix for rubric in call.rubrics}
@@ -510,6 +519,7 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
     Judges that share their call with others (`--judging combined`) share it here, too: another set of
     judges is another prompt, and a calibration is valid for one prompt only.
     """
+    # Judges that are not among the run's own would not share its call either.
     is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
     names = settings.judges if is_combined else judges
 

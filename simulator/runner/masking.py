@@ -41,6 +41,7 @@ def masked_case(case: Case, number: int, redactor: Redactor) -> Case:
     """
     masked, _ = redacted_case(case, redactor)
     tags = tuple(redactor.redact(tag, case.language).text for tag in case.tags)
+    # Ids are shown everywhere and name files: a masked one would not be an id any more.
     is_personal = bool(redactor.redact(case.id, case.language).counts)
     return masked.model_copy(update={"tags": tags, "id": f"masked-{number:03}" if is_personal else case.id})
 
@@ -49,6 +50,7 @@ def masked_conversations(conversations: Iterable[Conversation], redactor: Redact
     """The conversations of a run with masked cases, in their order; ids change with those of the cases."""
     numbers: dict[str, int] = {}
     for conversation in conversations:
+        # By case, so that all conversations of one get the same id, as they had before.
         number = numbers.setdefault(conversation.case.id, len(numbers) + 1)
         case = masked_case(conversation.case, number, redactor)
         key = conversation.id.replace(f"/{conversation.case.id}", f"/{case.id}", 1)
@@ -81,6 +83,7 @@ class MaskedBot:
     ) -> None:
         """`timeout` in seconds; from error messages, `in_errors` is removed as well as `secrets`."""
         self.bot, self.redactor, self.timeout = bot, redactor, timeout
+        # The longest first, as in core/secrets.py.
         self.secrets = sorted(secrets, key=len, reverse=True)
         self.in_errors = sorted({*self.secrets, *in_errors}, key=len, reverse=True)
 
@@ -125,6 +128,7 @@ def masks_of(results: Results) -> dict[str, int] | None:
     """
     if not stored_settings(results.run.settings).redacts:
         return None
+    # A mask that stands in the bot's articles counts as well: nobody can tell it from one of ours.
     kinds, pattern = mask_kinds(), masks()
     counts: Counter[str] = Counter()
     for conversation in results.conversations:

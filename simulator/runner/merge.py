@@ -81,6 +81,7 @@ def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
     """The note that a shard keeps, by which it is merged later."""
     cases = _shard_cases(plan, shard)
     places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in cases)
+    # All fields: parts with other references under the same ids are parts of different runs.
     digest = hashlib.sha256()  # of the conversations in their order, with all fields of their cases
     for conversation in plan:
         digest.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
@@ -110,6 +111,7 @@ class Part(NamedTuple):
     def places(self) -> Iterator[tuple[bool, int, str]]:
         """Its conversations by their ids, each with its place in the plan; True for a second attempt."""
         ids = self.results.conversations.ids
+        # Places are of the plan; a second attempt takes that of its first one.
         first = [each for each in ids if not each.endswith(AGAIN)]
         places = dict(zip(first, self.position.places, strict=True))
         for each in ids:
@@ -141,6 +143,8 @@ def read_part(path: Path) -> Part:
             stored_settings(results.run.settings),
             ShardPosition.model_validate(results.notes.get(SHARD_NOTE)),
         )
+        # Runs through them for the check: a run to which conversations were added has more than it has
+        # places.
         deque(part.places(), maxlen=0)
     except ValueError:
         msg = _("{path}: not a shard of a run (--shard 1/5), or it no longer says which one.", path=path)
@@ -150,6 +154,7 @@ def read_part(path: Path) -> Part:
 
 def _check_is_free(path: Path) -> None:
     """Raises RunFileError while another process writes the run."""
+    # A shared lock: several merges may read a part, and a writer holds it alone.
     lock = path.with_name("run.lock")
     if not lock.exists():
         return
@@ -172,6 +177,7 @@ def check_agreement(parts: Sequence[Part]) -> None:
     ):
         # A few are enough to see what was mixed up.
         raise InputError(_("not parts of one run: {listed:clauses}.", listed=tuple(differences[:_LISTED])))
+    # Of two with the same number the later one stays, so the earlier one meets another part in it.
     by_number = {part.shard.number: part for part in parts}
     for part in parts:
         if (other := by_number[part.shard.number]) is not part:
@@ -248,6 +254,7 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
 
     The part is only read; one of an earlier version has fewer tables and columns. Raises RunFileError.
     """
+    # As one JSON text: SQLite takes a limited number of variables, and a part may have more conversations.
     ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
     try:
         with contextlib.closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
@@ -297,6 +304,7 @@ def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
             file.save_note(MERGED_NOTE, json.dumps({"runs": [part.name for part in parts]}))
             file.finish(status, sum(part.results.run.seconds for part in parts))
         except RehearsalError:
+            # The parts are untouched, so that merging can be tried again.
             shutil.rmtree(file.path.parent, ignore_errors=True)  # half a run is worth nothing
             raise
     return file.path, _("not finished: {runs}", runs=", ".join(unfinished)) if unfinished else None
@@ -311,6 +319,7 @@ def _ordered(parts: Sequence[Part]) -> Iterator[Conversation]:
 
 def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> RunFile:
     first, now = parts[0].results, datetime.now(tz=UTC)
+    # Each part had a budget of its own; with one that had none, the whole has none.
     budgets = [part.settings.budget for part in parts]
     budget = sum(each for each in budgets if each) if all(budgets) else None
     changes = {

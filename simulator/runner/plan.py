@@ -127,6 +127,7 @@ class Plan(Sequence[Conversation]):
 
 def cases_of_plan(plan: Sequence[Conversation]) -> Sequence[Case]:
     """The cases of a plan, each once; those of a new run are read from their file when they are accessed."""
+    # Without going through all conversations, of which there may be millions.
     if isinstance(plan, Plan):
         return plan.cases
     return tuple({conversation.case.id: conversation.case for conversation in plan}.values())
@@ -150,6 +151,7 @@ class PlannedRun(NamedTuple):
 
     def messages(self) -> Iterator[Message | str]:
         """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
+        # With a prompt, any column may be one of its variables.
         if self.columns.unused and self.settings.prompt is None:
             yield _(
                 "{cases}: ignored columns: {unused}.",
@@ -191,6 +193,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     Raises CaseFileError for a file without a valid row, and at the first invalid one where none may be left
     out: with `--strict`, and always in the questions of conversations.
     """
+    # The questions are those of the earlier run, whatever --cases says.
     if settings.replay:
         replayed = _replayed_plan(find_run(settings.replay, settings.runs), settings)
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
@@ -210,6 +213,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     sample = read_sample(settings.sample) if settings.sample else None
     message: Message | str = ""
     cases = data.rows(language, sample, settings.limit)
+    # Drawn first, so that --limit only shortens it.
     if sample:  # before --limit is applied
         rows = data.count_in(language)
         message = _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
@@ -226,6 +230,7 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
         personas = [shelves.scripted()]
     else:
         personas = mix.personas if mix else _personas(settings.persona or USUAL_PERSONAS)
+    # Personas that were named all ask every question; those of a mix, and the usual three, take turns by lot.
     draws = len(personas) > 1 and (mix or not settings.persona)
     seed, frequencies = settings.seed if draws else None, mix.frequencies if mix else None
     models = settings.user_model if settings.protocol == "dialogue" and len(settings.user_model) > 1 else ()
@@ -241,6 +246,7 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
     )
     if seed is None:
         return plan, tuple(personas)
+    # With few questions not everybody is drawn, and reports list only those who came.
     present = {conversation.persona for conversation in plan}
     return plan, tuple(persona for persona in personas if persona.id in present)
 
@@ -265,6 +271,7 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
     """The conversations of a run that have begun and count, to be played again from the start."""
     results = read_run(run)
     counting = {conversation.id for conversation in without_superseded(results).conversations}
+    # Case, persona and id stay: scores of both runs are compared by id.
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     conversations: Iterable[Conversation] = results.conversations
     if settings.redacts:
@@ -313,6 +320,7 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
+    # A judge of whole conversations has nothing to say of a single question and answer.
     of_rows = tuple(name for name in settings.judges if name == PASSED or not grades_whole(load_judge(name)))
     if not of_rows:
         msg = _(

@@ -152,6 +152,7 @@ class Prompt(Value):
     @cached_property
     def hash(self) -> str:
         """Twelve hexadecimal digits for everything that is sent; name, version and files do not count."""
+        # Rows of examples count by content, not by the name of their file, which may be moved.
         content = self.model_dump(mode="json", include={"wordings", "labels", "choosing", "examples"})
         for examples in content["examples"].values():
             del examples["file"]
@@ -260,6 +261,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
 
     Raises PromptError for an invalid file and UnknownName for an unknown variant.
     """
+    # choose:expert, ./mine.toml:expert, and C:/prompts/mine.toml without a variant.
     file_name, _unused, variant = name.rpartition(":")
     if not file_name or {"/", "\\"} & set(variant):  # a colon before a slash belongs to the path
         file_name, variant = name, ""
@@ -273,6 +275,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
         labels=_labels(path, file), choosing=file.choose or "nothing",
         examples={each: _examples(path, file, each, shots) for each in file.languages},
     )  # fmt: skip
+    # First, for what follows from the variables in use needs them to be valid.
     _check(prompt)
     return prompt.model_copy(update={"choosing": file.choose or _default_choosing(prompt)})
 
@@ -318,6 +321,7 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
                 language=language,
             )
             raise PromptError(msg)
+        # Only what the variant says itself: a missing system text is that of the file, an empty one is none.
         wording = wording.model_copy(update=own.model_dump(exclude_unset=True))
     if not wording.user.strip():
         msg = _(
@@ -334,12 +338,14 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
     table: Any = file.labels
     if not table:
         return {}
+    # [labels] with texts, or [labels.ja] and [labels.en] with tables of them.
     is_plain = all(isinstance(text, str) for text in table.values())
     labels = {language: table if is_plain else table.get(language, {}) for language in file.languages}
     keys = [set(texts) for texts in labels.values()]
     if any(each != keys[0] or not each for each in keys):
         msg = _("{path}: [labels.ja] and [labels.en] must have texts for the same labels.", path=path)
         raise PromptError(msg)
+    # An answer is read back into a label by its text.
     for language, texts in labels.items():
         if len(set(texts.values())) < len(texts):
             msg = _(
@@ -354,6 +360,7 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
 def _examples(path: Path, file: _PromptFile, language: Language, shots: int | None) -> Examples:
     source = getattr(file.examples, language) or file.examples
     rows = _example_rows(source, path, language)
+    # The nearest that says a number: --shots, the language's table, the common one.
     counts = (shots, source.shots, file.examples.shots)
     count = next((each for each in counts if each is not None), None)
     if count is None and source.file:
@@ -430,6 +437,7 @@ def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str
         if not PromptText(text).is_valid():
             raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
         used = variables_in(text)
+        # Texts that see the whole row, in which the solution stands, too.
         if (allowed := _LINE_VARIABLES.get(key)) is None:
             for name in used:
                 if field_of(name) in _SOLUTION and not (name == "answer" and key in ("example", "answer")):
@@ -489,6 +497,7 @@ class PromptRenderer:
         places = chosen_examples(examples, case)
         value = self._values(case, case.question if question is None else question, places)
         texts = wording.system, wording.user
+        # No examples: neither their variable nor the empty lines around it are left.
         if not places or examples.turns:
             texts = without_examples(wording.system), without_examples(wording.user)
         system, user = (fill_in(text, value) for text in texts)
@@ -576,6 +585,7 @@ class PromptRenderer:
 
         Raises MissingVariable if the example has no value for a variable.
         """
+        # A prompt with one file of examples for both languages words them as the row's language does.
         same = example.model_copy(update={"language": case.language})
         value = self._values(same, same.question, (), self.right(same))
         wording = self.prompt.wording(same)
@@ -662,6 +672,7 @@ class PromptedBot:
         """The bot's result for the row's prompt."""
         rendered = self._renderer(self.row(query.case), query.text)
         takes_system = SYSTEM in self._takes
+        # A bot that takes no system text gets it before the question, or it would never see the instruction.
         parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
         changes = {
             "text": "\n\n".join(parts),
@@ -720,6 +731,7 @@ class AppliedPrompt:
         self.prompt = read_prompt(settings.prompt or "", settings.shots)
         check_examples(self.prompt)
         # The data set's labels are known only when all rows have been read.
+        # Any label will do to check a row: which ones there are is known when all rows are read.
         self.row_check = PromptRenderer(self.prompt, ("-",)).lack
 
     @property

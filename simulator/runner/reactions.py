@@ -100,6 +100,7 @@ async def react(
     answered = (case for case in cases if expected_response(case) == "answer" and all_references(case))
     if (found := next(answered, None)) is None:
         return []
+    # A script would say the lines, and show nothing of the customer.
     case = found.model_copy(update={"script": ()})
     pairs = [(persona, kind) for persona in personas for kind in BOTS]
 
@@ -115,6 +116,7 @@ async def react(
             session=start.id,
             timeout=context.settings.timeout,
         )
+        # Phrases and models both react; a model that leaves everything out has said nothing.
         known = [each for each in held.reactions if each and each != Reaction()]
         feelings = (persona.feeling, *(each.feeling for each in known)) if known else ()
         return Reacted(persona.id, kind, held, feelings, await _grade(context, held))
@@ -130,6 +132,7 @@ async def _grade(context: RunContext, held: Conversation) -> float | None:
         score.value
         for each in grading_contexts(held)
         if each.closing is None
+        # All others count as done, so that one call a turn is enough.
         for score in await context.panel.grade(each, set(context.judges) - {"turn"})
         if score.judge == "turn" and score.value is not None
     ]
@@ -141,6 +144,7 @@ def problems(personas: Sequence[Persona], found: Sequence[Reacted]) -> Iterator[
     by_pair = {(each.persona, each.bot): each for each in found}
     for persona in personas:
         perfect, useless, rude, inventing = (by_pair[persona.id, kind] for kind in BOTS)
+        # Who asks for a person is content when handed over.
         if perfect.conversation.ended not in {Ended.SATISFIED, Ended.HANDED_OVER}:
             yield persona.id, _("is not content with a perfect bot")
         if perfect.feelings and perfect.feelings[-1] < persona.feeling:
@@ -148,6 +152,7 @@ def problems(personas: Sequence[Persona], found: Sequence[Reacted]) -> Iterator[
         if useless.conversation.ended is not Ended.GAVE_UP:
             yield persona.id, _("does not give up on a useless bot")
         for each, name in ((useless, _("a useless bot")), (rude, _("a rude bot"))):
+            # Who begins angry (-1) has to become angrier, who begins glad at least to lose that.
             if each.feelings and min(each.feelings) >= max(-1, persona.feeling):
                 yield persona.id, _("does not feel worse with {bot}", bot=name)
         if rude.conversation.ended is Ended.SATISFIED:

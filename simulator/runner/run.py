@@ -110,6 +110,7 @@ class Runner:
         async with asyncio.TaskGroup() as tasks:
             conversations = self._resumed(tasks)
             settings = self.context.settings
+            # A load rehearsal has as many customers at once as it says, whatever --concurrency is.
             workers = min(settings.customers or settings.concurrency, len(self._plan))
             for _unused in range(workers):
                 tasks.create_task(self._play_all(conversations, tasks))
@@ -136,6 +137,8 @@ class Runner:
         """Plays one conversation after the other, while other tasks take theirs from the same iterator."""
         for start in conversations:
             await asyncio.sleep(0)  # a bot that never awaits would block grading and Ctrl-C
+            # Before a conversation begins, never within one: a customer who waits for grades would be a slow
+            # one.
             await self._grading_caught_up()
             if start.ended is None:
                 conversation = await self._play(start, tasks)
@@ -159,6 +162,7 @@ class Runner:
 
         turns, parting = self.context.turns(start)
         unanswered, line = self._pending.get(start.id, (0, None))
+        # Once the budget is spent, what has not begun is marked, so that --resume finds it open.
         if not self.out_of_budget:
             try:
                 return await converse(
@@ -185,9 +189,11 @@ class Runner:
     def _grade_later(self, context: GradingContext, tasks: asyncio.TaskGroup) -> None:
         """Starts grading a turn, or the whole conversation; the dialogue goes on meanwhile."""
         key = context.conversation, context.turn.index, context.closing is not None
+        # Of an earlier session, if this turn was graded in part.
         scores = self._scores.pop(key, [])  # not needed again: of a large run they would fill the memory
         if not self.context.grading.names_of(context):  # no judge looks at whole conversations
             return
+        # Complete already: shown, and not graded again.
         if {score.judge for score in scores} >= self.context.grading.names_of(context):
             self.progress.graded(context, scores)
         else:
@@ -202,6 +208,7 @@ class Runner:
             self._stop_paying(error)
         else:
             self.progress.graded(context, [*scores, *graded])
+        # Also after an error: whoever waits for room must not wait for ever.
         finally:
             self._ungraded -= 1
             self._was_graded.set()
@@ -300,6 +307,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     status: Status = "interrupted"
     stopped: Message | str | None = None
     try:
+        # Made inside the try: reading what is unanswered may fail on a damaged file.
         runner = new_runner(file, context, bot, progress, None)
         with _terminable():
             if prepare is not None:
@@ -333,6 +341,7 @@ async def _until_certain(
     context, last = runner.context, runner
     parts = stopping_rule.parts(file.results().conversations, context.settings.seed)
     for part in parts:
+        # Read anew: a resumed run may have held some of them.
         current = file.results().conversations.with_ids([conversation.id for conversation in part])
         last = new_runner(file, context, runner.bot, runner.progress, list(current))
         await last.run()
@@ -347,6 +356,7 @@ async def _until_certain(
 async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
     """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
     last, faults = runner, feature("faults")
+    # After --resume they are planned already, and only their outcome is looked at.
     if open_again := faults.second_attempts(file.results()):
         file.add_conversations(open_again)
         last = new_runner(file, runner.context, runner.bot, runner.progress, open_again)

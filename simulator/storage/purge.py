@@ -64,9 +64,11 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
             folder=folder,
         )
         raise InputError(msg)
+    # A shell that stands in a deleted folder cannot do anything any more.
     if Path.cwd().resolve().is_relative_to(folder.resolve()):
         msg = _("{folder}: this is the current folder. Change to another folder first.", folder=folder)
         raise InputError(msg)
+    # Locked while it is deleted: a run that is going on would write into nothing.
     with contextlib.closing(RunFile.reopen(path)) as file:
         results = file.results()
         # The program never creates folders in it. Other files may be a team's reports, where the folder has
@@ -131,6 +133,7 @@ def cached_replies(results: Results) -> list[str]:
     path = cache_file()
     if not path.is_file():
         return []
+    # Everything else that may hold texts: notes, verdicts, personas.
     run = results.model_copy(update={"conversations": (), "scores": ()})
     parts = itertools.chain((run,), results.conversations, results.scores)  # rows are read one by one
     values = (value for part in parts for value in _texts(part.model_dump(mode="json")))

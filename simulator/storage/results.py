@@ -95,10 +95,12 @@ def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
     reader = Reader(file, own=own)
     conversations: Conversations = StoredConversations(reader)
     scores: Scores = StoredScores(reader)
+    # By the database and not the file, whose write-ahead log may hold most of it.
     pages, page_size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     if pages * page_size <= MAX_LOADED:
         conversations, scores = ConversationTuple(conversations), ScoreTuple(scores)
     notes = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
+    # Summed by SQLite: a run has many more calls than conversations.
     usage: dict[str, dict[str, Spending]] = {}
     for (role, model), spending in _spending(file, "role", "model"):
         usage.setdefault(role, {})[model] = spending
@@ -138,6 +140,7 @@ class StoredConversations(Conversations):
         """Reads the ids only, unless `ids` are some of them in the order of the plan."""
         self._file = file
         self._ids = _column(file, "SELECT id FROM conversations ORDER BY position") if ids is None else ids
+        # Conversations of one case follow one another; each case is read once.
         self._case = functools.lru_cache(_SHARED)(Case.model_validate_json)
         # Equal passages become one: the first of them.
         self._passage: Callable[[Passage], Passage] = functools.lru_cache(_SHARED)(lambda passage: passage)
@@ -174,6 +177,7 @@ class StoredConversations(Conversations):
     def select(self, which: Selection) -> "StoredConversations":
         """Those that fulfil this; no conversation is read."""
         query = f"SELECT id FROM conversations WHERE {_SELECTED[which]} ORDER BY position"  # noqa: S608 - ours
+        # The query is about all of the file, this may be a part of it.
         selected, own = _column(self._file, query), self._members
         return StoredConversations(self._file, [key for key in selected if key in own])
 
@@ -234,6 +238,7 @@ class StoredConversations(Conversations):
                 query, ids
             )
         }
+        # SQLite gives them in any order.
         return [found[key] for key in ids]
 
 
@@ -267,6 +272,7 @@ class StoredScores(Scores):
         """One score or several, in the order of the file."""
         if isinstance(index, slice):
             return list(self)[index]
+        # Slow for a large run, and needed by hardly anybody: scores are looked up by conversation.
         return next(self._read(f"{_ORDER} LIMIT 1 OFFSET {range(len(self))[index]}"))
 
     def __iter__(self) -> Iterator[Score]:
@@ -304,6 +310,7 @@ class StoredScores(Scores):
             yield from (Score.model_validate_json(body) for (body,) in batch)
 
     def _query(self, what: str, rest: str = "", *values: str) -> sqlite3.Cursor:
+        # As one JSON text, for any number of them.
         left_out = "conversation NOT IN (SELECT value FROM json_each(?))"
         query = f"SELECT {what} FROM scores WHERE {left_out} {rest}"  # noqa: S608 - ours
         return self._file.execute(query, (self._without, *values))
@@ -323,6 +330,7 @@ def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
 def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[str, ...], Spending]]:
     """The calls and tokens by these columns; the cost is None when that of some call is unknown."""
     group = ", ".join(columns)
+    # Of calls that were paid for; those from our own cache took no tokens anew.
     tokens_cached = "sum(tokens_cached * NOT cached)" if schema.version_of(file) > 3 else "0"
     query = f"""SELECT sum(NOT cached), sum(cached),
       sum(tokens_in * NOT cached), sum(tokens_out * NOT cached), {tokens_cached},

@@ -88,6 +88,7 @@ class RunFile:
         # Whether the last commit failed, and whether a caller has seen the error.
         self._failed = self._reported = False
         try:
+            # No implicit transactions: each BEGIN and COMMIT is written here.
             self._file = sqlite3.connect(path, isolation_level=None, timeout=10)
             # Readers see the last commit. A power cut may lose the last moments, but damages nothing.
             self._file.execute("PRAGMA journal_mode=WAL")
@@ -112,6 +113,7 @@ class RunFile:
                 strerror=error.strerror,
             )
             raise RunFileError(msg) from None
+        # Undone in reverse order where anything fails: first closed, then removed.
         with contextlib.ExitStack() as rollback:  # a folder without a complete plan is not left behind
             rollback.callback(shutil.rmtree, folder, ignore_errors=True)
             run_file = cls(path, lock_folder(folder))
@@ -160,6 +162,7 @@ class RunFile:
             msg = _("{path}: cannot be written ({error}); {rest}. Is the disk full?", **what)
             raise RunFileError(msg) from None
         finally:
+            # A failed COMMIT leaves it open, and every later BEGIN would fail.
             if self._file.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     self._file.execute("ROLLBACK")
@@ -185,6 +188,7 @@ class RunFile:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             loop = None
+        # After a failure at once, so that whoever writes next is told by an exception.
         if loop is None or self._failed:
             self._failed = False
             self.commit()
@@ -262,6 +266,7 @@ class RunFile:
         with self._transaction() as file:
             for verdict in verdicts:
                 key = (verdict.conversation, verdict.turn, verdict.source, verdict.reviewer)
+                # A sheet is pulled time and again; what has not changed since is no new verdict.
                 latest = file.execute(_LATEST_VERDICT, key).fetchone()
                 if latest is None or not verdict.same_as(HumanVerdict.model_validate_json(latest[0])):
                     row = (*key, verdict.model_dump_json())
@@ -337,6 +342,7 @@ class RunFile:
 
         Raises RunFileError when rows are lost and no earlier error has said so.
         """
+        # Said once is enough: a full disk is no reason to end with a second traceback.
         reported = self._reported
         try:
             self.commit()
@@ -379,6 +385,7 @@ def find_run(name: str, runs: Path) -> Path:
         if (path / RUN_FILE).is_file():
             return path / RUN_FILE
     ids = run_ids(runs)
+    # Ids begin with their time, so the last one is the newest, and the beginning of one is easily typed.
     matches = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
     if name in ids or len(matches) == 1:
         return runs / (name if name in ids else matches[0]) / RUN_FILE
@@ -413,6 +420,7 @@ def replay_of(run: Run) -> str | None:
     replay = run.settings.get("replay")
     if not isinstance(replay, str) or not replay:
         return None
+    # A run that was started on Windows may be read elsewhere.
     path = Path(replay.replace("\\", "/"))
     return path.parent.name if path.name == RUN_FILE and path.parent.name else path.name
 
@@ -421,6 +429,7 @@ def new_run_id(now: datetime, personas: Iterable[str]) -> str:
     """An id that sorts by time and can be read aloud: 20260401-093000512-angry-3f2a."""
     names = list(personas)
     persona = names[0] if len(names) == 1 else "mixed"
+    # It is the name of a folder, in every file system and shell.
     label = "".join(c for c in persona if c.isascii() and (c.isalnum() or c in "-_"))[:20] or "persona"
     return f"{now:%Y%m%d-%H%M%S}{now.microsecond // 1000:03}-{label}-{os.urandom(2).hex()}"
 
@@ -433,6 +442,7 @@ def lock_folder(folder: Path) -> IO[str]:
     """
     try:
         # The folder may come from elsewhere: its lock must not be a link to a file of ours.
+        # Opened without truncating: the number in it is still the other process's.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         lock = os.fdopen(os.open(folder / "run.lock", flags, 0o600), "a+", encoding="utf-8")
     except OSError as error:

@@ -67,6 +67,7 @@ _MIGRATIONS = {2: _VERDICTS, 3: _JUDGE, 4: _PROMPT_CACHE, 5: _REACTION, 6: _USER
 
 def create(file: sqlite3.Connection) -> None:
     """Creates all tables, within a transaction of the caller."""
+    # The same statements as for older files, in the same order: both come to the same columns.
     _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE};{_PROMPT_CACHE};{_REACTION};{_USER_MODEL}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -76,6 +77,7 @@ def migrate(file: sqlite3.Connection) -> None:
     version = version_of(file)
     if version >= VERSION:
         return
+    # Another process may be migrating the same file; it has to wait here, and finds it done.
     file.execute("BEGIN IMMEDIATE")
     try:
         for step in range(version + 1, VERSION + 1):
@@ -105,6 +107,7 @@ def check(path: Path) -> None:
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
             version = version_of(file)
+            # Any SQLite file has a version, of its own program; that of others is 0 or means something else.
             tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
             is_run = bool(file.execute(tables).fetchone()[0])
     except sqlite3.OperationalError as error:  # reading takes room for a journal, too

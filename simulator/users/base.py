@@ -71,6 +71,7 @@ class UserPrompts:
                 ("styles", ("sentences",)),
             ):
                 _check_keys(path, language, name, table, keys)
+            # A language in which nobody writes fragments needs no text for them.
             if table["usual"]["fragments"]:
                 _check_keys(path, language, "styles", table, ("fragments",))
             compiled(tuple(table["patterns"].values()), path.name)
@@ -102,6 +103,7 @@ class UserPrompts:
             "unknown": [*voice.unknown, *case.facts.unknown],
         }
         labels = self._tables[case.language]["matter"]
+        # What there is nothing of is not mentioned, so that nobody is led to talk about it.
         lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
         return quote("case", "\n".join(lines))
 
@@ -109,6 +111,7 @@ class UserPrompts:
         """What matters in the next line, as the model reads it."""
         table = self._tables[language]
         lines = [table["cues"][cue] for cue in cues]
+        # What has to be done is done also where the matter is settled.
         if not ALWAYS_DONE.intersection(cues):
             lines.append(self.text(language, "settled"))
         if feeling:

@@ -90,6 +90,7 @@ class VerdictsByTurn(dict[tuple[str, int], Verdict]):
         super().__init__()
         self.answered: dict[str, int | None] = {}
         for s in scores:
+            # A stand-in counts words, and cannot tell that something was left out.
             by_model = s.state == "scored" and not s.by_rule and not s.rubric.startswith("lexical-")
             if by_model and s.judge == "turn":
                 self[s.conversation, s.turn] = Verdict(_is_complete(s), (s.value or 0) >= USEFUL)
@@ -128,11 +129,13 @@ def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | N
 def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
     case, answers = conversation.case, list[str]()
     references = all_references(case)
+    # Nothing answers a complaint, nor a question without an answer.
     if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:
         if gives_nothing(turn, case) or passes_on(turn.answer.text, case.language):
             continue
+        # Together: an answer may come in two parts.
         answers.append(turn.answer.text)
         verdict = verdicts.get((conversation.id, turn.index))
         is_complete = verdict and verdict.is_complete
@@ -174,6 +177,7 @@ def gave_up_early(conversation: Conversation, verdicts: VerdictsByTurn, patience
 
     Giving up after the last of `turns` is not early; an ungraded answer may have been useless.
     """
+    # With the last turn every customer has to go, content or not.
     if conversation.ended is not Ended.GAVE_UP or len(conversation.turns) >= turns:
         return False
     last = takewhile(lambda turn: not _was_useful(turn, conversation, verdicts), reversed(conversation.turns))
@@ -184,6 +188,7 @@ def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn
     verdict = verdicts.get((conversation.id, turn.index))
     if gives_nothing(turn, conversation.case) or verdict is None:
         return False
+    # The same words again are of no use, however good they were the first time.
     earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}
     return verdict.is_useful and turn.answer.text not in earlier
 
@@ -320,6 +325,7 @@ def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
 
 def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
     """The faults of a line; the case's own question is not the customer's choice."""
+    # Whatever it states is the file's.
     if turn.meant == conversation.case.question:
         return
     known = known_before(conversation, persona, turn)
@@ -404,8 +410,10 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     """
     patterns = fault_patterns(language)
     stated = patterns.statements(line)
+    # Codes and names are looked up in any spelling of quotes, width and case.
     told = straight("\n".join(known)).lower()
     figures = frozenset(chain.from_iterable(map(quantities, known)))
+    # 9:00 is a time, and nobody multiplies it.
     numbers = {Decimal(each.value) for each in figures if ":" not in each.value}
 
     def is_known(figure: Quantity) -> bool:

@@ -115,6 +115,8 @@ class Guard:
     ) -> None:
         """`desk_phrases` and `reasoning_marks` are a team's own patterns, beside those of the file."""
         self.language, self.by_words = language, language == "en"
+        # A team's own patterns stand in _user.toml, so that _guard.toml can be taken over from a newer
+        # version.
         extra = {"desk": tuple(desk_phrases), "reasoning": tuple(reasoning_marks)}
         for patterns in extra.values():  # an invalid one is reported before anything starts
             compiled(patterns, "_user.toml")
@@ -156,6 +158,7 @@ class Guard:
         `references` are right answers, of which the customer knows only what is `known` to them: what the
         desk said, the facts, the aim. `norm` is the usual length of a line (see `norm`), None if unknown.
         """
+        # Views and patterns depend on the line alone, and are kept; what it is compared with does not.
         views, matched = self._looked_at(text[:MOST])
         draft = Draft(text.strip(), *views, said, references, known, norm)
         for rule in RULES:
@@ -192,6 +195,7 @@ class Guard:
         patterns = compiled(self._patterns[rule])
         if rule == "list":
             lines = straight(views.written).splitlines()
+            # One dash or number begins many an honest line; two of them make a list.
             items = (line for line in lines if any(pattern.match(line) for pattern in patterns))
             return len(list(islice(items, 2))) > 1
         text = getattr(views, _VIEWS.get(rule, "plain"))
@@ -230,6 +234,7 @@ class Guard:
                 and both - _values(pattern, draft.told)
                 for pattern in (_NUMBER, _ADDRESS, _COUNT)
             )
+            # One number that nobody guesses is enough; of common ones it takes several.
             tells = any(not _COMMON.fullmatch(number) for number in numbers) or bool(addresses)
             if tells or len(counts) >= self.limits["numbers"] or self._is_worded_like(text, reference, draft):
                 return True
@@ -247,6 +252,7 @@ class Guard:
         units = _WORD.findall(text) if self.by_words else _joined(text, False)
         parts = (units[i : i + size] for i in range(len(units) - size + 1))
         grams = [f" {' '.join(part)} " if self.by_words else str(part) for part in parts]
+        # Hardly any line shares a piece with the reference; what is known is not even looked at then.
         if not any(gram in from_reference for gram in grams):
             return False
         from_known = _joined(draft.told, self.by_words)
@@ -265,6 +271,7 @@ class Guard:
         not answered.
         """
         core = _core(draft.plain, compiled(self._filler))
+        # Yes, no, 3 and a customer number may be said twice.
         if len(core) < self.limits["answer"] or core.isdigit():
             return False
         earlier = [_core(line, compiled(self._filler)) for line in draft.said]

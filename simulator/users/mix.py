@@ -54,6 +54,7 @@ def read_mix(name: str) -> Mix | None:
     path = Path(name)
     if path.suffix != ".toml" or not path.is_file() or "customers" not in read_toml(path):
         return None
+    # Also an `id` is allowed, as in every file of a shelf.
     rows = shelves.read_model(path, MixFile, _("See docs/personas.md.")).customers
     personas = [_persona(path, row) for row in rows]
     ids = [persona.id for persona in personas]
@@ -66,5 +67,6 @@ def read_mix(name: str) -> Mix | None:
 
 
 def _persona(path: Path, row: Share) -> Persona:
+    # Only what the row says: defaults of `Conduct` must not override the persona's file.
     own = row.model_dump(include=row.model_fields_set - {"persona", "frequency"})
     return shelves.persona(resolve_path(path, row.persona)).model_copy(update=own)

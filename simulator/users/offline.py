@@ -92,6 +92,7 @@ class PhraseUser:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`."""
         if not turns:
             return Utterance(text=case.question)
+        # By identity: turns are the same objects as long as the conversation is the same.
         pairs = zip(self._met, turns, strict=False)
         known = [met for met, _turn in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
         known += [(turns[at], self._situation(case, turns[: at + 1])) for at in range(len(known), len(turns))]
@@ -168,6 +169,7 @@ class PhraseUser:
         """A short line that was not said yet, for as many lines as the file says; None for the others."""
         table = _plain_lines(case.language)
         draw = partial(stable_int, self.seed, case.id, self.persona.id, len(turns))
+        # Their phrases are what makes them; short plain lines would make them like the others.
         own = self.persona.feeling < 0 or self.persona.asks_for_person  # who is angry, or wants one thing
         if own or draw("plain") >= table.get("share", 0.0) * 2**31:
             return None
@@ -182,12 +184,14 @@ class PhraseUser:
         if not fact and (plain := self._plain(case, turns, situations[0])):
             return plain
         guard, said = guard_of(case.language), [case.question, *(turn.meant for turn in turns)]
+        # From the most fitting to the most general, until one has a phrase left.
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
             phrases = phrases or (_PLAINLY if situation == Situation.ASKED and fact else ())
             lines = [
                 filled(phrase, case.question, fact) for phrase in phrases if fact or "$fact" not in phrase
             ]
+            # A stand-in must not repeat itself either, once the question is filled in.
             left = [line for line in lines if guard.broken_rule(line, said) is None]
             if left:
                 draw = stable_int(self.seed, case.id, self.persona.id, len(turns), situation)
@@ -229,6 +233,7 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     texts = [turn.answer.text for turn in turns if turn.answer.error is None]
     if case.is_complaint:
         return 0.0
+    # A reference that declines says nothing that a customer could be given.
     known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
     if known:
         return best_agreement("\n".join(texts), known, case.language).score

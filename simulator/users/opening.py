@@ -130,6 +130,7 @@ class OpeningPrompts:
 
         Words that are there in `kana` count as kept.
         """
+        # Nothing was said before, so no repetition is possible.
         if rule := self.guards[language].broken_rule(opening, ()):
             return rule
         opening = with_kanji(question, opening, kana)
@@ -156,6 +157,7 @@ class VoicedOpening:
         One model call, two when the first reply cannot be read. Raises AccessDenied: nothing else can
         succeed.
         """
+        # Very long questions are documents rather than words, and are not put in anybody's voice.
         plain = Utterance(text=case.question)
         if self.model is None or len(case.question) > LONGEST[case.language]:
             return plain
@@ -205,6 +207,7 @@ def lost(question: str, opening: str, language: Language, ordinary: Collection[s
 
 def _same_numbers(question: str, opening: str) -> bool:
     asked, kept = quantities(question), quantities(opening)
+    # Digits alone as well: quantities do not see those of a name or a model (Galaxy S24).
     digits, kept_digits = (set(_DIGITS.findall(_COMMA.sub("", normalise(t)))) for t in (question, opening))
     return digits <= kept_digits and not unmatched(asked, kept) and not unmatched(kept, asked)
 
@@ -212,12 +215,14 @@ def _same_numbers(question: str, opening: str) -> bool:
 def _same_negations(question: str, opening: str) -> bool:
     """The same words of the question are denied, and no others. "I do not know" may be added."""
     asked, kept = set(negated_words(question)), set(negated_words(opening))
+    # Only words of the question: what is denied beside it changes nothing of it.
     added = {word for word in kept - asked if word and word in normalise(question)}
     return not added and all(word in kept if word else bool(kept) for word in asked)
 
 
 def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:
     """Every name, number and Japanese noun is kept; one in so many of the other words may differ."""
+    # `ordinary` words, such as お願い and please, may come and go.
     names, loose = (_japanese_words if language == "ja" else _english_words)(question, ordinary)
     plain, stems = normalise(opening), {stem(word) for word in tokens(opening)}
 

@@ -78,12 +78,15 @@ class PersonaUser:
                 broken_rules=tuple(broken),
                 reaction=reaction.model_copy(update={"overruled": overruled}),
             )
+            # The rules have the customer leave where the model would have stayed, and asked something.
             is_closing = reaction.next != "stay" and line.next == "stay"
             if is_closing and ends_with_question(utterance.text, language):
                 utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
+            # Only lines that the bot will read have to hold to the rules.
             is_heard = reaction.next == "stay" and len(turns) < self.turns
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
+            # The model wanted to leave, and the rules keep it: its goodbye would make no sense to the bot.
             if is_heard and line.next != "stay" and not attempt:
                 says_goodbye = self.prompts.says_goodbye(language, line.message.strip())
                 rule = "leaving" if says_goodbye or rule == "empty" else rule
@@ -102,6 +105,7 @@ class PersonaUser:
     def _reaction(self, case: Case, turns: tuple[Turn, ...], line: NextLine) -> Reaction:
         """What the model makes of the last answer, bounded by the rules; no answer gives nothing."""
         answer, language = turns[-1].answer, case.language
+        # What no answer gave is not for the model to say.
         failed = answer.error is not None or not answer.text.strip()
         said = Reaction(
             asked=line.asked.strip(),
@@ -175,6 +179,7 @@ class PersonaUser:
         swapped = {"user": "assistant", "assistant": "user"}
         messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
         for turn in turns:
+            # What the customer meant, and not how it was mistyped: the model would go on mistyping.
             messages.append({"role": "assistant", "content": turn.meant})
             answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": answer})
@@ -191,6 +196,7 @@ def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
 
     Simulators are often prompted to end that way, and some models do so unasked.
     """
+    # Also **DONE**, `DONE` and 「DONE」。 with whatever stands around it.
     line = spoken(text, reply_form)
     if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
         return NextLine(message="", next="satisfied", why="DONE")
@@ -202,6 +208,7 @@ def spoken(text: str, reply_form: type[Form]) -> Form:
     try:
         line = parse_reply(text, reply_form)
     except MalformedReply:
+        # A broken form is no line of a customer; prose without any brace is.
         if "{" in text:
             raise
         line = reply_form.model_validate({"message": text.strip()})

@@ -56,6 +56,7 @@ class ProbeRun:
             raise InputError(msg)
         known = endpoints(settings)
         by_model = known["judge"] is not None
+        # Further models are other judges, with probes of their own.
         plain = settings.model_copy(update={"panel": ()})
         self.settings = judge_settings(plain, *request.judges, by_model=by_model)
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
@@ -100,6 +101,7 @@ class ProbeRun:
             scores = [graded[judge] for judge in self.judges if judge in graded]
             for score in scores:
                 self.states[score.state] += 1
+                # Grades by rule have no rubric, and say nothing of the judge.
                 if score.state == "scored" and score.rubric and not score.by_rule:
                     self.rubrics[score.judge][score.rubric] += 1
             progress(scores[0])
@@ -114,6 +116,7 @@ class ProbeRun:
     def keep(self, bias: Bias) -> dict[str, Path | None]:
         """Writes what was found, one file a judge; None where more pairs were known before."""
         models, paths = self.context.models(), dict[str, Path | None]()
+        # One file for each, since a judge may be probed again alone.
         for judge in self.judges:
             # A function may ask the model of embeddings.
             model = models["embed"] if judge == "cosine" else LEXICAL

@@ -86,6 +86,7 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
 
         解約金は4,800円です。返品は14日以内です。 -> 9,600円 in one flip, 28日 in another
     """
+    # A figure that no passage has is wrong already, and changing it makes nothing worse.
     known, taken = normalise(evidence), normalise(f"{material}\n{answer}")
     values = {quantity.value for quantity in quantities(taken)}
 
@@ -109,6 +110,7 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
 def _matches(answer: str, language: Language) -> Iterator[tuple[str, re.Match[str]]]:
     """The figures by their kinds; what an earlier kind has matched is no other figure."""
     spans = [match.span() for match in _UNTOUCHED.finditer(answer)]
+    # Amounts before durations: 3年で3,000円 holds both, and 3,000 is no year.
     for sort, pattern in _FIGURES[language]:
         for match in re.finditer(pattern, answer):
             if all(match.end() <= start or end <= match.start() for start, end in spans):
@@ -120,8 +122,10 @@ def _other_figures(sort: str, match: re.Match[str], draw: Random) -> list[str]:
     """The matched words with other values for their number, in its width and with its commas."""
     plain = match[1].translate(_PLAIN)
     value = int(plain.replace(",", ""))
+    # Far enough to matter: 4,900 for 4,800 might be taken for rounding.
     values = [value * 2, value * 3, *([value // 2] if value > 3 else [])]
     if sort == "date":
+        # Days that every month has, and that are not next to the right one.
         values = [day for day in (5, 8, 10, 12, 15, 18, 22, 25) if abs(day - value) >= 3]
     elif not value:
         values = [550, 1_100, 3_300, 5_500]
@@ -176,6 +180,7 @@ def opposite_flips(answer: str, language: Language) -> list[Flip]:
             spans.append(match.span())
             if _is_kept(rule, answer, match):
                 continue
+            # English needs another article or ending where a word changes.
             new = _agreeing(match.expand(rule["put"]))
             text = answer[: match.start()] + new + answer[match.end() :]
             opening = re.search(openings[rule["turns"]], answer) if rule["turns"] in openings else None
@@ -258,6 +263,7 @@ def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> l
     """The cases that can be answered and whose right answer and passages are known."""
     by_id = {passage.id: passage for passage in knowledge}
     found: list[Source] = []
+    # Of a refusal there is no figure and no statement to turn.
     for case in (case for case in cases if expected_response(case) == "answer"):
         gold = [by_id[name] for name in case.passages if name in by_id]
         if not gold:
@@ -275,6 +281,7 @@ def _others(case: Case, gold: Sequence[Passage], knowledge: Sequence[Passage], s
     language = _language_of(gold)
     rest = [p for p in knowledge if p.id not in taken and _language_of([p]) == language]
     rest.sort(key=lambda passage: without_language(passage.id))
+    # Without the language in the id, so that a question and its twin are shown the same articles.
     draw = _draw(seed, without_language(case.id), "passages")
     return draw.sample(rest, min(len(rest), max(0, SHOWN - len(gold))))
 
@@ -321,6 +328,7 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     yield _probe("angry", source, base, source.context("angry", question=asked))
     if len({passage.id for passage in source.passages}) > 1:
         order = list(source.passages)
+        # Two passages are in order half of the time.
         while order == list(source.passages):
             draw.shuffle(order)
         yield _probe("shuffled", source, base, source.context("shuffled", passages=order))
@@ -330,6 +338,7 @@ def _varied(flips: Sequence[Flip], most: int, draw: Random) -> list[Flip]:
     """At most so many flips: one of each sort first."""
     drawn, seen = draw.sample(list(flips), len(flips)), Counter[str]()
     ranked: list[tuple[int, Flip]] = []
+    # First the first of each sort, then the second: amounts are so frequent that dates would never come.
     for flip in drawn:
         seen[flip.sort] += 1
         ranked.append((seen[flip.sort], flip))

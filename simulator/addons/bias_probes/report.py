@@ -58,6 +58,7 @@ def probes_report(
         "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
         "by_function": _("Computed, no language model"),
     }
+    # A judge and its Correctness may both break a bound; each is told.
     broken = [
         _(
             "CHECK {judge}: {what}",
@@ -86,6 +87,7 @@ def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
             pgettext("bias", "judge"): lambda row: row.judge or pgettext("bias", "all judges"),
             pgettext("bias", "pairs"): _pairs,
         }
+        # Means before and after say little of flips, of which each has its own size.
         if expects != "falls":
             columns[pgettext("bias", "before")] = lambda row: _number(row.before, ".2f")
             columns[pgettext("bias", "after")] = lambda row: _number(row.after, ".2f")
@@ -103,6 +105,7 @@ def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
             for row in group
         )
         table = Table.of(kind, [*columns], cells, words=frozenset({len(columns) - 1}))
+        # All rows of a kind have the same bound, or none.
         heading = _KINDS[kind]
         if (bound := next((row.bound for row in group if row.bound is not None), None)) is not None:
             heading = _BOUNDS[expects].format(kind=heading, bound=f"{bound:g}")

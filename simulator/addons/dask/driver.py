@@ -89,6 +89,7 @@ class Cluster:
         count = settings.workers or 1
         with contextlib.suppress(TimeoutError):
             await self.client.wait_for_workers(count, timeout=START_TIMEOUT)
+        # By address, so that shares of limits and budget are dealt out the same way each time.
         there = sorted(await self.client.nthreads())
         if len(there) < count:
             msg = _(
@@ -100,6 +101,7 @@ class Cluster:
                 patience=START_TIMEOUT,
             )
             raise InputError(msg)
+        # A worker needs a place, a conversation and a request a minute of its own, or it would stand idle.
         rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
         self.addresses = there[: min(settings.concurrency, settings.calls, max(1, len(self.plan)), *rates)]
         self._setup = self._packed().model_dump_json()
@@ -113,6 +115,7 @@ class Cluster:
             for role, end in context.endpoints.items()
             for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
         }
+        # Named as this process found them: a default or a variable may be another one there.
         own = models_named(context.models())
         offered = context.offered(self.plan)
         connect = shelves.connector(settings.adapter, settings.set)
@@ -134,6 +137,7 @@ class Cluster:
         # Outside the workers' tasks, for the scheduler would keep those.
         answers = await self.client.run(worker.prepare, self._environment, self._setup, on_error="return")
         for address, error in answers.items():
+            # Said by our own code there; the message travels pickled, with its values.
             if isinstance(error, RehearsalError):
                 raise InputError(_("worker {address}: {reason}", address=address, reason=message_of(error)))
             # Whatever keeps a foreign process from loading our module, or the bot; one may be gone by now.
@@ -159,6 +163,8 @@ class Cluster:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
+        # Dask counts only workers that died while they had this task; here also those that came back without
+        # the run.
         lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
         while True:
             made = batch(address)
@@ -183,6 +189,7 @@ class Cluster:
             else:
                 if not isinstance(played, str):
                     return played
+                # The batch went to a worker that it was not made for: it is made anew, for that one.
                 address, lost = played, lost + 1
             finally:  # no worker goes on when nobody waits for it
                 future.release()
@@ -222,6 +229,7 @@ class BatchRunner(Runner):
         """The workers, and what every Runner takes."""
         super().__init__(*args)
         self.cluster = cluster
+        # What is granted and not spent returns to the run when the batch is over.
         self._granted: dict[str, float] = {}  # dollars that a batch may still spend, by its id
         # What reads the arguments of a call is made once: it takes longer than the call.
         self._method = cache(lambda name: validate_call(getattr(self.file, name)))
@@ -236,6 +244,7 @@ class BatchRunner(Runner):
                     self._tasks.create_task(self._keep_busy(address, unread))
         finally:
             self.cluster.client.unsubscribe_topic(self.cluster.run)
+        # What was never handed out: with the budget spent, it is marked and open to --resume.
         for conversations in unread:
             for conversation in conversations:
                 if conversation.ended is None:
@@ -268,6 +277,7 @@ class BatchRunner(Runner):
             played = await self.cluster.play(address, partial(self._batch, name, taken))
             self._granted.pop(name, None)
             self._over(taken, played)
+            # Events stay with the scheduler otherwise, until its memory is full of them.
             await self.cluster.forget()
 
     def _batch(self, name: str, taken: Sequence[Conversation], worker: str) -> Batch:
@@ -294,6 +304,7 @@ class BatchRunner(Runner):
                     self._charge(name, *arguments)
                 else:
                     self._method(method)(*arguments)
+        # Called by Dask, which would swallow it; a task of the group that fails ends the run.
         except RehearsalError as error:
             self._tasks.create_task(_raising(error))
 
@@ -307,6 +318,7 @@ class BatchRunner(Runner):
 
     def _over(self, taken: Sequence[Conversation], played: Played) -> None:
         """Shows what became of a batch. Raises RehearsalError where it stopped."""
+        # Progress is shown of what is written, and only then.
         self.file.commit()
         earlier = {conversation.id: len(conversation.turns) for conversation in taken}
         for conversation in self.file.conversations().with_ids(list(earlier)):

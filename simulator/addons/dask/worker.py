@@ -78,6 +78,7 @@ class Unwatched(Progress):
 def _program_hash() -> str:
     # By content alone: once installed, the shelves stand below the engine.
     folders = [Path(__file__).resolve().parents[2], *(FOLDER / name for name in _SHELVES)]
+    # Read once, when the module is loaded: an update on disk does not change the code that runs.
     files = (path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES)
     return hashlib.sha256(b"".join(sorted({path.read_bytes() for path in files}))).hexdigest()[:16]
 
@@ -90,6 +91,7 @@ def user_files(settings: Settings) -> list[str]:
     """The files of the user's own that settings name: the bot, judges, lists, prompts and those of --set."""
     prompt = AppliedPrompt(settings) if settings.prompt else None
     code = (settings.adapter, *settings.judges)
+    # `@file` is how a setting names a file for its value.
     given = (text.removeprefix("@") for text in settings.set.values())
     lists = (settings.outputs, settings.guidelines, settings.contacts, settings.ng_words, settings.rules)
     names = [
@@ -225,6 +227,7 @@ class Session:
         self.run = setup.run
         with contextlib.ExitStack() as opened:
             opened.enter_context(contextlib.chdir(setup.folder or Path.cwd()))
+            # A worker process outlives the run, and the next one may have another bot.py.
             opened.callback(_forget_modules, set(sys.modules), list(sys.path))
             # Where endpoints look, and the models of a panel, which are no roles.
             os.environ.update(setup.limits)
@@ -244,6 +247,7 @@ class Session:
                     )
                     raise InputError(msg)
             self.loop = opened.enter_context(asyncio.Runner())
+            # The adapter looks answers up by case; who asks is of no interest to it.
             plan = [Conversation(id=case.id, case=case, persona="", repeat=1) for case in setup.cases]
             self.bot = self.loop.run(self.context.bot(plan))
             opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
@@ -261,6 +265,7 @@ class Session:
         self.context.settings = self.context.settings.model_copy(update={"concurrency": batch.concurrency})
         runner = Runner(record, self.context, self.bot, Unwatched())
         playing = asyncio.create_task(runner.run())
+        # Dask cannot interrupt a thread, so the task looks itself.
         while not (await asyncio.wait({playing}, timeout=LOOK))[0]:
             if not is_wanted():
                 playing.cancel()
@@ -286,6 +291,7 @@ async def prepare(driver: dict[str, str], setup: str, dask_worker: Any = None) -
     if profiler := dask_worker and dask_worker.periodic_callbacks.get("profile"):
         profiler.stop()
     parsed = Setup.model_validate_json(setup)
+    # Prepared already; a worker that comes back is asked again.
     if _session is not None and _session.run == parsed.run:
         return
     if differs := difference(driver, environment(driver)):
@@ -358,6 +364,7 @@ def play(batch: str) -> Played | str:
         return task is not None and task.state in ("executing", "long-running")
 
     parsed = Batch.model_validate_json(batch)
+    # Dask orders the events of a topic from one worker.
     tell = partial(worker.log_event, parsed.run)
     with _lock:
         if _session is None or _session.run != parsed.run or worker.address != parsed.worker:

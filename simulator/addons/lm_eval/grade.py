@@ -72,6 +72,7 @@ def task_metrics(task: Any) -> list[str]:
 
 def main_metrics(tasks: Mapping[str, Any]) -> dict[str, str]:
     """Each task's first metric if they differ: then it becomes the primary judge, under the name MAIN."""
+    # lm_eval lists a task's most important metric first.
     metrics = {name: next(iter(task_metrics(task)), "") for name, task in tasks.items()}
     return metrics if len(set(metrics.values())) > 1 else {}
 
@@ -99,6 +100,7 @@ def scores_of(session: Session, samples: Mapping[str, Sequence[Sample]]) -> list
 
 def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
     judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in found)])
+    # Only the last turn of a dialogue is measured; the earlier ones led to it.
     filed: dict[tuple[str, int], set[str]] = {}
     for score in found:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
@@ -130,6 +132,7 @@ def _measured(
     is_lower_better: bool,
 ) -> Score:
     """A metric of one document as a score: its share of the metric's scale."""
+    # The answer that lm_eval saw is the last one.
     last, language = conversation.turns[-1], conversation.case.language
     raw, low, high = number(sample[metric]), *scales.get(metric, (0.0, 1.0))
     notes: list[Message] = []
@@ -166,6 +169,7 @@ def _measured(
 
 def number(value: Any) -> float | None:
     """A metric's value of one document; None if it means something only for all documents together."""
+    # Before float(), which reads "1" as a number.
     if isinstance(value, (str, bytes, list, tuple, dict)) or value is None:
         return None
     try:
@@ -213,6 +217,7 @@ def evaluate(
         stored = settings.model_copy(update={"protocol": "single_turn", "judges": judges or settings.judges})
         writer = RunWriter(session, stored, asked.model_dump(mode="json"), resumed)
         groups = loaded.get("groups") or {}
+        # A group brings its tasks along; given beside it they would be asked twice.
         inside = {name for group in groups.values() for name in group.child_names}
         every = {**groups, **loaded["tasks"]}
 
@@ -235,6 +240,7 @@ def evaluate(
 
 def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str | None]:
     """Saves the results; returns the run file and why it stopped. Errors before the run began are raised."""
+    # Whatever is not caught below leaves a run that can be resumed.
     status: Status = "interrupted"
     stopped: str | None = "interrupted"
     try:
@@ -307,6 +313,7 @@ def _metrics(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """`acc,none` and `acc_stderr,none` as one entry."""
     for key, value in figures.items():
         metric, comma, filter_name = key.partition(",")
+        # Keys without a comma are names and aliases.
         if comma and not metric.endswith("_stderr") and (figure := number(value)) is not None:
             error = number(figures.get(f"{metric}_stderr,{filter_name}"))
             yield {"metric": metric, "filter": filter_name, "value": figure, "stderr": error}

@@ -53,6 +53,7 @@ LogprobSource = Callable[[str], Awaitable[Tokens]]
 
 def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
     """The bot's function for log-likelihoods; raises InputError if it has none."""
+    # The bot may be wrapped, to be masked or limited; the adapter's own object knows its endpoint.
     inner: Any = bot
     while inner is not None:
         if source := getattr(inner, "prompt_logprobs", None):
@@ -81,6 +82,7 @@ class Likelihoods:
     def __init__(self, source: LogprobSource, settings: Settings) -> None:
         """`settings` has the concurrency, the timeout and the cache."""
         self._source, self._settings = source, settings
+        # The same text at another endpoint, or of another model, has other likelihoods.
         self._bot_key = request_key(settings.adapter, without_secrets(settings.set))
         self._cache = ResponseCache(settings.cache)
         self._requests: dict[str, asyncio.Task[Tokens]] = {}
@@ -106,6 +108,7 @@ class Likelihoods:
         return math.fsum(value or 0.0 for value, _unused in tokens), all(greedy for _unused, greedy in tokens)
 
     async def _tokens(self, text: str) -> Tokens:
+        # A task and not the result: choices that share a context ask for it at the same moment.
         if text not in self._requests:
             self._requests[text] = asyncio.create_task(self._cached(text))
         return await self._requests[text]
@@ -119,6 +122,7 @@ class Likelihoods:
             async with asyncio.timeout(timeout):
                 tokens = await self._source(text)
         except BotFailure as error:
+            # The endpoint cannot do it, and will not on a second try; anything else may pass.
             if error.failure.kind in ("refused", "malformed", "denied"):
                 raise _refused(adapter, str(error)) from None
             why: Message | str = message_of(error)
@@ -166,6 +170,7 @@ class RunWriter:
         elif new:
             self.file.add_conversations(new)
         self._known |= {conversation.id: conversation for conversation in new}
+        # A changed document would get the answer to the old one.
         for conversation in conversations:
             if self._known[conversation.id].case != conversation.case:
                 msg = _(
@@ -218,10 +223,12 @@ def generation(conversation: Conversation, options: Any) -> str:
     answer = conversation.turns[-1].answer if conversation.turns else Answer(text="")
     kwargs = options if isinstance(options, dict) else {}
     until = kwargs.get("until") or ()
+    # The earliest stop counts, whichever comes first in the list.
     stops = [until] if isinstance(until, str) else list(until)
     ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
     text, most = answer.text, kwargs.get("max_gen_toks")
     if isinstance(most, int) and most > 0:
+        # Cut in proportion: where the model's tokens end nobody knows but its tokenizer.
         count = (answer.usage.tokens_out if answer.usage else 0) or tokens(text)
         text = text if count <= most else text[: len(text) * most // count]
     return text[: min(ends)] if ends else text
@@ -281,6 +288,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
 
     def _asked(self, request: Any) -> Conversation:
         """The conversation that a request asks for, still without turns."""
+        # Asked several times (repeats of a task), it is a conversation each time.
         self._counts[document_key(request)] += 1
         return conversation_of(self.session, request, self._counts[document_key(request)])
 

@@ -17,6 +17,7 @@ def section(results: Results) -> Section | None:
     if not isinstance(note, dict) or not isinstance(note.get("results"), list):
         return None
     results_of_tasks: list[Any] = note["results"]
+    # Documents of a group are those of its tasks, and would be counted twice.
     tasks = [each for each in results_of_tasks if not each["group"]]
     line = ngettext(
         "Measured by lm_eval {version}: {n} task, {documents} documents.",

@@ -116,9 +116,12 @@ def conversation_of(session: Session, request: Any, number: int) -> Conversation
 def _case(session: Session, request: Any) -> Case:
     doc = request.doc if isinstance(request.doc, Mapping) else {}
     task, number = document_key(request)
+    # The first argument is the prompt in every kind of request; for likelihoods the second is the
+    # continuation.
     text = str(encodable(str(request.args[0]))).strip() or NO_TEXT
     columns = {} if _is_of_lm_eval(session, task) else doc
     turns = _lines(columns.get("turns"))
+    # The prompt may hold examples before the text of the document, so only its end is compared.
     own = bool(turns) and text.endswith(turns[0].strip())
     return Case(
         id=f"{task}-{number}",
@@ -137,6 +140,7 @@ def _targets(session: Session, request: Any) -> Any:
     if task is None:
         return ()
     target = task.doc_to_target(request.doc)
+    # The number of the right choice, of which people want to read the text.
     if isinstance(target, int) and getattr(task.config, "doc_to_choice", None) is not None:
         choices = task.doc_to_choice(request.doc)
         target = choices[target] if 0 <= target < len(choices) else target
@@ -172,6 +176,7 @@ def _listed(value: Any) -> list[Any]:
 def _is_of_lm_eval(session: Session, task: str) -> bool:
     """Whether a task is one of lm_eval's own, whose column names mean nothing to this program."""
     loaded = session.tasks.get(task)
+    # lm_eval notes where it read a task; its own lie in lm_eval/tasks/ of its package.
     source = str((getattr(getattr(loaded, "config", None), "metadata", None) or {}).get("config_source", ""))
     return "/lm_eval/tasks/" in Path(source).as_posix()
 
@@ -194,6 +199,7 @@ def evaluation(*, own: bool) -> Any:
     # Its progress bars would mix with ours, and its bootstrap would use every core for a thousand numbers.
     for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
         os.environ.setdefault(name, "1")
+    # By what is there and not by the version, which forks number as they like.
     if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
         msg = _(
             "lm-eval {version} is too old: pip install '{needed}'.",
@@ -273,6 +279,7 @@ def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
         if not folder.is_dir():
             raise InputError(_("--include {name}: no such folder.", name=given))
     for name in names:
+        # Names, patterns (mmlu_*), groups and tags are lm_eval's to look up.
         if Path(name).suffix.lower() not in YAML:
             specs.append(name)
             continue
@@ -284,6 +291,7 @@ def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
             folders.append(path.parent)
         # lm_eval finds a group only by its name.
         specs.append(str(config.get("group", path)))
+    # Loading lm_eval's own tasks takes seconds, and its data comes from the Hugging Face hub.
     own = bool(include) or all(Path(name).suffix.lower() in YAML for name in names)
     return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own)
 
