@@ -77,7 +77,7 @@ def migrate(file: sqlite3.Connection) -> None:
     version = version_of(file)
     if version >= VERSION:
         return
-    # Another process may be migrating the same file; it has to wait here, and finds it done.
+    # The write lock at once, so that nothing comes between two steps.
     file.execute("BEGIN IMMEDIATE")
     try:
         for step in range(version + 1, VERSION + 1):

@@ -410,7 +410,7 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     """
     patterns = fault_patterns(language)
     stated = patterns.statements(line)
-    # Codes and names are looked up in any spelling of quotes, width and case.
+    # Codes and names are looked up in any spelling of quotes and case.
     told = straight("\n".join(known)).lower()
     figures = frozenset(chain.from_iterable(map(quantities, known)))
     # 9:00 is a time, and nobody multiplies it.
