@@ -154,8 +154,8 @@ class Answer(Value):
 class Facts(Value):
     """What a customer can and cannot say about themselves, in plain sentences.
 
-    `knows`: "The order number is A-1234." `unknown`: "The date of the contract." A customer who is asked for
-    something that is in neither has to make it up, and is at fault then (users/faults.py).
+    `knows`: "The order number is A-1234." `unknown`: "The date of the contract." What is in neither is not
+    theirs to state: a number that they make up is their fault, and not the bot's (users/faults.py).
     """
 
     knows: tuple[str, ...] = ()
@@ -165,14 +165,18 @@ class Facts(Value):
 class Case(Value):
     """One row of a data set: what a customer comes with, and what a right answer would be.
 
-    `history` was said before `question`, which is turn 1. `answerable` False: the bot has no material and has
-    to say so; None: nobody said. `goal` is what the customer really wants, in a sentence. `label` and
-    `choices` are those of classification and multiple choice. `references` holds the acceptable answers per
-    turn: `references[0]` belongs to turn 1. `passages` are the ids of the gold passages; `answer` and
-    `contexts` are a recorded reply. `script` is what the customer says from turn 2 on, line by line;
-    `recorded` is what a bot answered when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty
-    text to a turn without answer, unless its `error` says that the bot failed. `values` are the row's other
-    columns as text, by header: what a prompt may use.
+        question, history    turn 1, and what was said before it
+        goal, facts          what the customer wants in the end, and can say of themselves
+        references           right answers by turn: references[0] is for turn 1, and any of them is right
+        passages             ids of the gold passages
+        answerable           False: the bot has no material, and has to say so; None: nobody said
+        handover             whether a person has to take over
+        choices, label       of multiple choice and classification
+        script               what the customer says from turn 2 on, line by line
+        answer, contexts     a recorded reply to the question, and what was retrieved for it
+        recorded             recorded answers of a whole dialogue by turn; one with an empty text is none,
+                             unless its `error` says that the bot failed
+        tags, values         words to group by; the other columns as text, by header, for prompts to use
     """
 
     id: Text
@@ -238,10 +242,9 @@ class Reaction(Value):
 class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
-    `user` is the line as the bot received it. `clean` is what the customer meant to type, where `user`, which
-    the bot received, is mistyped. `reaction` is what they made of the answer before, None in the first turn
-    and where nobody reacts. `diverged`: of a replay, the first line whose original no longer fitted what the
-    bot said.
+    `user` is the line as the bot received it; `clean` is what the customer meant to type, where `user` is
+    mistyped. `reaction` is what they made of the answer before, None in the first turn and where nobody
+    reacts. `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
     """
 
     index: Annotated[int, Field(ge=1)]

@@ -9,9 +9,9 @@ part of it, so that a new API key finds what the old one paid for.
     --cache read      nothing is kept
     --cache refresh   everything is asked for again, and kept
 
-What is cached: chat completions with a text, and embeddings. Not refusals, errors, malformed replies
-(`forget`), nor what the bot under test says, unless it is the demo bot. A prompt that differs in one byte is
-another request, so that no run is graded by another rubric than its own.
+What is cached: chat completions with a text, embeddings, and likelihoods for lm_eval. Not refusals, errors,
+malformed replies (`forget`), nor what the bot under test says, unless it is the demo bot. A prompt that
+differs in one byte is another request, so that no run is graded by another rubric than its own.
 
 Several runs may use the file at the same time (WAL). Whatever goes wrong with it switches it off for this
 run: a cache may cost a call, never a run.
