@@ -165,6 +165,8 @@ class Facts(Value):
 class Case(Value):
     """One row of a data set: what a customer comes with, and what a right answer would be.
 
+    Only id, question and language are always there.
+
         question, history    turn 1, and what was said before it
         goal, facts          what the customer wants in the end, and can say of themselves
         references           right answers by turn: references[0] is for turn 1, and any of them is right
@@ -425,9 +427,10 @@ class Score(Value):
 class HumanVerdict(Value):
     """What one person said of one turn: in the review of red turns, or blind, without seeing any score.
 
-    Only blind grades tell how good a judge is: whoever has read a verdict is led by it.
-    `grade` is 1..5; `judge_is` says whether the judge was right; `stratum` names the part of the run that a
-    blind turn was sampled from and `sampled` (0..1) which share of that part was.
+    Only blind grades tell how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
+    `judge_is` says whether the judge was right; `stratum` names the part of the run that a blind turn was
+    sampled from and `sampled` (0..1) which share of that part was. `cause`, `comment`, `assignee`, `checked`
+    and `status` are cells of the review sheet, as they were typed.
     """
 
     conversation: str
