@@ -10,6 +10,17 @@ what follows from it:
 
 `cues_of` names what matters in the next line, at most two things, as they stand under [xx.cues] of
 personas/_user.toml, and `style_of` how this customer writes; `usual` is that of [xx.usual] there.
+
+What follows from an answer, for a customer with a patience of 3:
+
+    nothing, and the model would leave content    stay        (overruled: satisfied)
+    nothing for the third time in a row           gave_up     whatever the model says
+    all, and the model would stay                 satisfied   (overruled: stay)
+    a part, and the model would leave content     stay        satisfied, where there was a part before
+    handed over to a person                       handed_over
+
+The rules decide and not the model, because models are too easily content: they thank for a refusal and leave.
+Every draw is by the seed of the conversation and the number of the turn, so that a run can be held again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +37,8 @@ CUES = (
 ALWAYS_DONE = frozenset({"pushback", "change_of_mind", "person"})
 # A persona's shares (0..1) of its lines.
 SHARES = ("brevity", "questions", "politeness")
-# How far an answer that gave this can move the feeling, from the one before: at least, at most.
+# How far an answer that gave this can move the feeling, from the one before: at least, at most. Nobody is
+# gladder for a useless answer, nor annoyed by a full one; to be asked back may do either.
 _MOVES = {
     "nothing": (-2, 0),
     "asked_back": (-1, 1),
@@ -64,6 +76,7 @@ def ruled(
     far as the answer allows: a useless one softens nobody unless it `apologised`; `repeated`, it annoys.
     """
     *earlier, last = course
+    # The model says how it feels, within what the answer can have done to it.
     low, high = _MOVES[last.got]
     if last.got == "nothing":
         high -= repeated
@@ -81,12 +94,15 @@ def ruled(
 
 
 def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> Next:
+    # A model of earlier versions, or one that leaves it out.
     if last.got is None:
         return last.next
     if last.got == "handed_over":
         return "handed_over"
     had = {each.got for each in earlier}
     if last.got == "all":
+        # The line that is written next is that of turn len(earlier) + 2: the first reaction is to the answer
+        # of turn 1.
         doubts = len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
         return "stay" if doubts or (persona.asks_for_person and "all" not in had) else "satisfied"
     if last.got == "part" and last.next == "satisfied" and had & {"part", "all"}:
@@ -125,6 +141,7 @@ def cues_of(
         "person": persona.asks_for_person and not had_all,
         "disclose": turn == 2 and persona.discloses == "at_once",
     }
+    # The first that is due stands alone: a line that does two things at once is no line of a chat.
     for cue, is_due in duties.items():
         if is_due:
             return (cue,)
@@ -133,7 +150,9 @@ def cues_of(
     brevity = 0 if refused else brevity
     detail = usual["detail"] if persona.detail is None else persona.detail
     detail = 0 if style_of(persona, seed, usual) == "fragments" else detail
+    # Shares are of all lines, so those that may thank do so the more often.
     thanks = 0 if refused or feeling < 0 else politeness / (1 - brevity)
+    # One draw for the form, others for what stands beside it: so each share is kept by itself.
     draw = _draw("form", seed, turn)
     asks = draw < brevity + questions / (1 + complains)
     cues = ["short" if draw < brevity else "ask" if asks else "tell"]
