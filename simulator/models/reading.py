@@ -22,8 +22,8 @@ purpose.
 In order: cut off what was thought (`_objects`), take whole objects (`_values`), repair what is left
 (`_repaired`) and take objects again, choose the binding one (`_binding`), and have pydantic check it.
 
-All regular expressions use possessive repeats (`*+`): a model can write 200 kB of blanks or brackets, on
-which a backtracking one would take minutes.
+Repeats that could backtrack are possessive (`*+`): a model can write 200 kB of blanks or brackets, on which
+others would take minutes.
 """
 
 import functools

@@ -10,7 +10,7 @@ whenever they are looked at. Whoever looks at them need not know which.
     results.scores.of_judge("turn")                   a query
 
 Whoever wants a conversation with its scores uses `conversations_with_scores`, which reads both in batches:
-one query for each conversation would make a report on 10,000 of them take minutes.
+one query for each of 10,000 conversations would be what a report takes most of its time for.
 
 A reader takes one snapshot of the file: it sees the run as it was when it was opened, while another process
 may go on writing it.
