@@ -400,6 +400,7 @@ class BotPlaces(AbstractAsyncContextManager[None]):
     """The places of a bot under test that calls a model's endpoint with a client of its own.
 
     Every task that enters waits for one of the bot's `own` places, where it has any, then for the endpoint's.
+    Else our own load would draw 429s for the bot, which are counted as its failures.
     """
 
     def __init__(self, limiter: Limiter, rates: Rates, own: AbstractAsyncContextManager[Any] | None) -> None:
