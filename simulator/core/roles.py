@@ -19,6 +19,7 @@ URL gets the key "none".
 """
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlsplit
@@ -46,6 +47,10 @@ DEFAULT_MODELS: dict[Role, str] = {
     "embed": "text-embedding-3-small",
     "demo": "gpt-4.1-mini",
 }
+
+
+# What a name may end with that says which day's version of a model it is: -2025-04-14, -20250414, -latest.
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
 
 
 class Endpoint(BaseModel):
@@ -147,7 +152,7 @@ def players(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict
     known: dict[str, str] = {}  # the name by which each model is known
     for name in settings.user_model if len(settings.user_model) > 1 else ():
         endpoint = endpoints(settings.model_copy(update={"user_model": (name,)}), environ)["user"]
-        model = endpoint.model if endpoint else LEXICAL
+        model = _bare(endpoint.model) if endpoint else LEXICAL
         if model in known:
             msg = _(
                 "--user-model {one} and --user-model {other} are one model, {model}: name another, or one.",
@@ -174,6 +179,12 @@ def check_one_player(settings: Settings) -> None:
             names=", ".join(settings.user_model),
         )
         raise InputError(msg)
+
+
+def _bare(model: str) -> str:
+    """A model's name without its provider and its date: openai/GPT-4.1-2025-04-14 is gpt-4.1."""
+    name = model.partition(":")[2] if _is_of_provider(model) else model
+    return _DATED.sub("", name.rpartition("/")[2].casefold())
 
 
 def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
