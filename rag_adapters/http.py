@@ -383,13 +383,7 @@ class Streaming:
             values, first = await self._collected(wire, response)
         if not values:
             raise BotFailure("empty", _("the stream had no event"))
-        try:
-            unquoted = [json.loads(value) if isinstance(value, str) else value for value in values]
-        except (ValueError, RecursionError):
-            return values, first - began
-        # Texts are unquoted where all of them are quoted: one quotation mark alone may be a word.
-        is_quoted = all(isinstance(value, (str, dict, list)) for value in unquoted)
-        return unquoted if is_quoted else values, first - began
+        return values, first - began
 
     async def _collected(self, wire: Wire, response: "ClientResponse") -> tuple[list[Any], float]:
         """The values, and when the first words came: with the last value where no single one has words."""
@@ -456,12 +450,12 @@ async def values_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]
 
 
 def _value(data: str) -> Any:
-    """A piece's JSON when it is an object or a list; words may look like numbers and stay words."""
+    """A piece's JSON when it is an object, a list or a text; words may look like numbers and stay words."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return data
-    return value if isinstance(value, (dict, list)) else data
+    return value if isinstance(value, (dict, list, str)) else data
 
 
 def _failure(value: Any) -> BotFailure:

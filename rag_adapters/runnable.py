@@ -45,14 +45,6 @@ _QUESTION = (
     "question", "input", "user_input", "user_message", "message", "query", "user_query", "utterance", "text",
 )  # fmt: skip
 _HISTORY = ("chat_history", "history", "conversation_history")
-_TOLD: Mapping[str, Callable[[Query], str]] = {
-    "language": lambda query: query.language,
-    "lang": lambda query: query.language,
-    "session_id": lambda query: query.session,
-    "session": lambda query: query.session,
-    "thread_id": lambda query: query.session,
-    "conversation_id": lambda query: query.session,
-}
 
 _INTERRUPT = "__interrupt__"
 # Exceptions of a runnable that gets an input of the wrong shape.
@@ -205,16 +197,15 @@ def as_list(query: Query, earlier: Sequence[Message]) -> list[BaseMessage]:
 
 @dataclasses.dataclass(frozen=True)
 class Fields:
-    """A mapping: which keys hold the question, the dialogue before it, and both; and which of `_TOLD`."""
+    """A mapping: which keys hold the question, the dialogue before it, and both; "" for none."""
 
     question: str = ""
     history: str = ""
     messages: str = ""
-    told: tuple[str, ...] = ()
 
     def __call__(self, query: Query, earlier: Sequence[Message]) -> dict[str, Any]:
         """The input for this query."""
-        given: dict[str, Any] = {name: _TOLD[name](query) for name in self.told}
+        given: dict[str, Any] = {}
         if self.question:
             given[self.question] = query.text
         if self.history:
@@ -293,11 +284,10 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
     """Which of the fields are given what; of a graph's state, none is required: others it fills itself."""
     messages = "messages" if "messages" in there else ""
     before = history or next((name for name in _HISTORY if name in there), "")
-    open_ = [name for name in required or there if name not in (messages, before, *_TOLD)]
+    open_ = [name for name in required or there if name not in (messages, before)]
     question = next((name for name in _QUESTION if name in there), "")
     if not question and not messages and len(open_) == 1:
         question = open_[0]
-    fields = Fields(question, before, messages, tuple(name for name in required if name in _TOLD))
     if not question and not messages:
         msg = _(
             "it takes {there}: say which of them is the question: --set input=NAME.", there=", ".join(there)
@@ -310,7 +300,7 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
             missing=", ".join(missing),
         )
         raise InputError(msg)
-    return fields
+    return Fields(question, before, messages)
 
 
 # --- What it gave ---

@@ -5,8 +5,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.text.normalise import (
@@ -76,19 +76,18 @@ def _ngrams(tokens: Sequence[str], n: int) -> Iterable[Hashable]:
     return tokens if n == 1 else zip(*(tokens[start:] for start in range(n)), strict=False)
 
 
-_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+# chrF counts runs of one to so many characters, and recall twice as much as precision (Popović, 2015).
+_CHRF_ORDER, _CHRF_BETA = 6, 2.0
 
 
-def char_ngram_overlap(
-    answer: str, reference: str, *, char_order: int = 6, word_order: int = 0, beta: float = 2.0
-) -> Overlap:
-    """chrF, 0..1: mean precision and recall of character 1..6-grams, recall weighing `beta` times as much.
+def char_ngram_overlap(answer: str, reference: str) -> Overlap:
+    """chrF2, 0..1: mean precision and recall of character 1..6-grams, recall weighing twice as much.
 
     White space is left out; upper and lower case differ. Orders that one of the texts is too short for
-    are left out. A `word_order` of 2 gives chrF++. A hundredth of what sacrebleu shows.
+    are left out. A hundredth of what sacrebleu shows.
     """
     precisions, recalls, matched = [], [], 0
-    ours, theirs = (_chrf_ngrams(text, char_order, word_order) for text in (answer, reference))
+    ours, theirs = _chrf_ngrams(answer), _chrf_ngrams(reference)
     for mine, right in zip(ours, theirs, strict=True):
         if mine and right:
             common = _common(mine, right)
@@ -98,7 +97,7 @@ def char_ngram_overlap(
     if not matched:
         return NOTHING
     precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
-    return Overlap(precision, recall, f_measure(precision, recall, beta), matched)
+    return Overlap(precision, recall, f_measure(precision, recall, _CHRF_BETA), matched)
 
 
 def _common(mine: Counter[str], right: Counter[str]) -> int:
@@ -108,26 +107,13 @@ def _common(mine: Counter[str], right: Counter[str]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _chrf_ngrams(text: str, char_order: int, word_order: int) -> tuple[Counter[str], ...]:
+def _chrf_ngrams(text: str) -> tuple[Counter[str], ...]:
     """The n-grams of each order; a reference is met again with each answer, so they are kept a while."""
-    characters, words = "".join(text.split()), list(_words(text)) if word_order else []
-    orders = (("", characters, char_order), (" ", words, word_order))
+    characters = "".join(text.split())
     return tuple(
-        Counter(joint.join(pieces[at : at + n]) for at in range(len(pieces) - n + 1))
-        for joint, pieces, order in orders
-        for n in range(1, order + 1)
+        Counter(characters[at : at + n] for at in range(len(characters) - n + 1))
+        for n in range(1, _CHRF_ORDER + 1)
     )
-
-
-def _words(text: str) -> Iterator[str]:
-    """The words, with one punctuation mark of theirs cut off: the last, or else the first."""
-    for word in text.split():
-        if len(word) > 1 and word[-1] in _MARKS:
-            yield from (word[:-1], word[-1])
-        elif len(word) > 1 and word[0] in _MARKS:
-            yield from (word[0], word[1:])
-        else:
-            yield word
 
 
 Tokens = Sequence[str]
@@ -207,20 +193,17 @@ def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TO
     return _nearest(answer, references, tokenizer, compare, "f1")
 
 
-def rouge_l(
-    answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER, *, beta: float = 1.0
-) -> Measured:
+def rouge_l(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER) -> Measured:
     """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
-    name = "rouge-l" if beta == 1 else f"rouge-l beta {beta:g}"
-    return _nearest(answer, references, tokenizer, partial(lcs_overlap, beta=beta), name)
+    return _nearest(answer, references, tokenizer, lcs_overlap, "rouge-l")
 
 
-def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Measured:
+def chrf(answer: str, references: Sequence[str]) -> Measured:
     """chrF2 of the texts after NFKC (Popović, 2015); a hundredth of sacrebleu's. Case counts."""
     ours = nfkc(answer)
-    found = [char_ngram_overlap(ours, nfkc(each), word_order=word_order) for each in references]
+    found = [char_ngram_overlap(ours, nfkc(each)) for each in references]
     at = max(range(len(found)), key=lambda place: found[place].f)
-    return Measured(found[at].f, at, found[at], "chrF2" + "+" * word_order, "characters-1")
+    return Measured(found[at].f, at, found[at], "chrF2", "characters-1")
 
 
 def _found(matches: Sequence[bool]) -> Measured:

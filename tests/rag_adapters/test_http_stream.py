@@ -59,7 +59,7 @@ async def test_chunks_may_end_anywhere(server: StreamServer, size: int) -> None:
     ],
 )
 async def test_events_may_be_mere_text(server: StreamServer, stream: bytes, said: str) -> None:
-    """With answer=$ the data of the events is the answer; JSON texts are unquoted when all are such."""
+    """With answer=$ the data of the events is the answer; JSON texts are unquoted."""
     assert (await asked(server, stream, answer="$")).text == said
 
 

@@ -35,7 +35,6 @@ from tests.langchain_bot import MEMORY, PRICES, answer_of, connected, write
             " ('human', '{query}')]) | Echo()",
             "3: 料金は？",
         ),
-        ("bot = ChatPromptTemplate.from_template('{question} ({language})') | Echo()", "1: 料金は？ (ja)"),
         ("async def f(text: str) -> str: return text\nbot = RunnableLambda(f)", "料金は？"),
     ],
 )
