@@ -15,7 +15,7 @@ from itertools import chain, combinations, pairwise, permutations, product, zip_
 from typing import Literal, NamedTuple
 
 from simulator.core.templates import read_toml
-from simulator.text.numerals import KANJI, MONTHS, NUMERAL, UNITS, digits_of, value_of
+from simulator.text.numerals import KANJI, NUMERAL, UNITS, digits_of, value_of
 from simulator.text.segments import CJK, MaskedText, normalise
 
 # --- What a detail means, and whether a text has the same ---
@@ -502,8 +502,13 @@ _SLASHED = re.compile(
     r"(?=\d)(?<![\w./-])(\d{1,2})/(\d{1,2})(?![\d/.%]| ?(?:以[上下]|の|程度|倍))"
     r"(?= ?(?:\(|から|~|〜|-|まで|以降|より|に|付|時点|現在|頃|は))"
 )
-_MONTH = rf"(?P<month>\b(?:{'|'.join(MONTHS)})\b(?:\.(?= \d))?)"
-_ANY_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
+# The names of the months as patterns, January first: jan, january.
+_MONTHS = (
+    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
+    "sep(?:t(?:ember)?)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
+)  # fmt: skip
+_MONTH = rf"(?P<month>\b(?:{'|'.join(_MONTHS)})\b(?:\.(?= \d))?)"
+_ANY_MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b")
 _TH = r"(?:st|nd|rd|th)?\b"
 _YEAR = r"(?:,? (?:of )?(?P<year>(?:19|20|21)\d\d)\b)?"
 _TO_DAY = r" ?(?:-|~|〜|to(?: the)?|until|till|through|and) ?"
@@ -525,7 +530,7 @@ _LATER = re.compile(
     rf"|(?:-| to | through | until | and )(?:the )?(?P<dd>\d{{1,2}}){_TH}(?![:.,]\d| ?[a-z%])"
 )
 _ORDINAL = re.compile(
-    rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(MONTHS)})\b)"
+    rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(_MONTHS)})\b)"
     r"(?! (?!of|to|and|or|is|if|falls|each|every|in|at|until|through|by|for"
     r"|we|you|will|on|with|but|as|when|so)[a-z])"
 )
@@ -604,7 +609,7 @@ def _reading(year: int | None, month: str | None, day: str | None) -> CalendarDa
 
 
 def _month(written: str) -> int | None:
-    names = [name[:3] for name in MONTHS]
+    names = [name[:3] for name in _MONTHS]
     return names.index(written[:3]) + 1 if written[:3] in names else _number(written)
 
 

@@ -1,14 +1,9 @@
 """Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million."""
 
 import re
-import tomllib
-from collections.abc import Iterable
 from decimal import Context, Decimal
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
-from simulator.text.segments import normalise
 from simulator.text.typography import nfkc, straight
 
 _DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {
@@ -93,142 +88,6 @@ def _spelt(words: list[str]) -> Decimal:
         else:
             total, section = total + section * power, 0
     return Decimal(total + section)
-
-
-_SCALES = _TENS | _MYRIADS | _POWERS
-
-# Digits joined by hyphens are one telephone number or code from this length on; 10-20 is a range.
-SHORTEST_CODE = 7
-
-# Every spelling of a unit, and the one it is compared as. Longest first: か月 before 月.
-_UNITS = tomllib.loads(UNITS.read_text(encoding="utf-8"))["stated"]
-_CANONICAL = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
-_SPELLINGS = "|".join(
-    re.escape(s) + (r"(?![a-z])" if s[-1].isascii() and s[-1].isalpha() else "")
-    for s in sorted(_CANONICAL, key=len, reverse=True)
-)
-_ENGLISH = {unit: next(filter(str.isascii, spellings), unit) for unit, spellings in _UNITS.items()}
-_SYMBOLS = {"gb": "GB", "mb": "MB", "mbps": "Mbps", "gbps": "Gbps", "km": "km", "kg": "kg"}
-_DAY_UNIT = "th"
-_CURRENCY = {"¥": "円", "$": "$", "€": "€", "£": "£"}
-
-_PLAIN = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
-_CODE = re.compile(r"(?<![\d.,])\+?\d{2,}(?:[-ー]\d{2,}){1,4}(?!\.?\d)")
-_CLOCK = re.compile(
-    r"(午前|午後)?(?<!\d)(\d{1,2})(?::(\d{2})(?!\d)|時(?!間)(?:(\d{1,2})分|(半))?)"
-    r"(?! ?[ap]\.?m\b)|\b(\d{1,2})(?::(\d{2}))? ?([ap])\.?m\b\.?"
-)
-_AMOUNT = re.compile(
-    rf"([¥$€£])?\s?({_PLAIN})\s?((?:[千万億]|thousand|million|billion)?)((?:{_PLAIN}[千万]?)?)\s?({_SPELLINGS})?"
-)
-_KANJI_AMOUNT = re.compile(
-    r"(?<![一-龥])(?:[一二三四五六七八九]?十[一二三四五六七八九]?|[二三四五六七八九])(?=か月|ヶ月|カ月|ヵ月|年間|日間|週間|営業日|時間|回(?![線答復])|名様|泊|円)"
-    rf"|(?<![{KANJI}\d数何幾第])[{KANJI}]{{2,24}}+(?=円|ドル)"
-)
-# Days of a month in English: the 20th (not: the 20th century), 31 May, May 31st. As a unit they are "th".
-MONTHS = (
-    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
-    "sep(?:t(?:ember)?)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
-)  # fmt: skip
-_MONTH = rf"(?:{'|'.join(MONTHS)})\b\.?"
-_NO_DAY = (
-    r"(?! (?:centur|floor|street|avenue|edition|birthday|anniversar|place|season|grade|time|amendment"
-    r"|president|state|month|year|week|hour|version|generation|century|district|row|line|item|step|page|chapter|minute))"
-)
-_DAY = re.compile(
-    rf"\bthe (\d{{1,2}})(?:st|nd|rd|th)\b{_NO_DAY}"
-    rf"|(?<![\d.,:$-])\b(\d{{1,2}})(?:st|nd|rd|th)?(?= (?:of )?{_MONTH})"
-    rf"|\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.,]?\d|%| (?:{_SPELLINGS}))"
-)
-_BRACKETED = re.compile(r"\[\d{1,3}\]")
-_COMPOUND = re.compile(rf"({_PLAIN})([千万億])")
-
-
-class Quantity(NamedTuple):
-    """A number as canonical digits, and its unit ('' when it has none)."""
-
-    value: str
-    unit: str
-
-    def shown(self, language: str) -> str:
-        """The number as people of that language write it: 22,000円, 22,000 yen, 9:00."""
-        value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
-        if self.unit in _CURRENCY.values() and self.unit != "円":
-            return f"{self.unit}{value}"
-        if self.unit == _DAY_UNIT:
-            return f"{self.value}日" if language == "ja" else ordinal(int(self.value))
-        if self.unit in _SYMBOLS:
-            return f"{value} {_SYMBOLS[self.unit]}"
-        return value + (self.unit if language == "ja" else f" {_ENGLISH.get(self.unit, self.unit)}".rstrip())
-
-
-@lru_cache(maxsize=1024)
-def quantities(text: str) -> frozenset[Quantity]:
-    """The numbers of a text: amounts with units, times of day (24 h), telephone numbers and codes.
-
-    A lone digit without a unit is left out: it mostly numbers a step.
-    """
-    plain = _KANJI_AMOUNT.sub(
-        # A kanji number before a unit: 二十四 as 24, 一万五千 as 15000.
-        lambda match: match[0] if (value := value_of(match[0])) is None else digits_of(value),
-        _BRACKETED.sub(" ", normalise(text)),
-    )
-    found: set[Quantity] = set()
-
-    def take_code(match: re.Match[str]) -> str:
-        digits = re.sub(r"\D", "", match[0])
-        if len(digits) < SHORTEST_CODE:
-            return match[0].replace("-", " - ")
-        found.add(Quantity(digits, ""))
-        return " "
-
-    rest = _CODE.sub(take_code, plain)
-    found.update(map(_time, _CLOCK.finditer(rest)))
-    rest = _CLOCK.sub(" ", rest)
-    if "a" in rest or "e" in rest or "o" in rest or "u" in rest:  # no Latin vowel, no English date
-        found.update(Quantity(str(int(next(filter(None, day)))), _DAY_UNIT) for day in _DAY.findall(rest))
-        rest = _DAY.sub(" ", rest)
-    found.update(_amount(match) for match in _AMOUNT.finditer(rest))
-    return frozenset(q for q in found if q.unit or len(q.value) > 1)
-
-
-def ordinal(number: int) -> str:
-    """A number as English counts: 1st, 12th, 22nd."""
-    ending = "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
-def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:
-    """The stated numbers that are not among the known ones; a missing unit matches any."""
-    units: dict[str, set[str]] = {}
-    for quantity in known:
-        units.setdefault(quantity.value, set()).add(quantity.unit)
-    return sorted(
-        each
-        for each in stated
-        if each.value not in units or (each.unit and units[each.value].isdisjoint((each.unit, "")))
-    )
-
-
-def _time(match: re.Match[str]) -> Quantity:
-    half_day, hour, minute, minutes, half, en_hour, en_minute, en_half_day = match.groups()
-    if en_hour:
-        hour, minute, half_day = en_hour, en_minute, en_half_day
-    after_noon = 12 if half_day in {"午後", "p"} and int(hour) < 12 else 0
-    return Quantity(f"{int(hour) + after_noon}:{30 if half else int(minute or minutes or 0):02}", "")
-
-
-def _amount(match: re.Match[str]) -> Quantity:
-    currency, number, scale, rest, unit = match.groups()
-    value = _decimal(number) * _SCALES.get(scale, 1)
-    if rest:
-        compound = _COMPOUND.fullmatch(rest)
-        value += _decimal(compound[1]) * _SCALES[compound[2]] if compound else _decimal(rest)
-    return Quantity(digits_of(value), _CURRENCY[currency] if currency else _CANONICAL.get(unit or "", ""))
-
-
-def _decimal(number: str) -> Decimal:
-    return Decimal(number.replace(",", ""))
 
 
 # Numbers of more digits than this are codes, and a larger exponent would write a page of zeros.

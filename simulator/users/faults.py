@@ -46,6 +46,7 @@ from simulator.core.types import (
 )
 from simulator.storage.results import cache_latest
 from simulator.text.acts import is_plain_refusal, passes_on
+from simulator.text.entities import Date, Measure, Specific, details_of, located, numbers_in
 from simulator.text.evidence import (
     all_references,
     best_agreement,
@@ -55,7 +56,6 @@ from simulator.text.evidence import (
     topic_units,
     total_weight,
 )
-from simulator.text.numerals import Quantity, quantities
 from simulator.text.segments import sentences
 from simulator.text.typography import straight, straight_pattern
 from simulator.users.guard import guard_of
@@ -220,15 +220,8 @@ OTHER_MATTER, STRANGE = 10, 0.05
 QUOTED = 40
 # Twelve months and double prices: sums that anyone does in their head. Nobody calculates a date.
 _MENTAL_FACTORS = (Decimal(12), Decimal(2))
-_DATE_UNITS = frozenset({"月", "日", "th"})
-# From as many digits on, a number without unit is a code; fewer mostly number a product or a step (iPhone 15,
-# 手順3).
-_CODE_DIGITS = 5
-# An order or contract number, in letters and figures; an e-mail address.
-_CODE = re.compile(
-    rf"(?<![\w-])(?=[\d-]*[a-z])(?=(?:[a-z-]*\d){{{_CODE_DIGITS}}})[a-z\d-]*\d|[\w.+-]+@[\w-]+\.[\w.-]*\w",
-    re.IGNORECASE | re.ASCII,
-)
+# From here on, a number without unit is a code; smaller ones mostly number a product or a step.
+_SMALLEST_CODE = 10_000
 
 
 class FaultPatterns:
@@ -241,7 +234,7 @@ class FaultPatterns:
             for name in ("question", "supposing", "talk", "thanks", "no_thanks")
         )
         self._names = [re.compile(straight_pattern(each)) for each in table["names"]]
-        self.own_counts = frozenset(table["own_counts"])
+        self.own_counts = re.compile(table["own_counts"])
         self.reasons: dict[str, str] = table["reasons"]
 
     def asks(self, line: str) -> bool:
@@ -403,7 +396,7 @@ def known_before(conversation: Conversation, persona: Persona | None, turn: Turn
 
 
 def inventions(line: str, known: Sequence[str], language: Language) -> list[str]:
-    """The codes, figures and names that a line states and no text of `known` holds.
+    """The figures, codes, addresses and names that a line states and no text of `known` holds.
 
     Questions and suppositions state nothing; counts of what happens in the conversation itself (the third
     time, ten minutes) are not made up, and a number that follows from two known ones is known.
@@ -412,31 +405,32 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     stated = patterns.statements(line)
     # Codes and names are looked up in any spelling of quotes and case.
     told = straight("\n".join(known)).lower()
-    figures = frozenset(chain.from_iterable(map(quantities, known)))
-    # 9:00 is a time, and nobody multiplies it.
-    numbers = {Decimal(each.value) for each in figures if ":" not in each.value}
-
-    def is_known(figure: Quantity) -> bool:
-        if not figure.unit and ":" not in figure.value and len(figure.value) < _CODE_DIGITS:
-            return True
-        if figure in figures or figure.unit in patterns.own_counts:
-            return True
-        return ":" not in figure.value and _follows(Decimal(figure.value), figure.unit, numbers)
-
-    words = [code for each in stated for code in _CODE.findall(straight(each))]
-    words += [name for each in stated for name in patterns.names(each)]
-    made_up = [figure for each in stated for figure in sorted(quantities(each)) if not is_known(figure)]
+    numbers = frozenset(chain.from_iterable(map(numbers_in, known)))
+    details = [detail for each in stated for detail in details_of(each)]
+    names = [name for each in stated for name in patterns.names(each)]
     return [
-        *(word for word in words if straight(word).lower() not in told),
-        *(figure.shown(language) for figure in made_up),
+        *(detail.text for detail in details if not _is_known(detail, known, numbers, patterns)),
+        *(name for name in names if straight(name).lower() not in told),
     ]
 
 
-def _follows(number: Decimal, unit: str, known: Set[Decimal]) -> bool:
+def _is_known(detail: Specific, known: Sequence[str], numbers: Set[Decimal], patterns: FaultPatterns) -> bool:
+    """Whether a detail is among what is known, counts the talk itself, or follows from known `numbers`."""
+    if located(detail, known) is not None:
+        return True
+    own = numbers_in(detail.text)
+    if isinstance(detail.meaning, Date):
+        return own <= numbers
+    if not isinstance(detail.meaning, Measure):
+        return False
+    is_name = not detail.meaning.unit and max(own, default=Decimal(0)) < _SMALLEST_CODE
+    is_count = patterns.own_counts.search(straight(detail.text).lower())
+    return is_name or bool(is_count) or all(_follows(number, numbers) for number in own)
+
+
+def _follows(number: Decimal, known: Set[Decimal]) -> bool:
     """Whether a number is one of the known ones, whatever it counts, or computed from two of them."""
-    if number in known or unit in _DATE_UNITS:
-        return number in known
-    return any(
+    return number in known or any(
         number in (one + other, other - one, one * other, other / one if one else None)
         for one, other in combinations(sorted({*known, *_MENTAL_FACTORS}), 2)
     )

@@ -34,8 +34,8 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.text.acts import negated_words
+from simulator.text.entities import lacking
 from simulator.text.evidence import STOP_WORDS, stem
-from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
 from simulator.users.guard import LONGEST, Guard, compiled
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
-    "opening_numbers", "opening_codes", "opening_negation", "opening_asked", "opening_words",
+    "opening_codes", "opening_numbers", "opening_negation", "opening_asked", "opening_words",
     "opening_failed",
 )  # fmt: skip
 # One in so many Japanese verbs, or English words that are not names, may be replaced: 聞きたい by 知りたい.
@@ -196,20 +196,18 @@ def with_kanji(question: str, opening: str, kana: Sequence[str]) -> str:
 
 def lost(question: str, opening: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
     """The first of RULES that an opening breaks by losing or adding something; None if it asks the same."""
-    if not _same_numbers(question, opening):
-        return "opening_numbers"
     if codes(question).keys() != codes(opening).keys():
         return "opening_codes"
+    if not _same_numbers(question, opening):
+        return "opening_numbers"
     if not _same_negations(question, opening):
         return "opening_negation"
     return None if _same_words(question, opening, language, ordinary) else "opening_words"
 
 
 def _same_numbers(question: str, opening: str) -> bool:
-    asked, kept = quantities(question), quantities(opening)
-    # Digits alone as well: quantities do not see those of a name or a model (Galaxy S24).
     digits, kept_digits = (set(_DIGITS.findall(_COMMA.sub("", normalise(t)))) for t in (question, opening))
-    return digits <= kept_digits and not unmatched(asked, kept) and not unmatched(kept, asked)
+    return digits <= kept_digits and not lacking(question, [opening]) and not lacking(opening, [question])
 
 
 def _same_negations(question: str, opening: str) -> bool:

@@ -25,68 +25,10 @@ from simulator.text.evidence import (
     total_weight,
     unit_weight,
 )
-from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.segments import clauses, normalise, sentences
 from simulator.text.wording import FILE, percent, quoted
 
 PRICE = ("ホーム1ギガの解約金は4,800円です。工事費は分割で支払えます。",)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1万円", "10,000円"),
-        ("１０，０００円", "¥10,000"),
-        ("10,000 yen", "10000円"),
-        ("1万5千円", "15,000円"),
-        ("1億2000万円", "120,000,000円"),
-        ("3ヶ月", "3か月"),
-        ("三か月", "3 months"),
-        ("二十四回", "24回"),
-        ("午後6時半", "18:30"),
-        ("9時", "9 am"),
-        ("20パーセント", "20%"),
-        ("1ギガ", "1 GB"),
-        ("0120-000-371", "0120‐000‐371"),
-        ("5営業日", "5 business days"),
-        ("the 20th of May", "20 May"),
-        ("May 31st", "31 May"),
-    ],
-)
-def test_the_same_quantity_is_written_in_many_ways(one: str, other: str) -> None:
-    """Units, scales, commas and scripts do not make it another one."""
-    assert quantities(one) == quantities(other) != frozenset()
-
-
-def test_what_is_no_quantity_is_left_out() -> None:
-    """Steps, footnotes and words with a kanji numeral in them; a range is two numbers."""
-    assert quantities("手順1 [12] 十分な一部") == frozenset()
-    assert quantities("the 20th century") == {Quantity("20", "")}
-    assert quantities("10-20%") == {Quantity("10", ""), Quantity("20", "%")}
-
-
-def test_numbers_match_when_value_and_unit_do() -> None:
-    """A missing unit matches any; another unit does not."""
-    assert unmatched(quantities("30分"), quantities("30円")) == [Quantity("30", "分")]
-    assert unmatched(quantities("30"), quantities("30円")) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "language", "expected"),
-    [
-        ("22000円", "ja", "22,000円"),
-        ("22000円", "en", "22,000 yen"),
-        ("$5", "en", "$5"),
-        ("3営業日", "en", "3 business days"),
-        ("2026年", "ja", "2026年"),
-        ("3.5ギガ", "ja", "3.5 GB"),
-        ("9:00", "en", "9:00"),
-        ("the 22nd", "en", "22nd"),
-    ],
-)
-def test_a_quantity_is_shown_as_the_language_writes_it(text: str, language: Language, expected: str) -> None:
-    """No Japanese unit in an English reason."""
-    assert [each.shown(language) for each in quantities(text)] == [expected]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from simulator.text.acts import claims, is_handover, is_refusal, negated_words
 from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
 from simulator.text.normalise import plain_form
-from simulator.text.numerals import quantities
 from simulator.text.spelling import codes
 from simulator.text.typography import half_width, straight
 from simulator.users.faults import fault_patterns
@@ -81,7 +80,6 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
     "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
     "negation": (lambda text, _: negated_words(text), acts),
-    "numbers": (lambda text, _: quantities(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
     "facts": (
         lambda text, _: [each.canonical for each in specifics_of(text)],
         lambda language: rows(f"facts_{language}.jsonl", "answer"),

@@ -35,8 +35,8 @@ from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
 from simulator.stats.bias import EXPECTED, Kind, Probe, without_language
+from simulator.text.entities import numbers_in
 from simulator.text.evidence import expected_response
-from simulator.text.numerals import quantities
 from simulator.text.segments import normalise
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
@@ -88,10 +88,10 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
     """
     # A figure that no passage has is wrong already, and changing it makes nothing worse.
     known, taken = normalise(evidence), normalise(f"{material}\n{answer}")
-    values = {quantity.value for quantity in quantities(taken)}
+    values = numbers_in(taken)
 
     def is_new(new: str) -> bool:
-        stated = {quantity.value for quantity in quantities(new)}
+        stated = numbers_in(new)
         return normalise(new) not in taken and (not stated or not stated <= values)
 
     flips: dict[str, Flip] = {}

@@ -13,8 +13,8 @@ from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.data.files import language_of
 from simulator.grading.lexical import grade_of
+from simulator.text.entities import details_of, lacking
 from simulator.text.evidence import best_agreement
-from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 
 Reason = Literal[
@@ -182,12 +182,13 @@ def _fault_of_text(case: Case) -> Reason | None:
 def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Reason | None:
     if kind in OUT_OF_SCOPE:
         return None
-    stated = quantities("\n".join(chain.from_iterable(case.references)))
+    reference = "\n".join(chain.from_iterable(case.references))
+    stated = details_of(reference)
     if kind == "number" and not stated and not re.search(r"\d", "".join(case.references_at(1))):
         return "no_number"
-    supported = quantities("\n".join([case.question, *(article.text for article in articles)]))
+    unsupported = lacking(reference, [case.question, *(article.text for article in articles)])
     # A sum of figures is a right answer, too, and a reader of the passages checks it.
-    return "unsupported" if len(unmatched(stated, supported)) > max(1, len(stated) // 2) else None
+    return "unsupported" if len(unsupported) > max(1, len(stated) // 2) else None
 
 
 def _copies(question: str, articles: Sequence[Article], language: Language) -> bool:
@@ -221,10 +222,8 @@ def says_the_same(answer: str, references: Sequence[str], language: Language) ->
 
     An answer may leave out figures, or add some that are no answer to the same question.
     """
-    agreement, in_answer = best_agreement(answer, references, language), quantities(answer)
-    has_figures = any(
-        figures and not unmatched(figures, in_answer) for figures in map(quantities, references)
-    )
+    agreement = best_agreement(answer, references, language)
+    has_figures = any(details_of(each) and not lacking(each, [answer]) for each in references)
     if agreement.instead and not has_figures:
         return False
     # Figures were looked at above: a further one for something else is no reason.

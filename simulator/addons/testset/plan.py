@@ -17,8 +17,8 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
+from simulator.text.entities import Measure, details_of
 from simulator.text.evidence import topic_units
-from simulator.text.numerals import quantities
 from simulator.text.segments import sentences
 
 Kind = Literal[
@@ -253,10 +253,14 @@ class Plan:
             return [*draw.sample(first, len(first)), *rest]
         articles = list(self.index.articles)
         if kind == "number":
-            articles = [a for a in articles if any(q.unit for q in quantities(a.text))] or articles
+            articles = [a for a in articles if _has_measure(a.text)] or articles
         elif kind == "procedure":
             articles = [a for a in articles if a.has_steps] or articles
         return [(article,) for article in draw.sample(articles, len(articles))]
+
+
+def _has_measure(text: str) -> bool:
+    return any(isinstance(each.meaning, Measure) for each in details_of(text))
 
 
 def readable(id_: str) -> str:
