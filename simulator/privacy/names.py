@@ -422,12 +422,6 @@ def person_beside(match: re.Match[str]) -> Span | bool:
     return match.span(group) if _can_be_called(match[group]) else False
 
 
-def surname_listed(match: re.Match[str]) -> bool:
-    """野々村が待って: a surname that does what people do."""
-    name = match["v"]
-    return _is_surname(name) and name not in word_list("doubtful") | word_list("no_person")
-
-
 def with_surname(match: re.Match[str]) -> bool:
     """安西先生: somebody before a title that others bear without their name."""
     name = match["v"]
@@ -447,13 +441,6 @@ def surname_and_kana(match: re.Match[str]) -> bool:
     known = _is_surname(surname) and (bool(space) or surname not in word_list("doubtful"))
     short = len(given) < LONGEST_GIVEN + bool(space) and (bool(space) or surname in word_list("surnames"))
     return known and (short or given[-1] in "子代江美枝" or _listed(_katakana(given), "given_kana"))
-
-
-def changed_name(match: re.Match[str]) -> bool:
-    """姓が石動から勅使河原に: any word behind "surname" that is no word for a person or a form."""
-    name = match["v"]
-    no_name = name in word_list("no_label_value") | word_list("no_person")
-    return not (no_name or _ORGANISATION.search(name))
 
 
 def given_name(match: re.Match[str]) -> bool:
@@ -578,11 +565,6 @@ def lower_given(match: re.Match[str]) -> Span | bool:
     return start, end if last not in word_list("no_english") else start + len(first)
 
 
-def last_line(match: re.Match[str]) -> Span | bool:
-    """Thanks so much!, and "Josh" on a line of its own: a name of the lists."""
-    return _is_known(match["v"].split()[0]) and english_name(match)
-
-
 def latin_beside(match: re.Match[str]) -> bool:
     """Emmaです, Tokita Miyukiです: a name in Latin letters in a Japanese sentence, one word of it known.
 
@@ -615,8 +597,8 @@ NAME_CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         with_title, introduced, labelled_name, full_name, foreign_alone, bare_given, given_alone,
-        surname_alone, person_beside, surname_listed, with_surname, called, surname_and_kana,
-        changed_name, given_name, kana_pair, english_name, greeted, self_named, known_given_name,
-        lower_given, last_line, latin_beside, ticket_name, bare_given_name,
+        surname_alone, person_beside, with_surname, called, surname_and_kana,
+        given_name, kana_pair, english_name, greeted, self_named, known_given_name,
+        lower_given, latin_beside, ticket_name, bare_given_name,
     )
 }  # fmt: skip
