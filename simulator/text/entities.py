@@ -8,10 +8,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain, combinations, pairwise, permutations, product, zip_longest
+from itertools import chain, combinations, pairwise, product, zip_longest
 from typing import Literal, NamedTuple
 
 from simulator.core.templates import read_toml
@@ -973,12 +972,6 @@ def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]
 
 # --- What the details of a right answer ask of an answer ---
 
-# What says "twice" without a number.
-_TWICE = re.compile(
-    r"往復|両方|2人|二人|ふたり|夫婦|\b(?:both|twice|round trip|each way|two|couple|pair"
-    # Sending something back happens once.
-    r"|return (?:ticket|trip|journey|fare|flight|crossing|transfer)s?)\b|\d return\b"
-)
 # Of more amounts of one unit than this nearly any amount would follow, or be a sum; more details of one text
 # are not read.
 _MOST_AMOUNTS, _MOST_SUMMED, _MOST_COUNTS, _MOST_DETAILS = 40, 12, 12, 60
@@ -1053,7 +1046,7 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
     """Whether a detail can be worked out from what these texts say; `counts` may say how often.
 
     An amount is a multiple or a share of another one of its unit. With `sums` that may take two steps, one of
-    them a sum or a difference; a span lies between two times, and a date follows wherever there is a span.
+    them a sum or a difference; a date follows wherever there is a span.
     """
     known = [each for text in texts for each in details_of(text)]
     meaning = detail.meaning
@@ -1062,8 +1055,7 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
     if not (isinstance(meaning, Measure) and meaning.unit and len(meaning.values) == 1):
         return _converts(detail, texts)
     wanted, amounts = _value(detail), {_value(each) for each in known if _unit(each) == meaning.unit}
-    given = _shares_of(known) if meaning.unit == "%" else _time_between(known, meaning.unit)
-    if _converts(detail, texts) or (sums and wanted in given):
+    if _converts(detail, texts):
         return True
     if not amounts or len(amounts) > _MOST_AMOUNTS:
         return False
@@ -1099,41 +1091,13 @@ def _times_said(texts: Sequence[str], counts: str, unit: str) -> set[Decimal]:
     often = sorted(each for each in numbers if each < _MOST_TIMES and not each % 1)
     times = {Decimal(1), *often[:_MOST_COUNTS]}
     times.update(Decimal(n) for text in texts for n in _OFTEN.findall(normalise(text))[:_MOST_COUNTS])
-    return times | ({Decimal(2)} if _TWICE.search(plain) else set())
+    return times
 
 
 def _shares_said(texts: Sequence[str], known: Sequence[Specific]) -> set[Decimal]:
     """The shares that are taken of amounts: percentages, and a half."""
     shares = {_value(each) / 100 for each in known if _unit(each) == "%"}
     return shares | ({Decimal("0.5")} if any(_HALF.search(normalise(text)) for text in texts) else set())
-
-
-def _shares_of(known: Sequence[Specific]) -> set[Decimal]:
-    """How many per cent of one another these amounts are."""
-    amounts = [(_unit(each), _value(each)) for each in known if _unit(each) not in {"", "%"}][:_MOST_SUMMED]
-    pairs = [(one, of) for (unit, one), (other, of) in permutations(amounts, 2) if unit == other and one < of]
-    return {share for one, of in pairs for share in (100 * one / of, 100 - 100 * one / of)}
-
-
-def _time_between(known: Sequence[Specific], unit: str) -> set[Decimal]:
-    """How long it is from one time of day to another, or from one day to another, in seconds."""
-    if unit != SECONDS:
-        return set()
-    clocks, days = set[int](), set[int]()
-    for each in known[:_MOST_DETAILS]:
-        if isinstance(each.meaning, Clock):
-            clocks.add(60 * each.meaning.minute)
-        elif isinstance(each.meaning, Hours):
-            clocks |= {60 * each.meaning.start, 60 * each.meaning.end}
-        elif isinstance(each.meaning, Date) and (day := each.meaning.readings[0]).month and day.day:
-            days.add(A_DAY * _day_of_year(day.month, day.day))
-    spans = {abs(one - other) for each in (clocks, days) for one, other in combinations(each, 2)}
-    return set(map(Decimal, spans | {A_DAY - span for span in spans if span < A_DAY}))
-
-
-def _day_of_year(month: int, day: int) -> int:
-    """In a year of 365 days, as most are; its 29 February is the first of March."""
-    return date(2001, month, 1).timetuple().tm_yday + day - 1
 
 
 def _without_amounts(text: str, unit: str) -> str:

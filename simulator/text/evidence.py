@@ -24,7 +24,6 @@ from simulator.text.acts import (
     apologises,
     is_plain_refusal,
     is_refusal,
-    negated_words,
     parts,
     passes_on,
 )
@@ -455,15 +454,6 @@ def _patterns(language: Language) -> dict[str, re.Pattern[str]]:
 
 # --- One turn ---
 
-# What somebody speaks of who cannot answer.
-_KNOWING = re.compile(
-    r"情報|案内|記載|資料|お?答え|回答|返答|返事|わか|分か|判り|見つ|見当た|確認|存じ|把握|手元|申し上げ|お伝え|できかね"
-    r"|\b(?:info\w*|know\w*|details?|answer\w*|tell|say\w*|said|find|found|see|sure|help|guess|advi[sc]e\w*|speak"
-    r"|anything|nothing|article|listed|listing|mention\w*|record\w*|look\w*|confirm|check|idea|have"
-    r"|materials?|documents?|pages?)\b"
-)
-# How often what was worked out is worked with in turn.
-STEPS = 3
 # A day that a date may be counted from.
 _SOME_DAY = re.compile(
     r"[月火水木金土日]曜|本日|今日|明日|明後日|昨日|来週|先週|今週|来月|先月|今月|月末"
@@ -475,7 +465,7 @@ _SOME_DAY = re.compile(
 def declines_wrongly(answer: str, wanted: Iterable[str], agreed: Agreement, language: Language) -> bool:
     """Whether an answer declines where the right ones do not.
 
-    Where a right answer is to ask somebody else, saying so is no refusal; nor is a no where no is right.
+    Where a right answer is to ask somebody else, saying so is no refusal.
     """
     if not declines(answer, language) or agreed.recall >= SAYS_PART:
         return False
@@ -483,15 +473,8 @@ def declines_wrongly(answer: str, wanted: Iterable[str], agreed: Agreement, lang
     return not any(
         (refers and declines(each, language))
         or any(isinstance(e.meaning, Token) and located(e, [answer]) is not None for e in details_of(each))
-        or (negated_words(next(iter(sentences(each)), "")) and not _does_not_know(answer, language))
         for each in wanted
     )
-
-
-def _does_not_know(answer: str, language: Language) -> bool:
-    """Whether it is knowing or saying that an answer denies: "not something we pay for" may be a right no."""
-    refusals = [part.text for part in parts(answer, language) if part.act == "refusal"]
-    return not refusals or any(_KNOWING.search(normalise(text)) for text in refusals)
 
 
 def names_contact(answer: str, language: Language) -> bool:
@@ -556,10 +539,7 @@ class TurnEvidence:
         known = (*self.known, *self.wanted, *self._said_before)
         said = [each for each in found.numbers if any(is_said(each, text) for text in known)]
         unknown = [each for each in found.numbers if matters(each) and each not in said]
-        for _step in range(STEPS):
-            said += [each for each in unknown if self._follows(each, said)]
-            unknown = [each for each in unknown if each not in said]
-        return found._replace(numbers=tuple(unknown))
+        return found._replace(numbers=tuple(each for each in unknown if not self._follows(each, said)))
 
     def _follows(self, detail: Specific, said: Iterable[Specific] = ()) -> bool:
         """Whether a figure can be worked out, where there is something to work out."""
