@@ -70,12 +70,12 @@ def within(limits: Limits, bot: Bot) -> Bot:
 class LimitedBot:
     """A bot with a timeout, a limit of questions at once, and retries.
 
-    `again` counts all retries. The time of an answer includes retries and the waits between them, because
+    The time of an answer includes retries and the waits between them, because
     a customer waits for all of it; it does not include the wait for a free place.
     """
 
     def __init__(self, bot: Bot, limits: Limits) -> None:
-        self.bot, self.limits, self.again = bot, limits, 0
+        self.bot, self.limits = bot, limits
         self.patience = math.inf  # seconds; set to the run's by the caller that connects the bot
         # Looked up here because it comes with the limits of models, which a bot without limits does without.
         self._notices = simulator.Notices()
@@ -116,7 +116,6 @@ class LimitedBot:
             return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
 
         def again(state: RetryCallState) -> None:
-            self.again += 1
             error = state.outcome and state.outcome.exception()
             self._notices.waiting(
                 "", state.upcoming_sleep, _("the bot: {error}", error=error), since=clock() - began

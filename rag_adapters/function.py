@@ -73,13 +73,6 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     """What was value, if it is a function; raises InputError with what to do otherwise."""
     if callable(value) and not inspect.isclass(value):
         return value  # type: ignore[no-any-return]
-    if hasattr(value, "ainvoke") and not inspect.isclass(value):
-        msg = _(
-            "{target} is {type}, not a function: --adapter runnable --set target={target}",
-            target=target,
-            type=type(value).__name__,
-        )
-        raise InputError(msg)
     what = "a class" if inspect.isclass(value) else type(value).__name__
     msg = _(
         "{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)",
