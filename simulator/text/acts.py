@@ -5,6 +5,17 @@ dialogue_acts.toml. They know the wordings that were written down; a new writer 
 others, half of the time. Those are found by a logistic regression over the pieces of an answer, whose weights
 in act_model.json are learned by `python -m scripts.act_model`. `make bench-detectors` measures both on rows
 of a writer from whom neither was made.
+
+    申し訳ございませんが、分かりかねます。     -> courtesy, refusal
+    担当者におつなぎします。                   -> handover
+    ご利用いただけません。                     -> claim: "not possible" is an answer
+    You can reach us at 0120-000-371.          -> contact
+    If you need help, please contact our desk. -> referral
+    It costs $5. Is there anything else?       -> claim, courtesy
+
+A sentence is cut where it turns in the middle (but, が、), and each side has one act: the first that its
+patterns find, in the order of `_ActPatterns.acts`. `is_refusal` and `passes_on` weigh the parts against each
+other; only where the patterns find nothing does the regression decide.
 """
 
 import re
@@ -27,23 +38,33 @@ FILE = Path(__file__).with_name("dialogue_acts.toml")
 # cost.
 LONGEST = 600
 
+# What a part of an answer does. `contact` names somebody to turn to, `referral` does so under a condition
+# ("if you need help"), `lead` leads up to either; `no_handover` says that nobody will be brought in.
 Act = Literal[
     "courtesy", "question", "no_handover", "handover", "refusal", "contact", "lead", "referral", "claim"
 ]  # fmt: skip
 
 _CJK = re.compile(f"[{CJK}]")
+# A question mark at the end, or a Japanese ending that asks: ですか, でしょうか.
 _QUESTION = re.compile(r"[?？][」』）)\"]*$|(?:です|ます|でしょう|ません|ました)か[。.]?$")
 _DIGIT = re.compile(r"\d")
 _ENDS = (".", "!", "?", "。")
+# How a Japanese clause ends that gives a reason (ので、), and one that only leads up to the next (が、): what
+# leads up to a refusal says why, and is no answer of its own.
 _REASONS = ("ので、", "ため、")
 _REASONED = frozenset(("refusal", "handover", "contact"))
 _LEADS = (*_REASONS, "が、", "けど、", "けれど、", "けれども、", "ものの、")
+# "but" and its like, with which the second side of an English sentence begins.
 _TURNS = re.compile(r"(?:but|however|though|although|nevertheless)\b", re.IGNORECASE)
+# {desk} in a pattern of dialogue_acts.toml stands for the entry of that name under `words`.
 _WORD = re.compile(r"\{([a-z]+)\}")
 
 
 class Part(NamedTuple):
-    """A sentence, or one side of a sentence that turns in the middle, and what it does."""
+    """A sentence, or one side of a sentence that turns in the middle, and what it does.
+
+    `text` is as it was written, without the blanks around it.
+    """
 
     text: str
     act: Act
@@ -64,7 +85,12 @@ class _ActPatterns:
             self.acts[act] = re.compile(_WORD.sub(lambda found: table["words"][found[1]], joined))
 
     def act(self, text: str) -> Act:
-        """What this part of a sentence does."""
+        """What this part of a sentence does.
+
+        Questions first: an offer ("anything else?") is a courtesy, a question that tells nothing is one. Then
+        the patterns, without the aside that the part begins with. A courtesy with a digit in it says
+        something: "Thank you for your patience, it takes 5 days" is a claim.
+        """
         plain = normalise(text)
         if len(plain) > LONGEST:
             return "claim"
@@ -112,7 +138,11 @@ def is_refusal(text: str, language: Language) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_plain_refusal(text: str, language: Language) -> bool:
-    """Whether it is a refusal in the words that the patterns know, as in right answers that a team writes."""
+    """Whether it is a refusal in the words that the patterns know, as in right answers that a team writes.
+
+    It refuses where its refusals are at least as long as its claims; without a refusal, where it names
+    somebody to turn to and claims nothing beside.
+    """
     acts = {part.act for part in parts(text, language)}
     # What leads up to a person, however long, answers nothing.
     leads = bool(acts & {"handover", "contact"})
@@ -139,7 +169,10 @@ def is_handover(text: str, language: Language) -> bool:
 
 @lru_cache(maxsize=1024)
 def passes_on(text: str, language: Language) -> bool:
-    """Whether the bot itself passes the customer on to a person; naming a contact does not count."""
+    """Whether the bot itself passes the customer on to a person; naming a contact does not count.
+
+    "I'll connect you to an agent" does; "call 0120-000-371" and "I can't transfer you" do not.
+    """
     acts = {part.act for part in parts(text, language)}
     if "handover" in acts or "no_handover" in acts:
         return "handover" in acts
@@ -155,6 +188,7 @@ def claims(text: str, language: Language) -> tuple[str, ...]:
     """What the answer states about the matter: not its courtesies, questions, refusals and handovers.
 
     A contact is a claim too (its number may be wrong), except beside a refusal, whose reason is none.
+    「料金は990円です。ご不明な点はございますか？」 claims its first sentence.
     """
     found = parts(text, language)
     told = {part.act for part in found} & {"refusal", "handover"} and is_refusal(text, language)
@@ -230,7 +264,16 @@ _WORD_AFTER = re.compile(r"\W*(?:(?:be|been|being|any|a|an|the|to|have|has|able)
 
 
 def negated_words(clause: str) -> tuple[str, ...]:
-    """What a clause negates, a word or stem per negation ('' where none is found): () affirms."""
+    """What a clause negates, a word or stem per negation ('' where none is found): () affirms.
+
+        解約できません                 -> ("解約",)
+        you cannot cancel              -> ("cancel",)
+        無料ではなく有料です           -> ("無料",)
+        連絡しなければなりません       -> (), an obligation
+
+    Two texts that negate different words contradict each other, perhaps; one that negates twice is compared
+    word by word. A clause of more than `LONGEST` characters denies nothing.
+    """
     plain = normalise(clause)
     if len(plain) > LONGEST:
         return ()
@@ -269,7 +312,10 @@ Kind = Literal["refusal", "handover"]
 
 
 def pieces(text: str, language: Language) -> frozenset[str]:
-    """The pieces that count: 2 to 5 characters (ja), 1 to 3 words and 4 characters (en); any digit is 0."""
+    """The pieces that count: 2 to 5 characters (ja), 1 to 3 words and 4 characters (en); any digit is 0.
+
+    "9時です" -> 0時, 0時で, 0時です, 時で, 時です, です. Figures are all alike, so that no price is learned.
+    """
     plain = re.sub(r"\d", "0", normalise(text).lower())
     if language == "ja":
         return frozenset(_runs(plain, (2, 3, 4, 5)))
@@ -279,7 +325,11 @@ def pieces(text: str, language: Language) -> frozenset[str]:
 
 
 def is_likely(kind: Kind, text: str, language: Language) -> bool:
-    """Whether a short answer is worded like those that refuse, or that hand over."""
+    """Whether a short answer is worded like those that refuse, or that hand over.
+
+    The mean of the known pieces' weights, scaled by the root of their number so that long answers are not
+    more certain than short ones, plus the constant; `scripts.act_model` scales alike when it learns.
+    """
     if len(text) > LONGEST_WORDING[language]:
         return False
     name = f"{kind}.{language}"

@@ -2,6 +2,28 @@
 
 First what a detail means, however it is written, and when two are the same; then how each kind is found.
 Last, which details of a right answer an answer has to say, and which follow from others.
+
+A text comes in as people write it; a tuple of `Specific` comes out, each with the words it stands in and one
+canonical spelling, in the order of the text:
+
+    午後6時まで                  -> time 18:00
+    平日 9時～18時               -> hours 月曜・火曜・水曜・木曜・金曜 9:00-18:00
+    令和6年4月1日                -> date 2024年4月1日
+    14日以内, 2 weeks            -> number 1209600秒 (a dimension is compared in its first unit)
+    1万5千円, ￥15,000           -> amount 15000円
+    +81-3-1234-5678              -> phone 0312345678
+    注文番号 AB-12345            -> number ab12345
+
+Two texts are never compared by these spellings alone. `located` asks a text's `DetailIndex`, which knows that
+4月1日 stands in 2024年4月1日 (and not the reverse), that 9:00-18:00 is there where both ends are named apart,
+and that a large number without a unit, as in the cell of a table, may be an amount.
+
+The kinds are looked for from the most to the least distinct, each in what the ones before it have left:
+addresses, e-mail, telephone numbers, dates, times, measures, codes (`_scan`). What is no detail at all: small
+counts (一人, two steps), numbers of list items and sections, and bare numbers below a thousand.
+
+Everything reads untrusted text, so every repetition in a pattern is bounded or possessive; `make bench-text`
+doubles hostile texts and fails where the time grows faster than they do.
 """
 
 import re
@@ -19,6 +41,7 @@ from simulator.text.segments import CJK, MaskedText, normalise
 
 # --- What a detail means, and whether a text has the same ---
 
+# What a report calls a detail; `number` covers measures that are no money, and codes.
 Kind = Literal["amount", "date", "time", "hours", "phone", "url", "email", "number"]
 
 # Days of the week, Monday first, and public holidays.
@@ -34,7 +57,10 @@ A_THOUSAND = 1000
 
 
 class CalendarDate(NamedTuple):
-    """Year, month and day, as far as they are known."""
+    """Year, month and day, as far as they are known.
+
+    4月1日 -> (None, 4, 1); 2024年 -> (2024, None, None); 毎月27日 -> (None, None, 27).
+    """
 
     year: int | None = None
     month: int | None = None
@@ -43,7 +69,12 @@ class CalendarDate(NamedTuple):
 
 @dataclass
 class DetailIndex:
-    """All the details of one text, for looking them up."""
+    """All the details of one text, for looking them up.
+
+    `tokens` are addresses, telephone numbers and codes. `clocks` are minutes since midnight, those of opening
+    hours included; `lone_clocks` leaves these out. `hours` has the days that go with each span, `measures`
+    the units that stand beside each value, and `bare` the large values that stand without any.
+    """
 
     tokens: set[tuple[Kind, str]] = field(default_factory=set)
     # Every date with each of its parts also left out: as much as the text says, and less.
@@ -192,7 +223,11 @@ Meaning = Token | Date | Clock | Hours | Measure
 
 
 class DetailMatch(NamedTuple):
-    """A detail in a text: where it stands, its kind and its meaning."""
+    """A detail in a text: where it stands, its kind and its meaning.
+
+    `start` and `end` are places in the normalised text; `MaskedText.written` leads back to the original
+    words.
+    """
 
     start: int
     end: int
@@ -227,17 +262,25 @@ _EMAIL = re.compile(
 )
 _DASH = r"\-ー"
 _GAP = rf"[ {_DASH}.・]{{0,2}}"
+# Digits in two to four groups: 03-1234-5678, (0120) 000 371, +44 20 7946 0333. Not a date or a range within a
+# longer run of digits, nor a price with commas. How many digits there must be says `_national`.
 _PHONE = re.compile(
     rf"(?=[\d+(])(?<![\d.,])(?<!\d[{_DASH}/])(?:\+\d{{1,3}}{_GAP}(?:\(0\){_GAP})?)?\(?\d{{1,5}}\)?{_GAP}\(?\d{{1,4}}\)?"
     rf"(?:{_GAP}\d{{2,4}}){{1,2}}(?![\da-z,]|[{_DASH}]\d)"
 )
+# 1-800-555-0199, (212) 555-0199: the American form, kept as three groups.
 _FREEPHONE = re.compile(rf"(?:1{_GAP})?\(?([2-9]\d\d)\)?[ {_DASH}.]{{1,2}}(\d{{3}})[ {_DASH}.](\d{{4}})")
+# #9110, 188番, "call 911": numbers too short for a group. 100番地 and 12番目 are none.
 _SHORT = re.compile(
     r"(?=[#1])(?<![\d.])(?:#\d{4}|1\d\d(?=番(?![号目地]))|(?<=call )1\d\d|(?<=dial )1\d\d)(?![\d,])"
 )
+# Runs of letters and digits, with hyphens or underscores between them; whether there are enough digits is
+# checked afterwards. Not the head of 1,234.
 _CODE = re.compile(
     rf"(?<![a-z0-9{_DASH}_.,#])[a-z0-9]{{1,40}}+(?:[{_DASH}_][a-z0-9]{{1,40}}+){{0,8}}+(?![a-z0-9]|,\d{{3}})"
 )
+# Of a code: the fewest digits of it that make it one (an order, a contract, a customer), and the most signs
+# that are kept. 1234 is a price or a year as well; a longer run than 40 signs is a hash or an attack.
 # From as many digits on, a number without unit is a code: an order, a contract, a customer.
 _FEWEST, _LONGEST = 5, 40
 
@@ -270,7 +313,10 @@ def phones(text: str) -> Iterator[DetailMatch]:
 
 
 def codes(text: str) -> Iterator[DetailMatch]:
-    """Order numbers and other codes: at least five digits, with or without letters and hyphens."""
+    """Order numbers and other codes: at least five digits, with or without letters and hyphens.
+
+    AB-12345 and ab12345 are the same. Ten or eleven digits that begin with 0 are a telephone number instead.
+    """
     for match in _CODE.finditer(text):
         # Letters at the end are rather a unit that nobody listed.
         if not match[0][-1].isdigit() or sum(map(str.isdigit, match[0])) < _FEWEST:
@@ -302,10 +348,13 @@ def _national(written: str) -> str:
 # Dates: 2024年4月1日, 令和6年4月1日, R6.4.1, 2024/4/1, April 1, 2024, 1 April 2024, the 27th.
 # Times: 午後6時, 18:00, 6 pm; hours with their days: 平日 9時～18時, Monday to Friday 9:00-17:00.
 
+# The halves of the day that make 6 o'clock 18:00.
 _AFTER_NOON = {"午後", "夕方", "夜", "夜間", "pm", "p.m."}
 _HALF_DAY = r"午前|午後|早朝|翌朝|朝|夕方|夜間|夜|深夜|(?<![a-z])[ap]\.?m\.?(?![a-z])"
 _ZONE = r"(?P<zone>[ap](?:m\b|\.m\.?))"
 _H = rf"(?:(?<![\d.,:/])\d{{1,2}}|(?<![{KANJI}数同一臨])[{KANJI}]{{1,3}}+)"
+# A time of day in one of five forms: 18:00 (6:30pm), 18時30分 (18時半), 6 pm, noon, midnight, each perhaps
+# behind 午後 and the like. 2時間 is a span, 16:9 and 10:1倍 are ratios, ¥18:00 is none.
 _TIME = re.compile(
     rf"(?=[\d午早翌朝夕夜深正{KANJI}]|(?<![a-z])[apnm])(?:(?P<half>{_HALF_DAY})(?:の)? ?)?(?:"
     rf"(?<![\d.,:/$¥])(?P<h>\d{{1,2}}):(?P<m>[0-5]\d)(?![\d:]| ?(?:%|倍))(?: ?{_ZONE})?"
@@ -319,8 +368,11 @@ _DOTTED = re.compile(
     r"|(?<=\bfrom )\d{1,2}\.[0-5]\d (?:to|until|till) \d{1,2}\.[0-5]\d(?!\d|\.\d| ?[%€£円]))"
 )
 _CLOCK_TO = r"(?:から|より|~|〜|-|ー|\bto\b|\buntil\b|\btill\b|\bthrough\b)"
+# What joins two times to opening hours: 9時から18時, 9:00-17:00, 22時～翌2時. With "between" before the first
+# one, `_AND` does as well.
 _CLOCK_BETWEEN = re.compile(rf" ?(?:まで)?{_CLOCK_TO} ?(?:翌日?の?)? ?")
 _AND = re.compile(r" ?(?:and|と) ?")
+# The first end of 9-18時 or 2 to 5:30 pm, which has no unit of its own.
 _BARE = re.compile(
     rf"(?:(?<![\d.,:/$¥\w])|(?<=[^\x00-\x7f]))(?P<h>\d{{1,2}})(?::(?P<m>[0-5]\d))? ?{_CLOCK_TO} ?$"
 )
@@ -339,6 +391,7 @@ _EN_DAY = (
 _EN_JOIN = r"\.?(?: ?(?:,|&|/|-|~) ?(?:and )?| (?:to|through|till|until|and|or) )"
 _EN_DAYS = rf"(?:\b(?:every ?day|daily|(?:7|seven) days a week)\b|\b{_EN_DAY}(?:{_EN_JOIN}{_EN_DAY}){{0,8}})"
 _DAYS = rf"(?:{_JA_DAYS}|{_EN_DAYS})"
+# Days before the hours (平日は9時, Mon-Fri: 9:00), and days behind them (9:00-17:00 on weekdays, 土日を除く).
 _LEFT = re.compile(
     rf"(?P<days>{_DAYS})(?P<link>(?: ?[)\]:はにもの,、]{{0,2}}| ?\|) ?(?:from |between |の)?)$"
 )
@@ -348,12 +401,15 @@ _RIGHT = re.compile(
     rf"(?P<days>{_DAYS})(?P<off> ?(?:[はをも]|・年末年始)? ?(?:除く|除き|以外|休み|お休み|定休|休業))?\)?"
 )
 _TILL = re.compile(r" ?まで")
+# How many characters before and behind the hours may hold their days.
 _REACH = 40
+# One name of days at a time, and what makes a span of two: 月～金, Monday to Friday.
 _NAMED = re.compile(
     rf"{_EN_DAY}|every ?day|daily|(?:7|seven) days|平日|祝祭日|祝日?|毎日|年中無休|全日|連日"
     rf"|{_ONE}(?!本)(?:曜日?)?"
 )
 _SPAN = re.compile(r"[~〜\-ー]|から|\b(?:to|through|till|until)\b")
+# Days that already belong to the next hours: 平日9:00-18:00、土日10:00-17:00.
 _NEXT = re.compile(r" ?[:はも、,]? ?(?:午[前後]|[ap]m|\d{1,2}(?::|時| ?[ap]\.?m))")
 
 
@@ -456,7 +512,10 @@ def _days_beside(text: str, start: int, end: int) -> tuple[int, int, frozenset[s
 
 
 def days_of(written: str) -> frozenset[str]:
-    """The days that a phrase names: 平日, 土日祝, 月～金, Monday to Friday, weekends, daily."""
+    """The days that a phrase names: 平日, 土日祝, 月～金, Monday to Friday, weekends, daily.
+
+    A span may run over the end of the week: 金～月 is Friday to Monday.
+    """
     days: list[str] = []
     found: set[str] = set()
     reached = 0
@@ -488,15 +547,20 @@ _ERA = r"(?P<era>令和|平成|昭和|大正|明治|(?<![a-z0-9])[rhs]\.?(?=\d))
 _N = rf"(?:(?<![\d.,])\d{{1,2}}|(?<![{KANJI}])[{KANJI}]{{1,3}}+)"
 _IN_ERA = rf"{_ERA} ?(?P<reign>元|\d{{1,2}}|[{KANJI}]{{1,4}}+)"
 _AD = rf"(?:西暦)?(?<![\d.,{KANJI}])(?P<year>(?:19|20|21)\d\d|[一二][{KANJI}]{{3,8}}+)"
+# 2024年4月1日, 令和6年4月, 4月1日, 二〇二四年; not 3日間, 月額, or 4月々.
 _JAPANESE = re.compile(
     rf"(?:{_IN_ERA}|{_AD}) ?年度?(?: ?(?P<m>{_N}) ?月(?![間額次])(?: ?(?P<d>{_N}) ?日(?!間))?)?"
     rf"|(?P<mm>{_N}) ?月(?![間額次々])(?: ?(?P<dd>{_N}) ?日(?!間))?"
 )
+# 2024/4/1, 2024.4.1, R6.4.1, 2024-04; not within a longer run such as a code or a path.
 _NUMERIC = re.compile(
     r"(?=[\drhs])(?<![\w./-])(?:(?P<year>(?:19|20|21)\d\d)|(?P<era>[rhs])\.?(?P<reign>\d{1,2}))"
     r"(?:(?P<sep>[./-]) ?(?P<m>\d{1,2})(?P=sep) ?(?P<d>\d{1,2})|[/-](?P<mm>\d{1,2}))(?!\d|[./-]\d)"
 )
+# 01/04/2024 has two readings; only those that the calendar has are kept.
 _YEAR_LAST = re.compile(r"(?=\d)(?<![\w./-])(\d{1,2})([/.-])(\d{1,2})\2((?:19|20|21)\d\d)(?!\d|[./-]\d)")
+# 4/1から, 12/25(水): month and day only where a word behind them says so. 1/2, 24/7 and 3/4程度 are fractions
+# or names.
 _SLASHED = re.compile(
     r"(?=\d)(?<![\w./-])(\d{1,2})/(\d{1,2})(?![\d/.%]| ?(?:以[上下]|の|程度|倍))"
     r"(?= ?(?:\(|から|~|〜|-|まで|以降|より|に|付|時点|現在|頃|は))"
@@ -524,15 +588,18 @@ _CUE = (
 _MONTH_ALONE = re.compile(
     rf"{_MONTH},? (?:of )?(?P<year>(?:19|20|21)\d\d)\b|{_CUE}{_MONTH.replace('<month>', '<alone>')}(?! \d)"
 )
+# The second day of 5月1日から31日 or May 1 to 31, which takes its month from the first.
 _LATER = re.compile(
     rf"(?:\(.{{1,3}}\))? ?(?:から|より|~|〜|-|・|、|及び|および|と) ?(?P<d>{_N})日(?![間以前後目本])"
     rf"|(?:-| to | through | until | and )(?:the )?(?P<dd>\d{{1,2}}){_TH}(?![:.,]\d| ?[a-z%])"
 )
+# "the 27th" is a day; "the 27th floor" or "the 20th century" is none: what may follow is listed.
 _ORDINAL = re.compile(
     rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(_MONTHS)})\b)"
     r"(?! (?!of|to|and|or|is|if|falls|each|every|in|at|until|through|by|for"
     r"|we|you|will|on|with|but|as|when|so)[a-z])"
 )
+# "in 2024" is a year; a bare 2024 is a number like any other.
 _YEAR_ALONE = re.compile(
     r"\b(?:in|since|until|till|from|by|before|after|during|of|year|fiscal)"
     r" (?P<year>(?:19|20)\d\d)\b(?![-:]?\d)"
@@ -541,7 +608,11 @@ _BETWEEN = re.compile(rf"(?:\(.{{1,3}}\))? ?(?:から|より) ?|(?:\(.{{1,3}}\))
 
 
 def dates(text: str) -> list[DetailMatch]:
-    """The dates in their order; the second one of a range has month and year of the first."""
+    """The dates in their order; the second one of a range has month and year of the first.
+
+    2026年5月1日～6月30日 gives 2026年5月1日 and 2026年6月30日. Of overlapping readings the longest one from
+    the left is kept.
+    """
     every = [one for finder in (_japanese, _numeric, _english) for one in finder(text)]
     kept: list[DetailMatch] = []
     for one in sorted(every, key=lambda found: (found.start, -found.end)):
@@ -708,11 +779,15 @@ _THINGS = re.compile(
     r"[ァ-ヶ][ァ-ヶー]+| (?!(?:is|was|has|does|its|this|as|plus|minus|percents?)\b)[a-z]{3,20}s\b(?! ?:)"
 )
 _FEWEST_THINGS = 10
+# "1. Open the app" numbers a step; "1.5 GB" does not.
 _LIST_ITEM = re.compile(r"^ *\d{1,2}[.)、] ?(?!\d)", re.MULTILINE)
+# What stands before a number that names something: 手順 3, step 2, No. 5, 図 1, プラン 2.
 _STEP = re.compile(
     r"(?:手順|ステップ|step|no\.?|第|図|表|※|注|問|item|option|section|chapter|page|プラン) ?$"
 )
 _THIRD = r"(?:翌々月|毎月|翌月|当月|同月|前月|今月|来月|先月|各月|月の|月末) ?の? ?"
+# 27日 is a day of the month behind 毎月 or 翌月, or before words such as 締め, 払い, 時点 (`_IS_DATE_BY`); it
+# is a span behind 約 or 最大, or before 以内, 後, かかる (`_IS_SPAN`, `_IS_SPAN_BY`).
 _IS_DATE = re.compile(rf"{_THIRD}$")
 _IS_DATE_BY = re.compile(
     r"\([月火水木金土日]|締|払|引き?落|付[^き]|頃|ごろ|時点|現在|に(?![0-9]|つき)|発売|開催"
@@ -721,6 +796,7 @@ _IS_SPAN = re.compile(r"(?:約|およそ|最短|最長|最大|最低|中|過去|
 _IS_SPAN_BY = re.compile(
     r"以内|以上|以下|未満|後|前|目|ほど|程度|くらい|ぐらい|分|経|かか|を要|しか|も(?:かか|あれ)|あたり|当たり|につき|[0-9]|連続|超"
 )
+# 十分 is enough, 十分以内 and 十分ほど are ten minutes.
 _PLURAL = re.compile(r" ?(?:以内|ほど|程度|間|前|後|くらい|ぐらい)")
 # Words are found the sooner where what may not stand before them is looked at behind them.
 _IMPLIED = {
@@ -730,7 +806,11 @@ _IMPLIED = {
 
 
 def measures(text: str) -> Iterator[DetailMatch]:
-    """Numbers with a unit, ranges and lists of them as one, and numbers of things without a unit."""
+    """Numbers with a unit, ranges and lists of them as one, and numbers of things without a unit.
+
+    3～5営業日 and "12, 36 or 60 months" are one detail with several values: an answer that says only one of
+    them does not say the same. Numbers wait until it is known whether a unit ends their range.
+    """
     waiting: list[re.Match[str]] = []
     for match in _NUMBER.finditer(text):
         if waiting and not _is_next(text, waiting, match):
@@ -756,7 +836,10 @@ def _is_next(text: str, waiting: list[re.Match[str]], match: re.Match[str]) -> b
 
 @lru_cache(maxsize=1024)
 def bare_numbers(text: str, least: int = 100) -> frozenset[str]:
-    """The numbers, fractions or at least so large, that stand without unit, as in the cells of a table."""
+    """The numbers, fractions or at least so large, that stand without unit, as in the cells of a table.
+
+    As canonical digits: "1,980 | 2.5 | 12" -> {1980, 2.5}. Smaller whole numbers number steps and sections.
+    """
     numbers = (m["number"] for m in _NUMBER.finditer(text) if not m["unit"] and not m["sign"])
     values = (value_of(number) for number in numbers if number[0].isdecimal())
     kept = (value for value in values if value is not None and (value >= least or value % 1))
@@ -772,7 +855,10 @@ def implied(text: str) -> Iterator[DetailMatch]:
 
 @lru_cache(maxsize=1024)
 def numbers_in(text: str) -> frozenset[Decimal]:
-    """The numbers above one of a text, in digits or English words; those that number a list are none."""
+    """The numbers above one of a text, in digits or English words; those that number a list are none.
+
+    "2 kayaks for four hours" -> {2, 4}. Kanji numerals are left out: 一番 and 三々五々 count nothing.
+    """
     plain = _LIST_ITEM.sub(" ", normalise(text))
     written = (match["number"] for match in _NUMBER.finditer(plain))
     values = (value_of(number) for number in written if number[0] not in KANJI)
@@ -827,7 +913,10 @@ def _day(text: str, match: re.Match[str], value: Decimal) -> DetailMatch | None:
 
 
 def _is_span(text: str, match: re.Match[str]) -> bool:
-    """Whether the words around 3日 say that it is three days."""
+    """Whether the words around 3日 say that it is three days: 3日以内, 約3日, 3日ほどかかります.
+
+    Where neither these nor the words of a date stand there, 3日 keeps a unit of its own, which matches both.
+    """
     before = _IS_SPAN.search(text, max(0, match.start() - 4), match.start())
     return bool(before or _IS_SPAN_BY.match(text, match.end()))
 
@@ -849,7 +938,10 @@ _WRAPPED = re.compile(r"(?<=\S)\r?\n(?=\S)")
 
 
 class Specific(NamedTuple):
-    """One checkable detail: its kind, the words it is written in, and its one canonical spelling."""
+    """One checkable detail: its kind, the words it is written in, and its one canonical spelling.
+
+    `text` is quoted in reasons, so it keeps the width, the case and the script of the original.
+    """
 
     kind: Kind
     text: str
@@ -871,7 +963,12 @@ def specifics_of(text: str) -> tuple[Specific, ...]:
 
 
 def located(specific: Specific, texts: Sequence[str]) -> int | None:
-    """The index of the first text that holds this detail; None when none does."""
+    """The index of the first text that holds this detail; None when none does.
+
+    14日間 in ["返品は2週間以内"]     -> 0
+    4月1日 in ["2024年4月1日"]        -> 0
+    2024年4月1日 in ["4月1日"]        -> None, for the text does not say the year
+    """
     return next(
         (number for number, text in enumerate(texts) if specific.meaning.is_in(_detail_index(text))), None
     )
@@ -906,7 +1003,10 @@ def _without_unit(text: str) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
 
 
 def _converts(detail: Specific, texts: Iterable[str]) -> bool:
-    """Whether one of these texts has the same measure in another system's unit, rounded as people do."""
+    """Whether one of these texts has the same measure in another system's unit, rounded as people do.
+
+    6 miles and "about 10 km", 1,220 °C and 2,230 °F: at most 4 % apart (`_ROUNDED`).
+    """
     own = _across(detail)
     if own is None:
         return False
@@ -936,7 +1036,12 @@ def _detail_index(text: str) -> DetailIndex:
 
 
 def index_of(texts: Iterable[str]) -> DetailIndex:
-    """What texts say line by line, and what they say where their lines are only wrapped."""
+    """What texts say line by line, and what they say where their lines are only wrapped.
+
+    A knowledge base made of PDFs breaks lines within dates and amounts; a line break that ends a sentence
+    must not join two figures, so both readings count. What words imply (無料 is 0円) is known here alone: an
+    answer has to say a figure to be held to it.
+    """
     index = DetailIndex()
     versions = ((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text))) for text in texts)
     for version in dict.fromkeys(chain.from_iterable(versions)):
@@ -952,7 +1057,11 @@ def index_of(texts: Iterable[str]) -> DetailIndex:
 # The same text is asked for its details, and for whether it has those of others.
 @lru_cache(maxsize=64)
 def _scan(text: str) -> tuple[MaskedText, tuple[DetailMatch, ...]]:
-    """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see."""
+    """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see.
+
+    So the digits of a telephone number are no code, and the 6 of 6 pm no measure. Web addresses are read with
+    their capitals, everything else in lower case.
+    """
     plain = MaskedText(text)
     every = list(_taken(plain, urls(plain.text)))
     for finder in (emails, phones, dates, times, measures, codes):
@@ -976,6 +1085,7 @@ def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]
 # are not read.
 _MOST_AMOUNTS, _MOST_SUMMED, _MOST_COUNTS, _MOST_DETAILS = 40, 12, 12, 60
 _LONGEST_COUNTS = 2000
+# A count from here on is rather an amount: nobody buys a hundred of something in a chat.
 _MOST_TIMES = 100
 _HALF = re.compile(r"半額|半分|半値|\bhalf\b")
 # How often, as passages say it: twelve months, two instalments.
@@ -1002,6 +1112,9 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
 
     Of "6,800 and 1,200, so 8,000 in all" that is the 8,000, unless a known text (a passage, the question) has
     it: what a sum is made of need not be repeated.
+
+        "11,500円に送料1,200円を足して12,700円です", known: 11,500円, 1,200円  -> 12,700円
+        "£20 within 14 days", known: the same sentence                         -> £20, 14 days
     """
     every, unknown = details_of(reference), lacking(reference, known)
     if any(isinstance(each.meaning, (Date, Clock, Hours)) for each in unknown):
@@ -1018,7 +1131,10 @@ def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
 
 
 def _result(new: Sequence[Specific], of_unit: Sequence[Specific]) -> Specific | None:
-    """The one of some amounts that the others lead to: the only new one, their sum, or what is left."""
+    """The one of some amounts that the others lead to: the only new one, their sum, or what is left.
+
+    `new` are those of them that no known text has. None where several could be it.
+    """
     if len(new) < 2 or len(of_unit) > _MOST_SUMMED:
         return new[0] if len(new) == 1 < len(of_unit) else None
     for operation in (sum, lambda pair: abs(pair[0] - pair[1])):
@@ -1047,6 +1163,12 @@ def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: b
 
     An amount is a multiple or a share of another one of its unit. With `sums` that may take two steps, one of
     them a sum or a difference; a date follows wherever there is a span.
+
+        £78.40 from "A block is £98." and "Students get 20% off."      -> yes, 98 less a fifth
+        £196 from "A block is £98." with counts "for the 2 of us"      -> yes
+        £97 from the same                                              -> no
+
+    Of more than `_MOST_AMOUNTS` amounts nothing follows: nearly any figure would, by chance.
     """
     known = [each for text in texts for each in details_of(text)]
     meaning = detail.meaning
@@ -1109,7 +1231,10 @@ def _without_amounts(text: str, unit: str) -> str:
 
 
 def matters(detail: Specific) -> bool:
-    """Whether a figure says something by itself: a few of something, or the second time, does not."""
+    """Whether a figure says something by itself: a few of something, or the second time, does not.
+
+    What is measured or paid always matters; what is counted (個, 枚, devices) from `_FEWEST_THINGS` on.
+    """
     meaning = detail.meaning
     if not isinstance(meaning, Measure) or (meaning.unit and meaning.unit not in _COUNTED):
         return not detail.text.endswith("目")

@@ -5,6 +5,15 @@ models. On public label sets the plain share of words did as well as anything fi
 First the units that texts are compared by, then support by passages and agreement with a reference, in which
 details (amounts, dates, addresses) are compared by what they mean: two weeks are 14 days; last both of them
 about one turn, with what else can be counted there.
+
+    content_units("the plans charge")   -> the, plan, charg, the+plan, plan+charg, once each
+    support("解約金は4,800円です。", ("ホーム1ギガの解約金は5,000円です。",))
+        -> share 0.80, number 4,800円 missing, score 0.36
+    agreement("5,000円です。", "解約金は4,800円です。", "ja")
+        -> score 0.02: it lacks 4,800円, and says 5,000円 instead
+
+All functions are pure and cached by their texts, because several judges, the diagnosis and the offline
+customers ask the same of one turn. `TurnEvidence` is what they share: it counts nothing before it is asked.
 """
 
 import re
@@ -51,6 +60,7 @@ from simulator.text.wording import wording
 # not worthless: a copied sentence shares them too, an invented one does not.
 CONTENT, HIRAGANA, STOP, PAIR = 1.0, 0.5, 0.2, 0.5
 
+# Words that nearly every English answer has; contractions stand with their straight apostrophe.
 _FUNCTION_WORDS = """
     a about above after again all also am an and any are as at be because been before being below between
     both but by can could did do does doing down during each few for from further had has have having he
@@ -63,12 +73,17 @@ _FUNCTION_WORDS = """
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _HIRAGANA = re.compile("[\u3041-\u309f\u30fc]")
+# Between the two tokens of a pair: no token holds white space.
 _BETWEEN = "\t"
 
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
-    """A word without the commonest English endings: charge, charges, charged, charging give charg."""
+    """A word without the commonest English endings: charge, charges, charged, charging give charg.
+
+    Far less than Porter's stemmer, and enough for an overlap: cities and city meet, classes become clas.
+    Words of other scripts pass unchanged.
+    """
     plain = word.removesuffix("'s")
     for ending in ("ing", "ed", "es", "s", "ly"):
         if plain.endswith(ending) and len(plain) - len(ending) >= 3 and not plain.endswith("ss"):
@@ -105,7 +120,8 @@ def content_units(text: str) -> Units:
 def topic_units(text: str) -> Units:
     """The units that carry content: those with a kanji, a katakana or a word that is no stop word.
 
-    A text of grammar alone keeps all its units. The counter is shared and must not be changed.
+    A text of grammar alone keeps all its units, so that "それは何ですか" is about something. The counter is
+    shared and must not be changed.
     """
     units = content_units(text)
     topical = {unit: count for unit, count in units.items() if is_topical(unit)}
@@ -136,7 +152,8 @@ def total_weight(units: Mapping[str, int]) -> float:
 def share(units: Mapping[str, int], within: Collection[str]) -> float:
     """The share (0..1), by weight, of `units` that are also in `within`; 1 for no units at all.
 
-    Of an answer in its passages this is precision, of a reference in an answer it is recall.
+    Of an answer in its passages this is precision, of a reference in an answer it is recall. 料金は無料 has
+    0.7 of its weight in 料金は千円.
     """
     whole = total_weight(units)
     if not whole:
@@ -182,7 +199,10 @@ class Support(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The share found, less what missing numbers take from it."""
+        """The share found, less what missing numbers take from it.
+
+        Multiplied by `MISSING_NUMBER`, or by `MISSING_DIGIT` where all that is missing are single digits.
+        """
         if not self.numbers:
             return self.share
         only_digits = all(
@@ -254,6 +274,11 @@ def agreement(
 
     `known` are the passages and the question: of a sum that they do not have only the result has to be said.
     `asked` is all that the customer has said so far.
+
+    Answers and refusals are compared by kind first: two refusals agree (1), a refusal where an answer is
+    right has 0.05, a handover where a refusal is right 0.4. Two answers have nine parts of recall and one of
+    precision, times `WRONG_NUMBER` where another figure stands in a right one's place, or `LEFT_OUT` where
+    one is missing.
     """
     body, wanted = without_courtesies(answer, language), without_courtesies(reference, language)
     units, said = topic_units(wanted), content_units(body)
@@ -329,13 +354,20 @@ def _words(sentence: str) -> frozenset[str]:
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
-    """The agreement with the nearest reference; none without references."""
+    """The agreement with the nearest reference; none without references.
+
+    Several references are alternatives: the score is that of the one that agrees most, never a mean.
+    """
     found = (agreement(answer, reference, language) for reference in references)
     return max(found, key=lambda each: each.score, default=Agreement(0.0, 0.0))
 
 
 def refuses(answer: str, references: Iterable[str], language: Language) -> bool:
-    """Whether an answer is worded as a refusal, and says not what a right answer says."""
+    """Whether an answer is worded as a refusal, and says not what a right answer says.
+
+    Who says what the reference says declines nothing, however it is worded. Right answers are judged by the
+    patterns alone: the model once took references for refusals.
+    """
     if not is_refusal(answer, language):
         return False
     right = (
@@ -377,7 +409,8 @@ ExpectedResponse = Literal["comfort", "refuse", "answer"]
 def expected_response(case: Case) -> ExpectedResponse:
     """What a right answer does: `comfort` a complaint, `refuse` the unanswerable, or `answer`.
 
-    Without answerability, a case is unanswerable when all its references decline.
+    Without answerability, a case is unanswerable when all its references decline. A complaint goes before
+    both: it wants an apology, not an article.
     """
     if case.is_complaint:
         return "comfort"
@@ -405,7 +438,10 @@ _IS_CJK = re.compile(f"[{CJK}]")
 
 @lru_cache(maxsize=1024)
 def statements(text: str, language: Language) -> tuple[str, ...]:
-    """What an answer states about the matter: neither courtesies nor questions, nor where else to ask."""
+    """What an answer states about the matter: neither courtesies nor questions, nor where else to ask.
+
+    「料金は990円です。詳しくは公式サイトをご覧ください。」 states the first sentence.
+    """
     return tuple(
         part.text
         for part in parts(text, language)
@@ -419,7 +455,8 @@ def statements(text: str, language: Language) -> tuple[str, ...]:
 def declines(text: str, language: Language) -> bool:
     """Whether an answer declines, be it only by sending the customer politely to somebody else.
 
-    What it states about the matter beside may be as long as that, no longer.
+    What it states about the matter beside may be as long as that, no longer: a price and its conditions with
+    "ask our shop for more" behind them are an answer, one word before the same sentence is none.
     """
     found = parts(text, language)
     if any(part.act == "refusal" for part in found) and is_refusal(text, language):
@@ -429,7 +466,11 @@ def declines(text: str, language: Language) -> bool:
 
 
 def sends_away(part: Part, language: Language) -> bool:
-    """Whether a part of an answer says only where else to ask."""
+    """Whether a part of an answer says only where else to ask.
+
+    A sentence with a price or a date is about the matter, whoever it names; opening hours, telephone numbers
+    and addresses are how somebody is reached (`_REACHED_BY`).
+    """
     kinds = {each.kind for each in details_of(part.text)}
     is_page = _matches("page", part.text, language)
     is_contact = (part.act in _CONTACTS and not is_page) or _matches("elsewhere", part.text, language)
@@ -454,7 +495,7 @@ def _patterns(language: Language) -> dict[str, re.Pattern[str]]:
 
 # --- One turn ---
 
-# A day that a date may be counted from.
+# A day that a date may be counted from: 明日, 来週, Monday, today.
 _SOME_DAY = re.compile(
     r"[月火水木金土日]曜|本日|今日|明日|明後日|昨日|来週|先週|今週|来月|先月|今月|月末"
     r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tonight|tomorrow|tmrw|yesterday|now)\b"
@@ -478,12 +519,17 @@ def declines_wrongly(answer: str, wanted: Iterable[str], agreed: Agreement, lang
 
 
 def names_contact(answer: str, language: Language) -> bool:
-    """Whether an answer names somebody to turn to."""
+    """Whether an answer names somebody to turn to: a number to call, a shop, the staff it passes on to."""
     return any(part.act in {"contact", "referral", "handover"} for part in parts(answer, language))
 
 
 class TurnEvidence:
-    """What can be counted about one turn, cached by text so that judges share it."""
+    """What can be counted about one turn, cached by text so that judges share it.
+
+    `agreement` and `context.references` are of this turn; `agreed` and `wanted` fall back on the references
+    of all turns, because a later turn mostly asks again what the case asks. `known` is what the bot may rely
+    on here: this turn's passages, and the question.
+    """
 
     def __init__(self, context: GradingContext) -> None:
         """Nothing is counted before it is asked for."""
@@ -532,7 +578,8 @@ class TurnEvidence:
         """How far this turn's passages support the answer, its courtesies apart.
 
         Its numbers are those that matter and that nothing bears out: they stand neither there nor in anything
-        else that is known, and follow from none of it.
+        else that is known, and follow from none of it. What the bot itself said in earlier turns bears
+        nothing out: it may have been made up then.
         """
         body = "\n".join(statements(self.answer, self.language)) or self.answer
         found = support(body, self.passages, self.context.turn.user)
@@ -542,7 +589,12 @@ class TurnEvidence:
         return found._replace(numbers=tuple(each for each in unknown if not self._follows(each, said)))
 
     def _follows(self, detail: Specific, said: Iterable[Specific] = ()) -> bool:
-        """Whether a figure can be worked out, where there is something to work out."""
+        """Whether a figure can be worked out, where there is something to work out.
+
+        A date may be counted on from a day that the customer names. Sums are allowed where the question has
+        numbers, or the reference has figures that no passage has; elsewhere two prices that happen to add up
+        prove nothing.
+        """
         asked, known = self.context.turn.user, (*self.known, *self.wanted, *(each.text for each in said))
         reckons = bool(numbers_in(asked)) or any(lacking(each, self.known) for each in self.wanted)
         if not isinstance(detail.meaning, Measure):

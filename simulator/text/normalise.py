@@ -1,4 +1,18 @@
-"""Texts as they are compared: what does not change an answer is taken away."""
+"""Texts as they are compared: what does not change an answer is taken away.
+
+Three forms, from the least to the most that is lost:
+
+    folded("ＡＢＣ　１，０００")       -> "abc 1000" (width, case, commas of thousands, marks that look alike)
+    plain_form("「富士山です。」")      -> "富士山です" (and punctuation around it, Markdown, idle spaces)
+    squad_form("The Beatles' album.")  -> "beatles album" (SQuAD's own, English only)
+
+Exact match and labels are compared in the plain form, whose version stands in each result
+(`PLAIN_FORM_VERSION`): change the rules, and change it. -5, .5, 5% and C++ keep the signs that carry meaning.
+
+Tokenizers cut for ROUGE-L, METEOR and F1. A figure without its tokenizer means nothing, so the name with its
+version is part of every result, too. `cjk-char` is right in both languages; the others reproduce published
+values (`ascii-words` is what the rouge_score package does, and loses Japanese altogether).
+"""
 
 import re
 from collections.abc import Callable
@@ -20,6 +34,7 @@ _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
 _AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕«».—-"
 # Before a number the point and the minus belong to it.
+# Punctuation before the first word; a point or minus stays where a digit follows.
 _OPENING = re.compile(rf"(?:[{re.escape(_AROUND.rstrip('.—-'))}]|[.—-](?!\d))+")
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_PUNCTUATION = str.maketrans("", "", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -57,7 +72,9 @@ def squad_form(text: str) -> str:
 DEFAULT_TOKENIZER = "cjk-char"
 
 _WORD = rf"[^\W_{CJK}]+"
+# A kana or kanji; a number with its decimals; a word with an apostrophe in it.
 _TOKEN = re.compile(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
+# MeCab is given lines of at most so many characters; its own buffer is not much larger.
 _LINE = re.compile(r".{1,10000}")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -70,7 +87,10 @@ class Tokenizer(NamedTuple):
 
 
 def tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
-    """The tokenizer of that name: cjk-char, mecab, ascii-words, ascii-words+porter, blank or squad."""
+    """The tokenizer of that name: cjk-char, mecab, ascii-words, ascii-words+porter, blank or squad.
+
+    Raises UnknownName, or InputError where mecab or the stemmer is not installed.
+    """
     if made := {"mecab": _mecab, "ascii-words+porter": _porter}.get(name):
         return made()
     if name not in _TOKENIZERS:

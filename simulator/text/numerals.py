@@ -1,4 +1,17 @@
-"""Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million."""
+"""Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million.
+
+`NUMERAL` is the pattern that finds a number in a normalised text (NFKC, lower case), `value_of` what it is
+worth. What stands beside a number (a unit, a currency, a date) is no matter of this module: entities.py
+builds its patterns around `NUMERAL` and reads units.toml.
+
+    1万5千, 一万五千       -> 15000
+    二〇二四, 2024         -> 2024 (digits in a row are read as digits)
+    1.5 million            -> 1500000
+    twenty-four            -> 24
+    万                     -> None, which counts nothing
+
+Values are `Decimal`: 0.1 + 0.2 has to be 0.3 where an answer is held against a reference.
+"""
 
 import re
 from decimal import Context, Decimal
@@ -6,6 +19,7 @@ from pathlib import Path
 
 from simulator.text.typography import nfkc, straight
 
+# The formal digits 壱, 弐 and 参 are those of contracts and banknotes.
 _DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {
     "零": 0, "壱": 1, "弐": 2, "参": 3,
 }  # fmt: skip
@@ -19,16 +33,19 @@ _WORDS = {
     "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _POWERS = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+# More digits than any numeral that is read can have, so that nothing is rounded.
 _EXACT = Context(prec=80)
 UNITS = Path(__file__).with_name("units.toml")
 
 KANJI = "".join((*_DIGITS, *_TENS, *_MYRIADS))
 # Digits with commas between thousands and a decimal part. Bounded: what is longer is no number of anything.
 PLAIN = r"\d{1,18}+(?:,\d{3}(?!\d)){0,5}(?:\.\d{1,6}+)?(?!\d)"
+# Digits with powers behind them: 1万5千, 2億3,000万, 1.5 million.
 _SCALED = (
     rf"{PLAIN}(?:[百千万億兆]{{1,2}}+(?:{PLAIN})?+){{0,4}}+(?: ?(?:hundred|thousand|million|billion)\b)?"
 )
 _ONES = "|".join(sorted(_WORDS, key=len, reverse=True))
+# twenty-four, two hundred thousand: at most six words, so that no text makes it slow.
 _SPELT = rf"\b(?:{_ONES})(?:[- ](?:{'|'.join(_POWERS)}|{_ONES})){{0,5}}\b"
 # Not within another number, nor in 数千, 第三, 三分の一.
 NUMERAL = rf"(?:(?<![\d{KANJI}数何幾第])(?<![\d][.,])(?:{_SCALED}|[{KANJI}]{{1,24}}+)|{_SPELT})"
@@ -38,7 +55,10 @@ _SPLIT = re.compile(rf"{PLAIN}|[{KANJI}]|[a-z]+")
 
 
 def value_of(numeral: str) -> Decimal | None:
-    """The value of a numeral in lower case; None of what is none (万, 百 twice) or beyond 10 to the 18th."""
+    """The value of a numeral in lower case; None of what is none (万) or beyond 10 to the 18th.
+
+    At most `_MOST_PIECES` pieces are read, because every digit in kanji is one.
+    """
     pieces = _SPLIT.findall(numeral)
     if not 0 < len(pieces) <= _MOST_PIECES:
         return None
@@ -49,12 +69,18 @@ def value_of(numeral: str) -> Decimal | None:
 
 
 def digits_of(value: Decimal) -> str:
-    """The value without exponent and needless zeros: 10000, 0.5."""
+    """The value without exponent and needless zeros: 10000, 0.5.
+
+    As a text, because it is the canonical spelling by which details are looked up.
+    """
     return f"{value.normalize(_EXACT):f}" if value else "0"
 
 
 def _summed(pieces: list[str]) -> Decimal | None:
-    """Powers of ten below 10,000 gather in a section, 万 and 億 close it; a lone 万 counts nothing."""
+    """Powers of ten below 10,000 gather in a section, 万 and 億 close it; a lone 万 counts nothing.
+
+    2億3,000万 is 2 x 10^8 + 3,000 x 10^4. "two hundred thousand" multiplies within its section likewise.
+    """
     total, section = Decimal(0), Decimal(0)
     last: Decimal | None = None
     for piece in pieces:
@@ -92,6 +118,8 @@ def _spelt(words: list[str]) -> Decimal:
 
 # Numbers of more digits than this are codes, and a larger exponent would write a page of zeros.
 _LONGEST = 40
+# A whole text that is one number: -5, 1,000, .5, 1e3. No leading zero (007), no sign alone, no unit; the
+# comma only where it parts thousands.
 _NUMBER = re.compile(
     r"[+-]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)?(?:(?<=[0-9])|(?=\.))(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
 )

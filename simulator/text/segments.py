@@ -1,4 +1,16 @@
-"""Where texts are cut: characters and words, clauses and sentences, in Japanese and English."""
+"""Where texts are cut: characters and words, clauses and sentences, in Japanese and English.
+
+Japanese has no spaces, so a token is one kana or kanji there, and a word elsewhere; with character pairs on
+top (evidence.py) that did as well as a dictionary on public label sets, and needs none.
+
+    tokens("光10GB、月額1,234円です")  -> 光 10 gb 月 額 1234 円 で す
+    sentences("「はい。」と答えます！ It costs $5, e.g. monthly. Ask us.")
+        -> 「はい。」と答えます！ | It costs $5, e.g. monthly. | Ask us.
+    clauses("無料です、ただし初月のみ")  -> 無料です、 | ただし初月のみ
+
+Sentences and clauses keep their words as they were written, for they are quoted in reasons; tokens are
+normalised, for they are compared.
+"""
 
 import re
 import unicodedata
@@ -17,22 +29,32 @@ _TOKEN = re.compile(
     r"|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
     rf"|(?:(?![{CJK}])[^\W\d_])(?:(?![{CJK}])[^\W_])*(?:'[a-z]+)?"
 )
+# What Markdown puts before or around words: headings, quotes, bullets, numbered items, emphasis, code.
 _MARKUP = re.compile(r"^[^\S\n]*(?:#+\s+|>\s*|(?:[-*・•●○◆■]|\(?\d{1,2}[.)])\s+)|\*\*|__|`", re.MULTILINE)
+# A sentence ends at a line break; at 。！？ unless more marks or a closing bracket follow (「はい。」と言う
+# is one sentence); in English at a mark before a capital, a digit or a quotation, or between lower-case words
+# of three letters and more, as people type in chats ("it works. thanks"). 3.5 and example.com are not cut.
 _SENTENCE_END = re.compile(
     r"\n+|(?<=[。！？])(?![」』）)。！？]|[^「『]{0,200}[」』])|(?<=[!?])\s*(?=[^\W\da-z_])|(?<=[\w%]\.|[\")]\.|.[!?])\s+(?=[\"'(\[]?[A-Z0-9])"
     r"|(?<=\w \.|\w [!?])\s+(?=\w)|(?<=[a-z]{3}[.!?])\s+(?=[a-z])"
 )
+# After "e.g." or "Feb." the sentence goes on, though a blank and a capital follow.
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|approx|inc|ltd|incl|excl|dept|tel|fig|vol|max|min|est|ext"
     r"|jan|feb|apr|aug|sept?|oct|nov|dec)\.$",
     re.IGNORECASE,
 )
+# At a comma, but not that of 1,000; and before but, although and because.
 _CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s{1,4}|\s{1,4}(?=but\b|although\b|because\b)")
 
 
 @lru_cache(maxsize=1024)
 def normalise(text: str) -> str:
-    """NFKC, lower case and straight marks: full-width letters, half-width kana and ’ become plain."""
+    """NFKC, lower case and straight marks: full-width letters, half-width kana and ’ become plain.
+
+    "Ｗｉ－ＦｉのﾊﾟｽﾜｰﾄﾞＩＤ" -> "wi-fiのパスワードid". Every pattern of this package is written for such a
+    text. The length may change (㈱, ﾊﾟ): where places matter, `MaskedText` keeps track of them.
+    """
     return nfkc(straight(text)).lower()
 
 
@@ -73,7 +95,16 @@ _SUPERSCRIPT = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹")
 
 
 class MaskedText:
-    """`text` is the original under NFKC, with straight marks; `take` masks a span, `written` undoes it."""
+    """`text` is the original under NFKC, with straight marks; `take` masks a span, `written` undoes it.
+
+        MaskedText("①料金は１，０００円").text     -> " 料金は1,000円" (a circled number is an item's)
+        .take([(4, 9)]), then .lower               -> " 料金は" + five marks + "円"
+        .written(4, 9)                             -> "１，０００", as it stood in the original
+
+    Each place of `text` knows the one in the original that it came from, because NFKC changes lengths: ㌔
+    becomes キロ, ﾊﾟ becomes パ. Only `lower` is masked; patterns that need capitals read `text` before
+    anything is taken.
+    """
 
     def __init__(self, original: str) -> None:
         self.original = original

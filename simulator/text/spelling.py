@@ -2,6 +2,15 @@
 
 A pair is a word as it was asked and as the article writes it. Without a dictionary it is known by its sound
 (kana, Latin), by its letters, or because replacing the one by the other brings the article.
+
+    spelling_pairs("るーたーの設定を教えて", ["ルーターの電源を入れ…"])   -> るーたー / ルーター, likeness 1
+    spelling_likeness("ルーター", "router")      -> 0.82, by what is heard
+    spelling_likeness("fiber", "fibre")          -> 0.80, by letters
+    spelling_likeness("引落", "引き落とし")      -> 0.95, but for okurigana
+    codes("E-205、3,300円、0120-000-371")        -> e-205, 0120-000-371 (an amount is no code)
+
+`diagnosis/root_cause.py` names the first pair where an article was not found as it was asked for, and is
+found in its own words. With the extra `ja` (MeCab) kanji have a reading, too: とうきょう and 東京 are a pair.
 """
 
 import re
@@ -23,6 +32,7 @@ _SMALL = str.maketrans("ぁぃぅぇぉゃゅょゎゕゖ", "あいうえおや�
 _SAME_SOUND = str.maketrans("づぢゐゑを", "ずじいえお")
 _JOINTS = re.compile(r"[\s\-‐‑–—・．.'’_/]")
 _SOKUON = "っ"
+# The kana by their consonant, in the order of the vowels a, i, u, e, o.
 _ROWS = {
     "": "あいうえお", "k": "かきくけこ", "g": "がぎぐげご", "s": "さしすせそ", "z": "ざじずぜぞ",
     "t": "たちつてと", "d": "だぢづでど", "n": "なにぬねの", "h": "はひふへほ", "b": "ばびぶべぼ",
@@ -32,9 +42,11 @@ _ROMAN = {
     kana: row + vowel for row, kanas in _ROWS.items() for kana, vowel in zip(kanas, "aiueo", strict=True)
 }
 _ROMAN |= {"や": "ya", "ゆ": "yu", "よ": "yo", "わ": "wa", "を": "o", "ん": "n", "ゔ": "v"}
+# The irregular ones of Hepburn: shi, chi, tsu, fu, ji, zu.
 _ROMAN |= {"し": "shi", "ち": "chi", "つ": "tsu", "ふ": "fu", "じ": "ji", "ぢ": "ji", "づ": "zu"}
 # What is longer is no word; the dictionary takes ever longer for it.
 _LONGEST_WORD = 60
+# Small kana and the vowel that they put in place of the one before: し + ょ is sho, フ + ァ is fa.
 _GLIDES = {"ゃ": "a", "ゅ": "u", "ょ": "o", "ぁ": "a", "ぃ": "i", "ぅ": "u", "ぇ": "e", "ぉ": "o"}
 
 
@@ -63,7 +75,10 @@ def reading(word: str) -> str:
 
 @lru_cache(maxsize=16384)
 def roman(word: str) -> str:
-    """The word in Latin letters: kana by Hepburn with long vowels as short ones; Latin stays."""
+    """The word in Latin letters: kana by Hepburn with long vowels as short ones; Latin stays.
+
+    るーたー -> ruta, とうきょう -> tokyo, Wi-Fi -> wifi. Empty for kanji without a dictionary.
+    """
     sound = _JOINTS.sub("", reading(word))
     if not _KANA.search(sound):  # Latin, without its accents
         return "".join(c for c in unicodedata.normalize("NFKD", nfkc(sound)) if not unicodedata.combining(c))
@@ -106,9 +121,11 @@ KANA_ONLY = re.compile("[\u3041-\u309fー]+")
 _LATIN = re.compile("[a-zà-ɏ0-9&.'-]+")
 _OKURIGANA = re.compile("[\u3041-\u309f]")
 _VOWELS = re.compile("[aeiouy]")
+# How Japanese hears consonants: l as r, v as b, c and q as k.
 _LOANS = str.maketrans("lvcq", "rbkk")
 # How alike two words must be to be offered as a pair: Latin ones, and what remains of the sound of others.
 LATIN, SOUND = 0.75, 0.8
+# Words of fewer letters are alike by chance; of a text so many words are looked at.
 SHORTEST = 3
 MOST_WORDS = 400
 
@@ -134,7 +151,12 @@ def unknown_words(question: str, texts: Iterable[str]) -> list[str]:
 
 
 def spelling_pairs(question: str, texts: Sequence[str]) -> list[SpellingPair]:
-    """Words of a question that these texts write differently, the likeliest first; at most five."""
+    """Words of a question that these texts write differently, the likeliest first; at most five.
+
+    Only words that the texts do not have are asked about, and only words that the question does not have are
+    offered. Of overlapping pairs the likeliest one is kept. Words of hiragana alone have no boundary in a
+    sentence; `_within_kana` looks for the sounds of the article's words in them.
+    """
     there, known = normalise(question), "\n".join(texts)
     plain, unknown = normalise(known), unknown_words(question, texts)
     written = [word for word in words(known) if _carries(word) and normalise(word) not in there]
@@ -156,7 +178,11 @@ def spelling_pairs(question: str, texts: Sequence[str]) -> list[SpellingPair]:
 
 @lru_cache(maxsize=65536)
 def spelling_likeness(one: str, other: str) -> float:
-    """How alike (0..1) two spellings are; 0 when they are no likely spellings of one word."""
+    """How alike (0..1) two spellings are; 0 when they are no likely spellings of one word.
+
+    1 for the same sound; kanji by what is left without okurigana; Latin letters among themselves; Latin
+    letters and kana by consonants, as Japanese hears them; everything else by its folded kana.
+    """
     a, b = folded_kana(one), folded_kana(other)
     if a == b or (a and b and _same_sound(one, other)):
         return 1.0
@@ -280,7 +306,13 @@ _CODES = re.compile(f"{_ADDRESS}|{_RUN}", re.IGNORECASE)
 
 
 def codes(text: str) -> Counter[str]:
-    """The codes, addresses and telephone numbers in plain lower case, and how often each is there."""
+    """The codes, addresses and telephone numbers in plain lower case, and how often each is there.
+
+        "e-205、Ｅ－２０５、3,300円、24"   -> e-205 twice
+        "help@mizunara.exampleへ9:00から"  -> the address, and 9:00
+
+    Counted, because two of the same in a question are one thing said twice, not two things.
+    """
     found = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
     # An address counts as it is; a run of letters and digits where it has a digit, and something else.
     return Counter(

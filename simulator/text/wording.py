@@ -1,4 +1,9 @@
-"""The sentences of the stand-in judges, in wording.toml, Japanese and English side by side."""
+"""The sentences of the stand-in judges, in wording.toml, Japanese and English side by side.
+
+A judge that counts says its reason in the language of the question, not in that of the terminal, so these are
+no messages of the catalogue. Each key has a template per language; what fills it may come from a bot, and is
+never searched for variables again.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -35,7 +40,10 @@ class Wording:
 
 
 def quoted(text: str) -> str:
-    """A piece of a text that is short enough for a sentence, without the marks at its ends."""
+    """A piece of a text that is short enough for a sentence, without the marks at its ends.
+
+    On one line, at most `LONGEST_QUOTE` characters, the last of them … where something was cut.
+    """
     plain = " ".join(text.split()).strip("、。,.;；「」\"' ")
     return plain if len(plain) <= LONGEST_QUOTE else plain[: LONGEST_QUOTE - 1] + "…"
 
