@@ -2,6 +2,18 @@
 
 A check sees a match of its pattern and says whether it is masked, or which part of it; what only looks like
 personal data is not. Those of numbers and addresses are here, those of names in names.py.
+
+An entry of the table is a kind, a regular expression in which «part» stands for an entry of [parts], what a
+text must have for it to match at all (`needs`), and the name of a check:
+
+    [[find]]
+    kind = "reference"
+    pattern = '(?<![A-Za-z0-9&#])#(?P<v>«code»)«not_count»'
+    check = "long_code"
+
+Masked is the group `v` where there is one, so that the label in front stays readable: "order number
+[reference number]". A new kind of data is an entry, and labelled lines in tests/fixtures/personal_*.tsv that
+show what it finds and what it leaves alone.
 """
 
 import re
@@ -24,7 +36,7 @@ _NOBODYS_NUMBER = re.compile(
     r"|(?:\+?1[-. ]?)?\(?8(?:00|33|44|55|66|77|88)\)?[-. ]\d{3}[-. ]\d{4}$"
     r"|0(?:800|808|845|870|300|330|345) \d{3} ?\d{3,4}$"
 )
-# ZX81KP, as airlines and hotels give them
+# ZX81KP, as airlines and hotels give them; without a digit it would be any word in capitals.
 _LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
 # s.tachibana91, behind a word such as login ID
 _LOGIN = re.compile(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
@@ -37,14 +49,22 @@ _USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
 
 
 def luhn(match: re.Match[str]) -> bool:
-    """A payment card: the digits' Luhn sum is right (ISO/IEC 7812)."""
+    """A payment card: the digits' Luhn sum is right (ISO/IEC 7812).
+
+    One in ten numbers of this length passes by chance, which is why a bare one needs a card's first digit,
+    too. 4111 1111 1111 1111 passes; sixteen equal digits do not count.
+    """
     digits = [int(d) for d in re.sub(r"\D", "", match[0])]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def my_number(match: re.Match[str]) -> bool:
-    """A Japanese Individual Number: the twelfth digit checks the eleven before it."""
+    """A Japanese Individual Number: the twelfth digit checks the eleven before it.
+
+    The weights are those of the ministerial ordinance of 2014 (総務省令第85号): 6 5 4 3 2 7 6 5 4 3 2, and a
+    rest of 0 or 1 gives the digit 0.
+    """
     digits = [int(d) for d in re.sub(r"\D", "", match[0])]
     rest = sum(d * w for d, w in zip(digits[:11], (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), strict=True)) % 11
     right = 0 if rest <= 1 else 11 - rest
@@ -52,14 +72,21 @@ def my_number(match: re.Match[str]) -> bool:
 
 
 def iban(match: re.Match[str]) -> bool:
-    """An international bank account number: 1 modulo 97 (ISO 13616)."""
+    """An international bank account number: 1 modulo 97 (ISO 13616).
+
+    The four signs at the front go to the end, letters count from 10 (A) to 35 (Z).
+    """
     plain = match[0].replace(" ", "")
     number = "".join(str(10 + ascii_uppercase.index(c)) if c.isalpha() else c for c in plain[4:] + plain[:4])
     return 15 <= len(plain) <= 34 and int(number) % 97 == 1
 
 
 def phone(match: re.Match[str]) -> Span | bool:
-    """A telephone number: 10 or 11 digits within the country, 8 to 15 with its code; dates are none."""
+    """A telephone number: 10 or 11 digits within the country, 8 to 15 with its code; dates are none.
+
+    Numbers that no person has are not masked: 0120 and 0800 are free to call, 0570 and 0990 a company's
+    choice. A bracket that opens before the number and closes after it belongs to the sentence.
+    """
     written = re.split(r"内線|[a-z]", match[0], flags=re.IGNORECASE)[0]
     digits = re.sub(r"\D", "", written)
     span = match.start() + (written.startswith("(") and ")" not in written), match.end()
@@ -85,14 +112,20 @@ def abroad(match: re.Match[str]) -> bool:
 
 
 def code(match: re.Match[str]) -> bool:
-    """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
+    """A number somebody is known by: three digits at least, or capitals with a digit, or a user name.
+
+    Stands behind a word such as 会員番号 or "order number": A-12345, ZX81KP, s.tachibana91, taro_yamada.
+    """
     enough = sum(map(str.isnumeric, match["v"])) >= _FEWEST
     enough = enough or bool(_LOCATOR.fullmatch(match["v"]) or _LOGIN.fullmatch(match["v"]))
     return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
 
 
 def long_code(match: re.Match[str]) -> bool:
-    """As `code`, where only a bare "order" or "#" stands before it: five digits at least."""
+    """As `code`, where only a bare "order" or "#" stands before it: five digits at least.
+
+    "order 3 boxes" and "#1 in town" are no numbers of anybody; "order 88412" and "case NS-1004" are.
+    """
     enough = sum(map(str.isnumeric, match["v"])) >= _MANY or bool(_SERIES.fullmatch(match["v"]))
     return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
 
@@ -105,12 +138,17 @@ def labelled_code(match: re.Match[str]) -> bool:
 
 
 def past_date(match: re.Match[str]) -> bool:
-    """A whole date of the last century that no word such as "since" makes the day of something else."""
+    """A whole date of the last century that no word such as "since" makes the day of something else.
+
+    Whoever writes "14 September 1986" in a chat with a desk mostly gives a date of birth; "since 14 September
+    1986" is a company's.
+    """
     before = match.string[max(0, match.start() - 24) : match.start()]
     behind = match.string[match.end() : match.end() + 12]
     return not (_OTHER_DAY.search(before) or _SINCE.match(behind))
 
 
+# What makes a date that of a company, a contract or a thing: before it, or behind it (`_SINCE`).
 _OTHER_DAY = re.compile(
     r"(?i:since|founded|built|established|released|launched|opened|signed|dated|effective|bought|made|joined)"
     r"|創業|創立|設立|発売|開業|開店|施行|制定|竣工|購入|契約|加入|製造|入会|改正|築"
@@ -130,6 +168,7 @@ def spelt_email(match: re.Match[str]) -> bool:
     return bool(_SPELT.search(match[0]))
 
 
+# What shows that an "at" is the sign @: a dot in words, a bracket around it, or a sign in its place.
 _SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
 
 
@@ -160,6 +199,8 @@ _NAME_OF_BUILDING = (
 )
 _NO_COUNT = r"(?!\d|月|日|時|円|台|個|名|件)"
 _AT_END = r"(?=[、。にで\s]|です|$)"
+# Behind a house number: a building by its name and its room, or a room alone. A number with a counter behind
+# it (3個, 5月) is neither.
 _BUILDING = re.compile(
     rf"[ ,、]?(?:{_NAME_OF_BUILDING})"
     rf" ?(?:[A-Z]?-?\d{{1,4}}(?:-\d{{1,4}})?(?:号室|号|階|F|室)?{_NO_COUNT}|{_AT_END})"
@@ -175,13 +216,20 @@ _BLOCK = re.compile(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
 _NUMBERED = re.compile(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
 _COUNTED = re.compile(r" ?[^\s、。にでへとの)(,」です]")
+# How the sentence goes on behind an address: 〜です, 〜に変更, 〜へ届けて, 〜から.
 _END_OF_ADDRESS = re.compile(
     r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
 )
 
 
 def address_ja(match: re.Match[str]) -> Span | bool:
-    """An address around a house number: a prefecture or city before it, a building or room behind it."""
+    """An address around a house number: a prefecture or city before it, a building or room behind it.
+
+    東京都渋谷区神南1-2-3 渋谷ビル405号室 is masked as one. The pattern matches the house number alone, which
+    is rare in text; from there the place is looked for backwards (at most `_REACH` characters) and the
+    building forwards. A bare number needs a whole place before it and nothing counted behind it:
+    横浜市人口370万 is none, and 谷町四丁目 is a station.
+    """
     text, start = match.string, match.start()
     house_number = match[0].rstrip(" -ーの")
     end = start + len(house_number)
@@ -208,7 +256,11 @@ def address_ja(match: re.Match[str]) -> Span | bool:
 
 
 def labelled_address(match: re.Match[str]) -> Span | bool:
-    """The text behind 住所は, as far as it is a place."""
+    """The text behind 住所は, as far as it is a place.
+
+    It ends before the words that go on with the sentence (です, に変更, へ届けて); what has more words of a
+    sentence in it is none.
+    """
     start, end = match.span("v")
     text = match["v"]
     stop = _END_OF_ADDRESS.search(text)
@@ -317,7 +369,10 @@ _SIGNS = {
 
 
 def scripts_in(text: str) -> frozenset[str]:
-    """Which of digits, Latin letters, Japanese ones and masks a text has."""
+    """Which of digits, Latin letters, Japanese ones and masks a text has.
+
+    Most of the 172 patterns need one of them and are skipped: an English line is never searched for 様.
+    """
     return frozenset(name for name, sign in _SIGNS.items() if sign.search(text))
 
 

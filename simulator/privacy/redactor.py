@@ -1,4 +1,19 @@
-"""Texts without the personal data in them; every other character stays as it is."""
+"""Texts without the personal data in them; every other character stays as it is.
+
+    田中です。090-1234-5678に電話をください。  -> [氏名]です。[電話番号]に電話をください。
+    My name is Jane Doe, order #88412.         -> My name is [name], order #[reference number].
+    山口さんは山口県から                        -> [氏名]さんは山口県から
+    part number 12345, order number 12345      -> part number 12345, order number [reference number]
+
+In this order: what is masked already becomes one sign per character, that no pattern has (so masking twice
+changes nothing); the team's own patterns; all patterns of patterns.toml, on a text with plain forms in the
+same places; then further mentions of the names that were found (佐藤花子様 makes 佐藤さん a name). Of spans
+that overlap the whole is masked once, under the kind of the first pattern. All of it is repeated until
+nothing new is found, for a mask can lay bare what was part of something longer.
+
+Not finding is no proof: docs/privacy.md says how much of new lines was found. Masked text goes to the run
+file, to reports and to every model, and to the tested bot as well.
+"""
 
 import re
 from collections import Counter
@@ -14,6 +29,8 @@ from simulator.privacy.names import Span, word_list
 from simulator.privacy.patterns import mask, masks, patterns, scripts_in
 from simulator.text.typography import straight
 
+# So many parts of names are looked for again in a text, so that one made of names is still read in linear
+# time.
 # So that a text made of names is still read in linear time.
 _MOST = 20
 _KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
@@ -22,7 +39,11 @@ _ENDS = rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])"
 
 
 def repeated_names(text: str, names: Sequence[str]) -> Iterator[Span]:
-    """Where the text has these names, or a part of one that stands apart by a space, as whole words."""
+    """Where the text has these names, or a part of one that stands apart by a space, as whole words.
+
+    Of at most `_MOST` parts, the longest first: after 山本 大輔さん both 大輔 and 山本 are names. A part that
+    is a common word as well is not looked for.
+    """
     parts = sorted({part for name in names for part in _parts(name)}, key=lambda part: (-len(part), part))
     if parts:
         either = "|".join(map(_bounded, parts[:_MOST]))
@@ -83,7 +104,9 @@ _LATEST = 256
 class Redactor:
     """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked.
 
-    What stands in `public` as well (a desk's own contacts) is not masked, unless a team's pattern says so.
+    What stands in `public` as well (a desk's own contacts) is not masked, unless a team's pattern says so:
+    with the contact 03-1234-5678 that number stays in every answer, and 03-9999-8888 does not. Numbers are
+    compared by their digits, other texts without spaces and capitals.
     """
 
     def __init__(self, patterns: Sequence[str] = (), public: Sequence[str] = ()) -> None:
@@ -93,7 +116,12 @@ class Redactor:
         self._latest: dict[tuple[str, Language], RedactedText] = {}
 
     def redact(self, text: str, language: Language) -> RedactedText:
-        """The text with its personal data as masks of the language; of a masked text, the same."""
+        """The text with its personal data as masks of the language; of a masked text, the same.
+
+        `counts` are by kind (name, phone, reference ...), "custom" for a team's own pattern. The last
+        `_LATEST` texts are remembered, all of them forgotten at once: an answer is often its reference, word
+        for word.
+        """
         if (known := self._latest.get((text, language))) is not None:
             return known  # an answer is often its reference, word for word
         if len(self._latest) >= _LATEST:
@@ -144,7 +172,10 @@ def _public(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _essence(text: str) -> str:
-    """A number without the signs between its digits; other texts without spaces and capitals."""
+    """A number without the signs between its digits; other texts without spaces and capitals.
+
+    "03-1234-5678" and "(03) 1234 5678" are one contact; so are "Mizunara Telecom" and "mizunara telecom".
+    """
     digits = re.sub(r"\D", "", text)
     is_number = len(digits) >= 3 and not re.search(r"[^\W\d_]", text)
     return digits if is_number else "".join(text.casefold().split())
@@ -197,7 +228,8 @@ def _masked(text: str, found: Sequence[_Span], language: Language) -> str:
 
 V = TypeVar("V", bound=BaseModel)
 
-# What things are known by, and words of the program: no texts.
+# What things are known by, and words of the program: no texts. Masked, a case would lose the id that reports,
+# resumed runs and sheets find it by.
 UNMASKED_KEYS = frozenset(
     (
         "id", "case", "conversation", "session", "persona", "role", "language", "tags", "kind", "judge",
@@ -219,7 +251,12 @@ _SAYS_NOTHING = frozenset(
 def redacted_json(
     value: JsonValue, redactor: Redactor, language: Language, *, kept: frozenset[str] = frozenset()
 ) -> tuple[JsonValue, dict[str, int]]:
-    """JSON with masks in its texts. A key tells what its value is: {"会員番号": 12345678}; keys stay."""
+    """JSON with masks in its texts. A key tells what its value is: {"会員番号": 12345678}; keys stay.
+
+    A value that shows nothing by itself is read once more behind its key, as "会員番号: 12345678" would be,
+    unless the key is one of our own words. A whole number that is masked becomes a text. Under a key in
+    `kept` nothing is looked at.
+    """
     counts: Counter[str] = Counter()
 
     def walk(part: JsonValue, key: str) -> JsonValue:
@@ -235,7 +272,11 @@ def redacted_json(
 
 
 def redacted_value(value: V, redactor: Redactor, language: Language) -> tuple[V, dict[str, int]]:
-    """A case, message, answer, turn or conversation with masks in its texts; ids and words of ours stay."""
+    """A case, message, answer, turn or conversation with masks in its texts; ids and words of ours stay.
+
+    The passages of a case are ids and stay, too; those of an answer are texts. Counts are by kind, of all
+    texts together.
+    """
     kept = UNMASKED_KEYS | ({"passages"} if isinstance(value, Case) else set())
     masked, counts = redacted_json(value.model_dump(mode="json"), redactor, language, kept=frozenset(kept))
     return type(value).model_validate(masked), counts
