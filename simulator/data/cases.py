@@ -1,4 +1,17 @@
-"""Reads cases from files: one row is one Case, whatever its headers and its encoding are; or is skipped."""
+"""Reads cases from files: one row is one Case, whatever its headers and its encoding are; or is skipped.
+
+    question,reference,tags
+    How much?,4180 yen|It costs 4180 yen.,fees
+        -> id "001", question "How much?", references (("4180 yen", "It costs 4180 yen."),), tags ("fees",)
+
+Two ways to read. `read_cases` is for conversations: the first mistake is raised, and all of the file is read
+before anything is returned, so that a wrong last row is found before a run is paid for. `read_dataset` is for
+rows of a data set: a row that cannot be used is skipped, counted and named in the report, unless --strict.
+
+In this order: `rows_of` makes rows of the file (data/rows.py), `case_of` a case of a row (data/values.py has
+the fields), the request's `mask` takes personal data out, and the case is kept on the disk (`Spool`) until it
+is asked for. So 100,000 rows take little memory, and a masked case is the only one that exists.
+"""
 
 import json
 import random
@@ -130,12 +143,19 @@ QUESTIONS = DatasetRequest(strict=True, problem=lambda _: None, values=False)
 
 
 def row_id(number: int, count: int) -> str:
-    """The id of a row without one: its number, with zeros so that `count` ids sort."""
+    """The id of a row without one: its number, with zeros so that `count` ids sort.
+
+    Row 7 of 100 is 007, of 100,000 it is 000007. Where another row has that id, `~` is put behind it.
+    """
     return f"{number:0{max(3, len(str(count)))}}"
 
 
 def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
-    """The case of one row; `number` is the id of a row without one. Raises RowFault."""
+    """The case of one row; `number` is the id of a row without one. Raises RowFault.
+
+    Columns of choices become one list first, with the right one as label. An error in the log replaces the
+    recorded answer to turn 1. The language is that of the row, of the request, or of the question's script.
+    """
     if choice_columns(tuple(row.values)):
         row = feature("choices").collect_choices(path, row)
     cells = _cells(path, row)
@@ -222,7 +242,8 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
 class ColumnUse(NamedTuple):
     """The columns of a file that a run ignores, and those with recorded answers of a bot.
 
-    `has_references` says whether a column holds right answers.
+    `has_references` says whether a column holds right answers: a file with answers and without references,
+    whose bot is not named, is asked about rather than graded against itself.
     """
 
     unused: tuple[str, ...] = ()
@@ -246,7 +267,10 @@ def _case(spool: Spool, place: int) -> Case:
 
 
 class SpooledCases(Sequence[Case]):
-    """Some of the cases of a spool, in any order, each read when it is accessed."""
+    """Some of the cases of a spool, in any order, each read when it is accessed.
+
+    A slice is another such sequence and copies no case; a case is validated each time it is read.
+    """
 
     def __init__(self, spool: Spool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
         """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
@@ -284,7 +308,12 @@ _UNNAMED = "\0"
 
 
 class DataSet:
-    """The valid rows of a file with their profile, and the skipped ones."""
+    """The valid rows of a file with their profile, and the skipped ones.
+
+    Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
+    no judge can grade. Of each valid row three numbers are held: its place in the spool, its line, and its
+    number among all rows (0 where it has an id of its own).
+    """
 
     def __init__(self, path: Path, request: DatasetRequest) -> None:
         """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
@@ -378,7 +407,12 @@ class DataSet:
     def rows(
         self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
     ) -> SpooledCases:
-        """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`."""
+        """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`.
+
+        The sample is `random.Random(seed).sample` over the rows in their order, as simple-evals draws it, so
+        the same seed gives the same rows here and there. Raises CaseFileError where no row is in the
+        language.
+        """
         places = self._in(language)
         if not places:
             msg = _(
@@ -446,7 +480,8 @@ def cases_of_worksheet(
 ) -> tuple[Case, ...]:
     """The cases of a worksheet that was read before; `source` and `name` are for errors.
 
-    `lines` are its filled cells by row and column.
+    `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
+    workbooks give.
     """
     workbooks = feature("workbooks")
     sheet = workbooks.Worksheet(

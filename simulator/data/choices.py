@@ -35,7 +35,10 @@ _RIGHT_CHOICE_FIELDS = ("label", "references", "answer")
 def collect_choices(path: Path, row: Row) -> Row:
     """The row with its columns of choices as one list, and the right choice as its label.
 
-    A row without such columns is returned as it is. Raises RowFault for a right answer that is not a choice.
+        A red, B blue, C sea, Answer C   -> choices (red, blue, sea), label sea
+
+    A row without such columns is returned as it is, and so is one with two columns A and B and no right one:
+    they may be the answers of two bots. Raises RowFault for a right answer that is not a choice.
     """
     columns = choice_columns(tuple(row.values))
     if not columns or not has_question(row.values):
@@ -118,7 +121,8 @@ def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mappin
     """Sets the label of a row with choices to its right choice.
 
     Without a label, the answer or the only reference names it: by text, letter or number (from 0). An answer
-    that names no choice is a recorded answer. A label that is a number stands for a choice, too.
+    that names no choice is a recorded answer. A label that is a number stands for a choice, too. Labels are
+    texts of choices, never letters: choices may be shuffled before they are asked.
     """
     choices = fields["choices"]
     if any(field_of(header) == "label" for header in row.values):

@@ -1,4 +1,15 @@
-"""Rows that hold a whole dialogue: what a list of turns says about its case and its recorded answers."""
+"""Rows that hold a whole dialogue: what a list of turns says about its case and its recorded answers.
+
+    [{"question": "A?", "reference": "a", "answer": "x", "contexts": ["p"]}, {"question": "B?"}]
+        -> question A?, script B?, references (a), (), recorded x with the passage p
+
+    [{"role": "assistant", "content": "Hi"}, {"role": "user", "content": "How much?"},
+     {"role": "assistant", "content": "4180 yen."}, {"role": "user", "content": "And for a house?"}]
+        -> history Hi, question How much?, script And for a house?, recorded 4180 yen.
+
+In the second form what the bot said is both its recorded answer and the right one: whoever plays the dialogue
+with another bot wants to know whether that says the same.
+"""
 
 from itertools import chain
 

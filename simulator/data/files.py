@@ -1,4 +1,19 @@
-"""Reads files within limits (encodings, archives, sizes), and names files while they are written."""
+"""Reads files within limits (encodings, archives, sizes), and names files while they are written.
+
+Whatever a user names is read through here: question files, logs, knowledge, workbooks. Nothing that comes in
+is trusted, neither its suffix nor the sizes that it states. What is guaranteed:
+
+- A packed file unpacks to at most 100 times its size, or 4 MB, and to 1 GB in all (`max_unpacked_bytes`;
+  five times that where it is read line by line); it is counted while it is unpacked, and reading stops there.
+- A pipe or device is refused: whoever reads one that nobody writes to waits forever.
+- Text is UTF-8, UTF-16 with a mark, or CP932; what fits none of them is refused with the line where it shows,
+  and so is text of another encoding that CP932 happens to decode.
+- An archive of an Office program is looked through before it is parsed: what its XML would take in memory is
+  estimated from bytes and elements (`_parsed_bytes`).
+
+A file is written under another name beside its place and renamed at the end (`replaced`), so it is there
+whole or not at all; what a killed process left behind goes with the next writing.
+"""
 
 import codecs
 import contextlib
@@ -27,7 +42,11 @@ from simulator.core.types import Language
 
 
 def temporary_path(path: Path) -> Path:
-    """Where this process writes a file before it replaces `path`; leftovers of dead processes are deleted."""
+    """Where this process writes a file before it replaces `path`; leftovers of dead processes are deleted.
+
+    `.report.html.4711` beside report.html, for process 4711. In the same folder, because a rename is atomic
+    only within one file system.
+    """
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
         writer = leftover.name.removeprefix(f".{path.name}.").partition("-")[0]
         if writer.isdecimal() and not _is_alive(int(writer)):
@@ -124,11 +143,14 @@ MAX_LINE = 1 << 24
 MAX_CELL = 1 << 21
 MAX_COLUMNS = 1 << 14
 
+# Kana and kanji with their iteration marks, half-width kana, and the rare planes.
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _SAMPLE = 1 << 20
+# What Python's cp932 lets pass though Windows does not write it.
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
+# What a file begins with that is no text, whatever its name says.
 _BINARY = (
     (b"PK\x03\x04", _("an Excel, Word or zip file")),
     (b"\xd0\xcf\x11\xe0", _("an old or password-protected Excel or Word file")),
@@ -157,7 +179,10 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
 
 
 def max_unpacked_bytes(packed: int, most_bytes: int = MAX_BYTES) -> int:
-    """How many bytes a packed file of this size may unpack to."""
+    """How many bytes a packed file of this size may unpack to.
+
+    1,000 bytes may become 4 MB, which harms nobody; 1 MB may become 100 MB. Text shrinks to a tenth.
+    """
     return min(most_bytes, max(_HARMLESS_BYTES, _MOST_SHRUNK * packed))
 
 
@@ -202,7 +227,10 @@ def files_of(path: Path) -> list[Path]:
 
 
 def language_of(text: str) -> Language:
-    """Japanese for a text with any kana or kanji, else English."""
+    """Japanese for a text with any kana or kanji, else English.
+
+    "OK" is English, "OKです" Japanese; so is a Chinese text, for which there are no prompts.
+    """
     return "ja" if _SCRIPT.search(text) else "en"
 
 
@@ -264,8 +292,9 @@ def _cp932(data: bytes) -> str:
 def _is_foreign(data: bytes, text: str) -> bool:
     """Whether this is another encoding that CP932 can decode.
 
-    Western text (cp1252) gives single kanji among Latin letters ("don稚"), EUC-JP gives rows of
-    half-width kana. The beginning tells.
+    Western text (cp1252) gives single kanji among Latin letters ("don稚" for "don't"), EUC-JP gives rows of
+    half-width kana. The beginning tells. Without this, such a file would be read as nonsense without an
+    error.
     """
     text = text[:_SAMPLE]
     runs = re.findall(r"[^\x00-\x7f]+", text)
@@ -285,6 +314,7 @@ _MOST_UNPACKED = 1 << 29
 _MOST_PARSED = 205_000_000
 _LONGEST_TEXT = 1 << 21
 _AT_ONCE, _TEXTS, _ROWS = (6, 200), (1, 75), (0, 7)
+# Worksheets, comments and drawings of an Excel file, which are not read at once.
 _IN_PARTS = re.compile(r"xl/(?!_rels|theme|chartsheets)\w+/[^/]*$")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _PASSWORD = "EncryptedPackage".encode("utf-16-le")
@@ -348,7 +378,7 @@ def _parsed_bytes(
     """About what an entry takes in memory beside the packed file, once it is parsed.
 
     None where its XML goes on for more than _LONGEST_TEXT bytes without a tag. A parser tells a tag from what
-    looks like one in a comment, and keeps nothing.
+    looks like one in a comment, and keeps nothing. Counting stops as soon as the limit is passed.
     """
     started = taken = 0
 

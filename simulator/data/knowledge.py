@@ -1,6 +1,15 @@
 """Reads a knowledge base into passages: a file or a folder of texts, web pages, tables and documents.
 
 A document too long for one passage is cut at headings first, then paragraphs, lines, sentences, words.
+
+    kb/ja/01-plans.md (short)      -> passage "ja/01-plans"
+    kb/ja/02-fees.md (long)        -> "ja/02-fees", "ja/02-fees#2" ..., each beginning with the title
+    kb/faq.csv with a column id    -> one passage a row, by its own id
+    kb/faq.csv without             -> "faq#1", "faq#2" ...
+    kb/prices.xlsx                 -> rows where a worksheet has a column of texts, else one document each
+
+Ids are what questions name in their column `passages`, so they must not depend on the machine: files are
+sorted by path, names are in NFC (macOS splits が), and two passages of one id are an error.
 """
 
 import os
@@ -38,6 +47,7 @@ _BOUNDARIES = [
     )
 ]
 _HEADING = re.compile(r"^#{1,6} +(\S.*)$", re.MULTILINE)
+# YAML between two lines of --- at the top, of which the title alone is used.
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)?---\n", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
 
@@ -58,7 +68,11 @@ def text_document(text: str) -> Document:
 
 
 def chunks(document: Document) -> Iterator[str]:
-    """The passages of a document: all of it when it is short, else pieces that each begin with the title."""
+    """The passages of a document: all of it when it is short, else pieces that each begin with the title.
+
+    At most `MAX_LENGTH` characters with the title. A piece alone has to say what it is about, because it is
+    retrieved alone.
+    """
     longest = MAX_LENGTH[language_of(document.text)]
     if len(document.text) <= longest:
         yield from filter(None, [document.text])
@@ -77,7 +91,11 @@ def _first_title(body: str) -> str:
 
 
 def _split(text: str, longest: int, depth: int = 0) -> list[str]:
-    """The text in pieces of at most `longest` characters, each as long as possible."""
+    """The text in pieces of at most `longest` characters, each as long as possible.
+
+    At the first kind of boundary that gives small enough pieces; a piece that is still too long is cut at the
+    next kind, and a run without any boundary wherever it must be.
+    """
     if len(text) <= longest:
         return [text]
     if depth == len(_BOUNDARIES):
@@ -105,6 +123,7 @@ def _joined(pieces: list[str]) -> Iterator[str]:
             heading = ""
 
 
+# Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.
 _TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
 # What only some knowledge bases need: imported when there is such a file.
 feature = Features(office="simulator.data.office", web="simulator.data.web")
@@ -232,7 +251,10 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
 
 
 def _name(place: str, names: set[str]) -> str:
-    """The path without its suffix, or with it when the name is taken (`a.md` beside `a.html`)."""
+    """The path without its suffix, or with it when the name is taken (`a.md` beside `a.html`).
+
+    The first one in the order of paths keeps the short name.
+    """
     plain = place[:-3] if place.lower().endswith(".gz") else place
     stem = plain.removesuffix(Path(plain).suffix)
     name = place if stem in names else stem

@@ -1,6 +1,9 @@
 """Reads Word, PowerPoint and PDF files as text; pictures in them are not read.
 
-Only a knowledge base with such files imports this: each takes a library of its own.
+Only a knowledge base with such files imports this: each takes a library of its own. What comes out is
+Markdown, so that a long document is cut at its headings: styles named "Heading 2" become ##, list styles and
+numbering become -, tables a line for each row with bars between the cells. Deleted text of tracked changes,
+ruby (the readings above kanji), headers, footers and footnotes are left out.
 """
 
 import io
@@ -22,6 +25,7 @@ from simulator.data.knowledge import Document, text_document
 _SKIPPED = frozenset(
     {"del", "moveFrom", "rt", "instrText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "tcPr"}
 )
+# Elements that stand for one character.
 _CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _OFFICE_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _LIST = re.compile(r"list (?:bullet|number|paragraph)", re.IGNORECASE)
@@ -83,7 +87,11 @@ def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
 
 
 def _blocks(element: Any, prefix: Prefix) -> Iterator[str]:
-    """The paragraphs and tables below an element that are not empty."""
+    """The paragraphs and tables below an element that are not empty.
+
+    In reading order, with text boxes behind the paragraph that they are anchored in; a table is a line for
+    each of its rows, with bars between the cells.
+    """
     name = _name(element)
     if name == "p":
         if text := "".join(_inline(element)).strip():
@@ -130,6 +138,7 @@ def _name(element: Any) -> str:
 
 # Some PDF writers store 用 as the radical ⽤ that looks the same; ligatures likewise stand for letters.
 _LOOKALIKES = re.compile("[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]")
+# Radicals that NFKC does not know as the kanji that they look like.
 _RADICALS = str.maketrans("⺠⻁⻄⻑⻘⻝⻣⻤⻨⻩⻫⻭⻯⻲", "民虎西長青食骨鬼麦黄斉歯竜亀")
 _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
 _WITHIN_JAPANESE = re.compile(rf"{_JAPANESE}\n{_JAPANESE}")
@@ -139,7 +148,11 @@ _FULL_LINE = 0.85
 
 
 def pdf_document(path: Path) -> Document:
-    """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page."""
+    """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page.
+
+    Metadata mostly name the template or the program ("Microsoft Word - Document1"). Encrypted files that open
+    without a password are read. A stream unpacks to at most `MAX_LINE` bytes.
+    """
     with readable_or_error(path, "PDF", "pypdf"):
         import pypdf
 
@@ -161,7 +174,11 @@ def _normalised(text: str) -> str:
 
 
 def _unwrapped(page: str) -> str:
-    """A page without the line breaks that are due to the margin."""
+    """A page without the line breaks that are due to the margin.
+
+    A line of nearly the full width goes on in the next one: in Japanese without a space, in English with one,
+    where it ends in a letter and goes on in lower case. Lists and headings are short lines and stay.
+    """
     lines = [line.rstrip() for line in page.split("\n")]
     widest = {"ja": 0, "en": 0}
     for line in lines:

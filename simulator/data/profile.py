@@ -1,6 +1,14 @@
 """What rows have (labels, choices, forms of references) and lack, and the judges that fit a data set.
 
 A row lacks evidence for a judge, or a label that is one of those there are.
+
+    富士山, 4180 yen        -> phrase     exact_match decides
+    {"a": 1}                -> json       exact_match
+    SELECT * FROM x         -> code       rouge_l
+    It costs 5 yen.         -> sentence   a model's similarity, offline rouge_l
+
+`evaluate` without --judges takes those for what most rows have; `doctor CASES` prints them with the reason.
+docs/thresholds.md says why each of them fits.
 """
 
 import contextlib
@@ -38,7 +46,8 @@ def label_forms(
 ) -> dict[str, tuple[str, ...]]:
     """By label the texts that stand for it; `wordings` are those of a prompt, one mapping per language.
 
-    The labels that a prompt names come first, in its order.
+    The labels that a prompt names come first, in its order: {"1": ("wrong", "悪い", "1")} for a prompt that
+    calls the label 1 "wrong" in English and 悪い in Japanese.
     """
     by_language = list(wordings)
     every = dict.fromkeys([*(label for wording in by_language for label in wording), *labels])
@@ -74,6 +83,8 @@ _BY_LENGTH: tuple[Form, ...] = ("phrase", "code", "json", "sentence")
 # The longest phrase: characters in Japanese, words in English.
 _MAX_PHRASE = {True: 12, False: 4}
 
+# A fence, ends of statements, words that begin a statement or a command, options, ==, a call: any one of
+# them.
 _CODE = re.compile(
     r"```|[{};]\s*(?:\n|$)|(?:^|\n)\s*(?:SELECT|INSERT|UPDATE|DELETE|def|class|import|function|const|let|var"
     r"|curl|git|docker|kubectl|sudo|cd|ls|grep)\s|(?:^|\s)--?[a-z][\w-]*(?:[=\s]|$)|=>|==|\w\(\w*\)"

@@ -1,6 +1,15 @@
 """Rows of data files of every kind: tables here, worksheets and objects by readers of their own.
 
-Every row has the number of the line or row it begins on, and its values by column name.
+Every row has the number of the line or row it begins on, and its values by column name. Who reads rows says
+with `fits` which column names make sense (a question, a text of knowledge, ratings); by that a table tells
+comma, tab and semicolon apart, a workbook its worksheet, and a log that it is no table of questions.
+
+    rows_of("questions.csv", fits)       -> table_rows, after a look at the delimiter
+    rows_of("questions.xlsx#料金", fits) -> workbook_rows of that worksheet
+    rows_of("traces.jsonl", fits)        -> a row for each conversation, where it is a known log (`_or_log`)
+    rows_of("exports/", fits)            -> the same of all files of a folder, joined by their ids
+
+Readers that need a library are imported when there is such a file (`feature`).
 """
 
 import csv
@@ -162,7 +171,11 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
 
 
 def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
-    """The rows of a file, or its conversations where it is a log of a known format."""
+    """The rows of a file, or its conversations where it is a log of a known format.
+
+    A file is held against the formats only where its columns do not fit, or one of them is a log's
+    (`_OF_LOGS`): a table of questions with a column `sessionId` stays one if no format claims it.
+    """
     names: list[str] = []
     unread: CaseFileError | None = None
     try:
@@ -182,7 +195,10 @@ def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:
-    """A workbook and the name of the worksheet behind `#`; the name is empty when there is none."""
+    """A workbook and the name of the worksheet behind `#`; the name is empty when there is none.
+
+    A file whose own name has such a `#` in it is read as that file.
+    """
     match = _SHEET.fullmatch(str(path))
     return (Path(match[1]), match[2]) if match and not path.exists() else (path, "")
 
@@ -206,7 +222,11 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
 
 
 def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
-    """The rows below the column names; `fits` says whether a delimiter makes sense of these."""
+    """The rows below the column names; `fits` says whether a delimiter makes sense of these.
+
+    A row with more cells than names is a fault, unless the further ones are blank: nearly always a text with
+    a comma in it lacks its quotation marks. Missing cells at the end are missing values.
+    """
     csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
     for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
@@ -233,7 +253,10 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
 def _lines_of_cells(
     path: Path, lines: Iterator[str], delimiter: str
 ) -> Iterator[tuple[int, list[str] | RowFault]]:
-    """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file."""
+    """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file.
+
+    So that one fault ends the reading, where all others are told row by row.
+    """
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
     while True:

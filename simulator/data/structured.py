@@ -1,4 +1,13 @@
-"""Rows of JSON and JSONL files, each with the line it begins on."""
+"""Rows of JSON and JSONL files, each with the line it begins on.
+
+    {"question": "a"}                      one object a line, or one behind another
+    [{"question": "a"}, {"question": "b"}] a list, over as many lines as it likes
+
+Both are read through a window on the file, which grows until the object that begins in it is whole, so a list
+of a gigabyte never stands in the memory at once. A faulty line of JSONL is told, and the next one is read; in
+a list nothing behind a mistake can be read. An object whose values would take more than `_MOST_HELD` bytes is
+refused before it is parsed: 16 MB of "[[[" become a hundred times as much.
+"""
 
 import json
 import re
@@ -32,7 +41,11 @@ class _Window:
         self._gone = 0
 
     def more(self) -> bool:
-        """Whether there was more to read; raises RowFault where one row would take too much memory."""
+        """Whether there was more to read; raises RowFault where one row would take too much memory.
+
+        The window at least doubles each time, so that a long object is not parsed again for every piece of
+        it.
+        """
         kept = self.text[self.position :]
         self._gone = self._column(self.position)
         parts, size = [kept], len(kept)
@@ -73,7 +86,11 @@ class _Window:
         self.go(end + 1)
 
     def value(self) -> tuple[JsonValue, str]:
-        """The value that begins here, and how it is written. Raises RowFault for none."""
+        """The value that begins here, and how it is written. Raises RowFault for none.
+
+        An error near the end of the window may be that of the window: more is read, and the value tried
+        again.
+        """
         try:
             value, end = _DECODER.raw_decode(self.text, self.position)
         except json.JSONDecodeError as error:

@@ -3,6 +3,22 @@
 First the headers that name a field and the rows with their errors; then one function per field, from a cell
 to the type of the field; then what takes several columns: choices and their right one, and lists of turns.
 The functions of fields raise ValueError with what they accept; `simulator.data.cases` adds file and column.
+
+Names are data: columns.toml has every header that means a field, and every word for yes, no, a language or a
+speaker. A header is compared without width, case, spaces and a note in brackets:
+
+    "User_Input (必須)"   -> userinput, a question
+    "質問文", "Question"  -> question
+    "Ground Truth"        -> references
+
+Two kinds of cells are read: those of a table, where every value is text and a list stands inside one cell
+("a|b", or '["a | b"]' for a text with a bar in it), and those of JSON, where a list is a list.
+
+    references   "a|b" in a table            -> (("a", "b"),), both right answers to turn 1
+    references   [["x"], [], ["y"]] in JSON  -> (("x",), (), ("y",)), by turn
+    facts        "I moved.|unknown: my number" -> knows I moved., unknown my number
+    answerable   ○, yes, 可, partial         -> True (partial with a tag)
+    error        "Timed out after 30 s"      -> a timeout; "none" -> no error
 """
 
 import contextlib
@@ -64,7 +80,11 @@ def is_extra(header: str) -> bool:
 
 
 def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
-    """By field the column that fills it in this row: the first of its aliases that is not empty."""
+    """By field the column that fills it in this row: the first of its aliases that is not empty.
+
+    So a file may have both `reference` and 正解, and each row fills one of them. In the order of
+    columns.toml, not in that of the file.
+    """
     columns: dict[str, str] = {}
     for header, field in _fields_in(tuple(values)):
         if not is_empty(values[header]):
@@ -98,14 +118,16 @@ def has_question(headers: Iterable[str]) -> bool:
     )
 
 
+# NUL, and halves of a pair of surrogates: SQLite, UTF-8 and JSON of others cannot carry them.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class Row(NamedTuple):
     """One row: the line of the file it begins on (1-based) and its values by column name.
 
-    `cells` is True for tables, where every value is text and a list is written inside one cell.
-    `sheet` is the worksheet of a row: empty in a workbook with one worksheet, None in other files.
+    `cells` is True for tables, where every value is text and a list is written inside one cell. `sheet` is
+    the worksheet of a row: empty in a workbook with one worksheet, None in other files; it decides whether
+    people are told a line or a row.
     """
 
     line: int
@@ -130,7 +152,12 @@ class WorksheetRow(NamedTuple):
 
 
 class RowFault(CaseFileError):
-    """An error in one row, for which just that row may be skipped."""
+    """An error in one row, for which just that row may be skipped.
+
+    `questions.csv, line 14: column 'answerable': 'maybe' is neither yes nor no ...`. A reader of rows may
+    yield it in the place of a row (`Rows`), so that a data set counts it and goes on; a question file raises
+    the first.
+    """
 
     def __init__(self, path: Path, row: Row | int, what: Sentence | str) -> None:
         """`row` may be the number of its line, `what` is a sentence."""
@@ -199,8 +226,10 @@ _YES, _NO, _PARTLY, _OPEN, _UNKNOWN, _NO_ERROR = (
 )
 _LANGUAGES: Mapping[str, Language] = by_word(NAMES["languages"])
 _HANDOVERS: Mapping[str, Handover] = by_word(NAMES["handovers"])
+# What logs call a timeout: timed out, times-out, timeout, タイムアウト.
 _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切れ", re.IGNORECASE)
 _CUSTOMER, _BOT = ("|".join(NAMES["history"][role]) for role in ("user", "assistant"))
+# Who speaks, at the beginning of a line or behind a slash or a bar, before a colon of any width.
 _SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_CUSTOMER}|{_BOT})[ \t　]*[:：]", re.IGNORECASE)
 _KNOWN_FACT = re.compile(r"(?:knows|known|知っている)[ \t　]*[:：]", re.IGNORECASE)
 _UNKNOWN_FACT = re.compile(r"(?:unknown|知らない|不明|わからない|分からない)[ \t　]*[:：]", re.IGNORECASE)
@@ -219,7 +248,11 @@ class Cell(NamedTuple):
 
 
 def identifier(cell: Cell) -> str:
-    """An id as written: 001 stays 001. It is never used as a path."""
+    """An id as written: 001 stays 001. It is never used as a path.
+
+    Control characters and line ends are refused, because ids stand in terminals, file names of reports and
+    keys of sheets.
+    """
     key = text(cell)
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in key):
         raise ValueError(_("an id cannot hold line breaks or control characters"))
@@ -227,7 +260,10 @@ def identifier(cell: Cell) -> str:
 
 
 def text(cell: Cell) -> str:
-    """A text, stripped; numbers are read as they are written."""
+    """A text, stripped; numbers are read as they are written.
+
+    Raises ValueError for a list or an object: a question that is one is a mistake of the file.
+    """
     return _plain(cell.value).strip()
 
 
@@ -511,7 +547,11 @@ _FIRST_CHOICES = frozenset(
 
 @lru_cache(maxsize=256)
 def choice_columns(headers: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of the choices in their order (A, B; choice_0, choice_1; 選択肢ア, 選択肢イ), or none."""
+    """The columns of the choices in their order (A, B; choice_0, choice_1; 選択肢ア, 選択肢イ), or none.
+
+    At least two, without a gap, numbered in one way. A bare number is no choice: a column "1" may be
+    anything.
+    """
     by_name = {normalised(header): header for header in reversed(headers)}
     if not _FIRST_CHOICES & by_name.keys():
         return ()
@@ -540,7 +580,8 @@ NO_QUESTION = "-"
 def split_question(history: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
     """The question and the history before it, from a dialogue whose next answer was graded.
 
-    The question is the customer's last line; when the dialogue does not end with one, it is `-`.
+    The question is the customer's last line; when the dialogue does not end with one, it is `-`. Data sets of
+    graded answers have `"question": null` and a history.
     """
     if history and history[-1].role == "user" and history[-1].content.strip():
         return history[-1].content.strip(), tuple(history[:-1])

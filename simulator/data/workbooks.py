@@ -1,4 +1,13 @@
-"""Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601."""
+"""Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601.
+
+Titles and notes may stand above the column names, a header may take two rows, merged cells hold for all rows
+they cover, and ids keep their zeros (007 by the number format 000). What has no text to show is told by row
+and column: a formula that Excel never calculated, or one that shows #N/A.
+
+openpyxl reads the package and each row, and nothing of it is trusted: `read_archive` has looked at the sizes
+before, `_Parser` stops at a row that is too wide, and `_worksheet` adds up what is held. Worksheets that are
+hidden are not read unless they are named.
+"""
 
 import re
 import sys
@@ -50,10 +59,12 @@ _MOST_NAMES = 20
 # In a number format: quoted and escaped literals, spaces and fillings; and one group of digits among such.
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].')
 _AROUND = rf"((?:{_LITERAL.pattern.replace('(', '(?:')}|[^\w#?@/,.\"\\]|[^\x00-\x7f])*)"
+# 000, #,##0, 0.00%, with literals around them; dates, fractions and exponents are left to General.
 _NUMBER = re.compile(rf"{_AROUND}([#,]*0[0,]*)(?:\.(0{{1,30}}))?(%?){_AROUND}")
 # Colours, conditions and locales; `[$¥-411]` is the currency ¥.
 _BRACKETS = re.compile(r"\[(?:\$(?P<currency>[^\]\-\"]*))?[^\]]*\]")
 _LARGEST = 10**15
+# How a workbook writes a control character: _x000D_.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
@@ -86,7 +97,11 @@ def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
 
 
 def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> Rows:
-    """The rows below the column names; `named` puts the name of the worksheet into errors."""
+    """The rows below the column names; `named` puts the name of the worksheet into errors.
+
+    A fault in a cell matters only under a column that fills a field: a #REF! in somebody's notes is no reason
+    to refuse the file.
+    """
     title = sheet.name if named else ""
     if not sheet.lines:
         return
@@ -114,8 +129,8 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
     """The index of the line with the column names: the first that fits, if possible one with several.
 
-    When a name is merged downwards over a second row of names, that second row counts.
-    None when no line fits.
+    When a name is merged downwards over a second row of names, that second row counts. None when no line
+    fits. At most `_MOST_TITLE_ROWS` filled rows are looked at.
     """
     tops = [
         line
@@ -271,6 +286,11 @@ def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:
 def cell_text(value: object, number_format: str = "General") -> str:
     """The text that a cell with this value and this number format shows.
 
+        7 with 000             -> 007, so that an id keeps its zeros
+        1234.5 with "¥"#,##0   -> ¥1,235
+        0.256 with 0.0%        -> 25.6%
+        True                   -> TRUE
+
     Dates are ISO 8601; a number in an unsupported format is shown as in the format General.
     """
     match value:
@@ -324,7 +344,11 @@ def _formatted(value: Decimal, number_format: str) -> str:
 def _filled(
     name: str, lines: Sequence[WorksheetRow], areas: Sequence[tuple[int, int, int, int]]
 ) -> Worksheet:
-    """Repeats the text of a merged area (left, top, right, bottom) in its rows below the first."""
+    """Repeats the text of a merged area (left, top, right, bottom) in its rows below the first.
+
+    A category that is merged over five questions belongs to all five. Only the first column of an area is
+    filled; `below` tells how far one reaches, by which a header of two rows is found.
+    """
     by_number = {line.number: line for line in lines}
     numbers = sorted(by_number)
     below: dict[tuple[int, int], int] = {}

@@ -1,4 +1,14 @@
-"""Rows of YAML files, each with the line it begins on."""
+"""Rows of YAML files, each with the line it begins on.
+
+    cases:
+      - id: 007            -> "007", as written
+        answerable: no     -> "no", which the field reads
+
+YAML 1.1 would make 7 and False of these, and a date of 2026-04-01; only null, true, false and plain whole
+numbers are taken for values here. Aliases and tags are refused: nine lines of aliases can stand for more than
+the memory holds, and a tag can ask for any object. The depth is counted on the events first, because libyaml
+composes recursively in C and would end the process.
+"""
 
 import re
 from pathlib import Path
@@ -63,6 +73,7 @@ def yaml_rows(path: Path, text: str) -> Rows:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
+    """The document as nodes. Raises RowFault for what is nested too deeply, aliases, and invalid YAML."""
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_AsWritten):

@@ -3,6 +3,21 @@
 Records are JSON objects: the items of a list, the lines of JSONL, the rows of a table with texts, or the one
 object that a file is, without the pages and the lines of loggers around them. Files of one format that are
 given together are read as one. A format says what its records hold, and `talks` makes conversations of it.
+
+    file -> records -> format_of the first 20 -> parts (lines, steps, notes) -> talks_in -> row_of -> Case
+
+Two traces of Langfuse with one session,
+
+    {"id": "t-1", "sessionId": "s-1", "input": "How much?", "output": "5 yen", "scores": [...],
+     "observations": [{"type": "RETRIEVER", "output": [{"id": "d1", "page_content": "It costs 5 yen."}]}]}
+    {"id": "t-2", "sessionId": "s-1", "input": "And a house?", "output": "7 yen", "observations": []}
+
+are one case: id s-1, question "How much?", script "And a house?", recorded "5 yen" with the passage d1 and "7
+yen", tag user-feedback=1. And the program says: read as Langfuse; conversations 1, turns 2, answers 2.
+
+A new format is a row of `FORMATS` and a function that yields parts; what it leaves out it yields as a
+message, which is counted. Nothing in a log can stop the reading of the rest: values of a kind that nobody
+expects are no text. Only a file without a customer's line is refused.
 """
 
 import csv
@@ -100,7 +115,7 @@ _WRAPS = (
     "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
     "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
 )  # fmt: skip
-# Turns of a conversation that anybody had.
+# More turns than a conversation has that anybody had: a log of another kind, read as one.
 _MOST_TURNS = 10_000
 _MORE = (
     "has_more", "hasMore", "next_page", "next_token", "nextToken", "next_cursor", "cursor", "next",
@@ -109,7 +124,10 @@ _MORE = (
 
 
 def format_of(record: Any) -> Format | None:
-    """The format of a record, or of what it wraps; None where it is of none."""
+    """The format of a record, or of what it wraps; None where it is of none.
+
+    Bare records go first: a trace whose output holds OpenAI messages is a trace.
+    """
     if not isinstance(record, dict):
         return None
     bare = (each for each in FORMATS if each.matches(record))
@@ -120,9 +138,14 @@ def format_of(record: Any) -> Format | None:
 def unwrapped(
     record: dict[str, Any], format_: Format, depth: int = 0, most: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The records of a format in a page or in a line of a logger; the record itself where it wraps none.
+    r"""The records of a format in a page or in a line of a logger; the record itself where it wraps none.
 
-    Of each list in it only the first `most` objects are looked at.
+        {"data": [{...}, {...}], "has_more": true}     -> both records
+        {"timestamp": ..., "message": "{\"sender_id\": ...}"} -> the one in the text
+        {"id": "c-1", "messages": [...]}               -> messages that know their conversation_id c-1
+
+    At most `_DEEPEST` wrappers, by the keys of `_WRAPS` in their order. Of each list in it only the first
+    `most` objects are looked at.
     """
     if depth < _DEEPEST and not format_.matches(record):
         for key in _WRAPS:
@@ -152,7 +175,9 @@ def _inside(
 def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[Format, Iterator[Any]]]:
     """The formats of a file, or of the files of a folder, each with its records; none of an unknown format.
 
-    `columns` are those of `--columns` for a table with one message a row.
+    `columns` are those of `--columns` for a table with one message a row. Of a folder, a file that cannot be
+    read is an error; a table that is of no format but has ids is read along with the messages that have them
+    (cases beside their comments).
     """
     if columns:
         return [(TABLE, (table.renamed(record, columns) for record in _records(path)))]
@@ -220,7 +245,12 @@ def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterat
 
 
 def rated_rows(path: Path) -> list[Row] | None:
-    """A row for each rated answer of a log, with its ratings as labels; None for an unknown format."""
+    """A row for each rated answer of a log, with its ratings as labels; None for an unknown format.
+
+    For `calibrate`: question, answer, passages and all that was said before, `labels` by the name of the
+    rating, and the conversation as `group`, because answers of one conversation are not independent. Raises
+    CaseFileError where no answer was rated.
+    """
     found = opened(path)
     if not found:
         return None
@@ -302,7 +332,11 @@ def _bare(records: Iterable[Any], format_: Format, skipped: Skipped) -> Iterator
 
 
 def row_of(talk: Talk) -> dict[str, JsonValue]:
-    """A conversation as a row of a file of dialogues; ratings are tags."""
+    """A conversation as a row of a file of dialogues; ratings are tags.
+
+    user-feedback=1, for one; `handed-over` where a person took over. A language that is neither ja nor en is
+    left to the question's script.
+    """
     row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
     if not talk.turns[0].question:  # an answer whose question the log does not have
         row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}

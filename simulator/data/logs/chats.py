@@ -1,4 +1,17 @@
-"""Formats of chats and helpdesks: in a table where each has what, and code for what no path can say."""
+"""Formats of chats and helpdesks: in a table where each has what, and code for what no path can say.
+
+Most formats are a `Chat`: where the conversation's name, the speaker, the text and the time of a line stand,
+each as dotted paths with a bar between alternatives, or as a function of the line.
+
+    BOTPRESS = Chat(
+        talk="conversationId|conversation_id", role="direction",
+        text=lambda line: _shown(at(line, "payload")), time="createdAt|created_at|sentOn|sent_on",
+    )
+
+Zendesk and Salesforce are code, because their lines do not say who speaks: the requester of a ticket, or the
+author of the first comment, is the customer. What only the desk sees (private comments, internal notes) is
+left out and counted.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +44,9 @@ NO_LINE = _("events, attachments, lines of the system and lines without a text")
 class Chat(NamedTuple):
     """Where lines stand in the records of a format, and where in a line what stands.
 
-    `lines` makes the lines of a record that holds several; a record is itself a line where there is none.
+    `lines` makes the lines of a record that holds several; a record is itself a line where there is none. A
+    line whose `hidden` has a value is an internal note. `rating` is of the whole conversation, and is called
+    by the first part of its path.
     """
 
     talk: str
@@ -298,7 +313,12 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
 
 
 def _transcript(body: str) -> list[Line]:
-    """The lines of a transcript, which holds them as HTML; before a transfer it is the bot who answers."""
+    """The lines of a transcript, which holds them as HTML; before a transfer it is the bot who answers.
+
+        <p align="center">Agent Support Bot</p>( 12s ) Support Bot: Hello<br>( 40s ) Visitor: How much is it?
+
+    Lines without a speaker go on the one before.
+    """
     found: list[Line] = []
     is_bot = "bot" in (head[0].lower() if (head := re.findall(r"Agent ([^<]*)", body)) else "")
     for piece in re.split(f"({_HEAD.pattern})", body, flags=_HEAD.flags):
@@ -342,7 +362,11 @@ def zendesk(records: Iterator[Record]) -> Iterator[Part]:
 
 
 class _Zendesk(NamedTuple):
-    """What comments need to be understood: by id users and tickets, and the ids of tickets with comments."""
+    """What comments need to be understood: by id users and tickets, and the ids of tickets with comments.
+
+    An export may hold tickets, users and comments in any order and in files of their own, so all records are
+    looked through before the first ticket is told.
+    """
 
     users: dict[str, Record]
     tickets: dict[str, Record]

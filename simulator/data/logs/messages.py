@@ -1,4 +1,13 @@
-"""OpenAI: fine-tuning messages, threads of assistants, responses and conversations; ShareGPT."""
+"""OpenAI: fine-tuning messages, threads of assistants, responses and conversations; ShareGPT.
+
+    {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+    {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
+    {"object": "thread.message", "thread_id": "...", "role": "user", "content": [...]}
+    {"object": "response", "input": "...", "output": [...], "previous_response_id": "..."}
+
+The first two are a conversation a record. Messages of a thread are put together by its id; responses by their
+conversation, or along the chain of the ones before.
+"""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,14 @@
-"""Any table with one message a row: who speaks, what was said, and to which conversation it belongs."""
+"""Any table with one message a row: who speaks, what was said, and to which conversation it belongs.
+
+    conversation_id,sender,message,time
+    c1,customer,How much?,2026/1/5 9:05
+    c1,bot,5 yen.,2026/1/5 9:06
+        -> conversation c1: one turn
+
+Columns are found by their usual names (columns.toml, `message`), in Japanese as well, or given by --columns.
+A row without a speaker is about the whole conversation: a rating, a language. Rows that only the desk may see
+are counted and left out, by a column such as 内部メモ or is_public.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

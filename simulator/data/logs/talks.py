@@ -3,6 +3,18 @@
 A format says what a log holds, in any order: lines of conversations, steps of traces, notes with what
 somebody thought of either, whole conversations, and, as a message, what it leaves out. Here they are put
 together, by their ids and in time. A trace is one turn: its outermost step holds the question and the answer.
+
+    Line("assistant", "Hi"), Line("user", "How?"), Line("user", "Please"),
+    Line("assistant", "So."), Line("agent", "More.")
+        -> history Hi; one turn: question "How?" and "Please", answer "So." and "More.", handed over
+
+    Step(trace="t1", kind="CHAIN", asked=..., answered=...), Step(trace="t1", kind="RETRIEVER", passages=...),
+    Note("t1", "thumbs", "up")
+        -> one turn with the passages and the rating thumbs=up
+
+Parts wait on the disk until all of them are known (`Groups`), for the steps of a trace may be a gigabyte
+apart; notes, which are small, wait in memory. What a session repeats (a trace whose question holds the
+dialogue so far) is history of its first turn only.
 """
 
 import json
@@ -53,7 +65,8 @@ class Talk:
 class Step:
     """A step of a trace, or all of it; what went in and came out is as the log has it.
 
-    `kind` is in capitals: LLM, RETRIEVER, TRACE.
+    `kind` is in capitals: LLM, RETRIEVER, TRACE. `asked` and `answered` may be any JSON: `asked_in` and
+    `answered_in` find the texts. `time` is in seconds since 1970, None where the log does not say.
     """
 
     trace: str
@@ -73,7 +86,10 @@ class Step:
 
 
 class Note(NamedTuple):
-    """A rating of the step, trace or conversation with the id `of`; without a name a right answer."""
+    """A rating of the step, trace or conversation with the id `of`; without a name a right answer.
+
+    Note("t1", "user-feedback", 1); Note("t1", "", "It is 5 yen.") is a correction.
+    """
 
     of: str
     name: str
@@ -92,7 +108,10 @@ class Skipped(Counter[Message]):
 
 
 class Groups:
-    """Records by a name, in the order of the first one of each; many of them wait on the disk."""
+    """Records by a name, in the order of the first one of each; many of them wait on the disk.
+
+    Records are JSON, so tuples come back as lists and data classes as their fields.
+    """
 
     def __init__(self) -> None:
         self._held = Spool()
@@ -119,7 +138,10 @@ def grouped(
 
 
 def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
-    """By time; what has the same, or none, stays in its order, or in the other where the newest is first."""
+    """By time; what has the same, or none, stays in its order, or in the other where the newest is first.
+
+    An item without a time has that of the one before it: half of a log may lack them.
+    """
     timed = [(time(item), item) for item in items]
     known = [at for at, _item in timed if at is not None]
     if known and known[0] > known[-1]:
@@ -182,7 +204,8 @@ def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterato
 def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
     """The conversation of these lines in their order; lines of one side that follow each other are one.
 
-    What is said before the first question is history.
+    What is said before the first question is history. In a log that may be `one_sided` (a webhook gets the
+    customer's lines only) each line is a turn of its own, unless the desk says anything at all.
     """
     talk = Talk(id_, language=next((line.language for line in lines if line.language), ""))
     one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
@@ -216,7 +239,11 @@ def _pair(passage: Iterable[str]) -> tuple[str, str]:
 
 
 def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
-    """The whole of a trace, whose steps may come in any order, in pieces, and without their parents."""
+    """The whole of a trace, whose steps may come in any order, in pieces, and without their parents.
+
+    The question is that of the trace itself, else of an outermost step, else of a model's; the answer
+    likewise, from the last one back. Passages, ratings and errors are gathered from all steps.
+    """
     by_id: dict[str, Step] = {}
     for number, step in enumerate(in_time(steps, lambda step: step.time)):
         kept = by_id.setdefault(step.id or f"{step.kind} {number}", step)

@@ -23,6 +23,8 @@ from simulator.data.logs.values import (
 )
 
 # What a span's attributes hold, likeliest first; `gen_ai.prompt` and `gen_ai.completion` are older.
+# Names of the session a span belongs to. A conversation is what has one session; without any, each trace is a
+# conversation of one turn.
 _SESSION = (
     "session.id|gen_ai.conversation.id|traceloop.association.properties.session_id"
     "|traceloop.association.properties.conversation_id|langfuse.session.id|conversation.id|thread.id"
@@ -287,7 +289,14 @@ def is_phoenix(record: dict[str, Any]) -> bool:
 
 
 def otlp(record: dict[str, Any], _number: int) -> Iterator[Part]:
-    """OpenTelemetry's JSON with the GenAI conventions: spans, and logs with what was said."""
+    """OpenTelemetry's JSON with the GenAI conventions: spans, and logs with what was said.
+
+        {"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": "...", "attributes": [...], "events": [...]}]}]}]}
+
+    Newer conventions put messages into attributes, older ones into events or log records of their own, which
+    name their span.
+    """
     for scope in _inner(record, "resourceSpans|batches", "scopeSpans|instrumentationLibrarySpans"):
         for span in map(camelled, objects(scope.get("spans"))):
             trace, id_, start = (
@@ -347,7 +356,11 @@ def _value(value: Any, depth: int = 0) -> Any:
 
 
 def _id(value: Any) -> str:
-    """Ids are in hexadecimal, or, by some writers, in base64."""
+    """Ids are in hexadecimal, or, by some writers, in base64.
+
+    OTLP's JSON says hexadecimal; protobuf's own JSON writes bytes as base64: "5B8EFFF798038103" and
+    "W47/95gDgQM=" are one span.
+    """
     text = str(value or "")
     if len(text) in (12, 24) and not all(letter in "0123456789abcdefABCDEF" for letter in text):
         try:

@@ -1,4 +1,18 @@
-"""What stands in the values of logs: texts, roles, times, questions, answers and passages."""
+"""What stands in the values of logs: texts, roles, times, questions, answers and passages.
+
+Every format writes these in a dozen ways, also as JSON within JSON and as Python literals (pandas). The
+functions here take any value and find what is looked for, or nothing; none of them raises.
+
+    role_of("HumanMessage"), role_of("End User")            -> user
+    seconds("2026-01-05T09:05:00Z"), seconds(1767603900000) -> 1767603900.0
+    at({"a": {"b": ""}, "a.c": 3}, "a.b|a.c")               -> 3, the first path with a value
+    text_of([{"type": "text", "text": "a"}, {"type": "image_url"}])     -> "a"
+    asked_in({"messages": [user "Hi", assistant "Yes?", user "How much?"]})
+        -> the two lines before, and "How much?"
+    answered_in({"generations": [[{"text": "5 yen"}]]})     -> "5 yen"
+    passages_in([{"page_content": "It costs 5.", "metadata": {"source": "fees.md"}}])
+        -> (("fees.md", "It costs 5."),)
+"""
 
 import ast
 import contextlib
@@ -94,12 +108,15 @@ def text_of(content: Any, depth: int = 0) -> str:
 
 
 def role_of(name: Any) -> str:
-    """user, assistant or agent; "" for everybody else: system, tools, events, notes."""
+    """user, assistant or agent; "" for everybody else: system, tools, events, notes.
+
+    By the words of columns.toml, without spaces, case, "message" and "chunk" at the end.
+    """
     word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
     return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
 
 
-# 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM: what is no ISO.
+# What is no ISO: 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM.
 _DATE = re.compile(
     r"(?:(\d{4})\D(\d{1,2})\D(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4}))日?"
     r"(?:[\sT,(]\D*(\d{1,2})\D(\d{1,2})(?:\D(\d{1,2}))?)?"
@@ -107,7 +124,11 @@ _DATE = re.compile(
 
 
 def seconds(value: Any) -> float | None:
-    """A time in seconds since 1970, of texts with a date and of numbers in s, ms, µs or ns; else None."""
+    """A time in seconds since 1970, of texts with a date and of numbers in s, ms, µs or ns; else None.
+
+    Which unit a number is in shows in its size: 1e11 and more are milliseconds, and so on by thousands. A
+    text without a zone is in that of this machine.
+    """
     if isinstance(value, str) and not re.fullmatch(r"\d{9,20}(?:\.\d+)?", value.strip()):
         return _moment(value.strip())
     try:
@@ -146,7 +167,10 @@ def _camel(key: str) -> str:
 
 
 def get(value: Any, path: str) -> Any:
-    """What stands in nested objects under a dotted path, which may be one key; None where nothing does."""
+    """What stands in nested objects under a dotted path, which may be one key; None where nothing does.
+
+    "a.c" is looked up as a key first: dataframes and OpenTelemetry have such names.
+    """
     value = decoded(value)
     if not isinstance(value, dict) or path in value:
         return value.get(path) if isinstance(value, dict) else None
@@ -177,6 +201,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+# Keys of a message that may say who speaks, likeliest first.
 _WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
 
 
@@ -202,7 +227,11 @@ def lines_of(messages: Any) -> list[Line]:
 
 
 def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
-    """The question in what went into a call, and the lines before it where they are all there."""
+    """The question in what went into a call, and the lines before it where they are all there.
+
+    Of a list of messages the last one of the customer; of an object the first of the keys that usually hold a
+    question (`_ASKED`), or the one object in it. ([], "") where there is none.
+    """
     value = decoded(value)
     if isinstance(value, str) or depth > _DEEPEST:
         return [], value.strip() if isinstance(value, str) else ""
@@ -248,6 +277,7 @@ def answered_in(value: Any, depth: int = 0) -> str:
     return ""
 
 
+# Keys under which a search's result holds its documents; then those of a document's text and name.
 _FOUND = (
     "documents", "results", "nodes", "source_documents", "retriever_resources", "chunks", "matches",
     "output",
@@ -256,7 +286,11 @@ _PASSAGE, _NAMED = ("page_content", "content", "text", "chunk"), ("id", "source"
 
 
 def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
-    """Ids and texts of the documents that a search gave; those without a text do not count."""
+    """Ids and texts of the documents that a search gave; those without a text do not count.
+
+    The id is what the knowledge base calls a document, where it is there (segment, id, source), else its
+    place from 1 on.
+    """
     value = decoded(value)
     if isinstance(value, dict):
         value = next((decoded(value[key]) for key in _FOUND if key in value), [])
