@@ -1,4 +1,18 @@
-"""JSON of settings and replies: templates that are filled after parsing, paths to a value."""
+"""JSON of settings and replies: templates that are filled after parsing, paths to a value.
+
+    filled({"q": "$question", "h": ["$history", {"role": "user"}]}, ...)
+        with the question 'say "hi"' and a history of two lines
+        -> {"q": 'say "hi"', "h": [line, line, {"role": "user"}]}
+
+    JsonPath("answer", "choices.0.message.content")   a list by place, also from its end (-1)
+    JsonPath("passages", "sources[*].text")           all texts; an entry without one is left out
+    JsonPath("answer", "$")                           the whole reply
+    Condition("until", "status=done|stopped")         one of these values
+    Condition("until", "result")                      any value at all, but "" and false
+
+A path that leads nowhere says where it ended and what stands there: no 'text' in data, which has the keys
+reply.
+"""
 
 import json
 import re
@@ -9,8 +23,10 @@ from typing import Any
 
 from simulator import BotFailure, InputError, Sentence, _, read_text_file
 
+# One step of a path: [*], [0], or a name up to the next dot or bracket.
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
+# A text that is nothing but one variable: $history, ${history}.
 _ALONE = re.compile(r"\$\{?([a-z]+)\}?")
 
 
@@ -58,7 +74,10 @@ def filtered(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def variables_in(name: str, value: Any) -> set[str]:
-    """The `$variables` that a setting uses; raises InputError for a lone dollar."""
+    """The `$variables` that a setting uses; raises InputError for a lone dollar.
+
+    In the texts of the parsed JSON alone; the names of fields are none.
+    """
     templates = [Template(text) for text in _texts_in(value)]
     if not all(template.is_valid() for template in templates):
         raise InputError(_("{name} has a lone dollar; write $$ for a plain one.", name=name))
@@ -190,7 +209,10 @@ def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
 
 
 def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:
-    """The rest of a path in every entry that has it; an entry of another kind may lack it."""
+    """The rest of a path in every entry that has it; an entry of another kind may lack it.
+
+    Lists of lists are joined. Raises the first miss where no entry has it.
+    """
     found: list[Any] = []
     missing: _Missing | None = None
     for value in values:

@@ -39,7 +39,12 @@ class LikelihoodReply(NamedTuple):
 
 
 class Chooser:
-    """Requests log-likelihoods, and remembers when an endpoint has none; each notice is printed once."""
+    """Requests log-likelihoods, and remembers when an endpoint has none; each notice is printed once.
+
+    An endpoint has none where it refuses a request and names logprobs, or answers without them. From then on
+    the model writes its answers, unless --choosing likelihood was asked for, which is checked before the run
+    (`probe`).
+    """
 
     def __init__(
         self, body: Mapping[str, Any], post: Post, where: str, *, choosing: Choosing, top_logprobs: int
@@ -165,6 +170,13 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
     """The log-likelihood of each choice that is among the likely tokens; None where it cannot be told apart.
 
     While several choices begin alike, reading goes on along what was said.
+
+        one place, 不 -0.1 and 適 -2.0, among 適切 and 不適切        -> 適切 -2.0, 不適切 -0.1
+        問題 -0.1, 普 -2.0; then あり -0.5, なし -1.0, among 問題あり, 問題なし and 普通
+                                                                    -> 問題あり -0.6, 問題なし -1.1, 普通 -2.0
+        one place, 問題 -0.1 alone, among 問題あり and 問題なし      -> None
+
+    What is lost in tokens that begin several choices beside the said one must stay below the best choice.
     """
     names = {choice: choice.strip().encode().lower() for choice in choices}
     found: dict[str, list[float]] = {}
@@ -193,7 +205,10 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
 
 
 def begins(text: bytes, names: Mapping[str, bytes]) -> list[str]:
-    """The choices that an answer which begins like this may be; the longest, where it has gone past some."""
+    """The choices that an answer which begins like this may be; the longest, where it has gone past some.
+
+    "「適" -> 適切; "10" among 1 and 10 -> 10; "Yes, because" among Yes and No -> Yes.
+    """
     start = _without_marks(text).lower()
     open_ = [choice for choice, name in names.items() if name.startswith(start)]
     if open_:

@@ -1,4 +1,13 @@
-"""Settings of every adapter: timeout, questions at once, retries."""
+"""Settings of every adapter: timeout, questions at once, retries.
+
+    python run.py --adapter bot.py:answer --set timeout=20 --set concurrency=4 --set retries=2
+
+They are added to the signature of every `connect`, so `--set` and `list` know them; a setting that an adapter
+has itself stays its own. A bot without any of them is handed on as it is, and nothing is in between.
+
+Retries are off by default: how often a bot fails is a finding. Where they are on, only a `Transient` is tried
+again, after the wait that the bot asks for, else 0.5, 1, 2 ... seconds; a wait beyond `patience` ends it.
+"""
 
 import asyncio
 import functools

@@ -1,4 +1,17 @@
-"""A bot in another interpreter, with the libraries of its own: --set python=../bot/.venv/bin/python."""
+"""A bot in another interpreter, with the libraries of its own: --set python=../bot/.venv/bin/python.
+
+`_host.py` is started by that interpreter with the bot's target. Over its pipes go JSON lines, many questions
+at a time, each with a number:
+
+    <- {"ready": true, "callable": true, "parameters": [["question", 1, "", false]], ...}
+    -> {"id": 1, "args": ["How much?"], "kwargs": {}}
+    <- {"id": 1, "first": true}                (a stream has said its first words)
+    <- {"id": 1, "result": {"tuple": ["5 yen", ["It costs 5."]]}}
+
+Parameters are matched here, by the same code as for a function of this interpreter. A process that ends fails
+the questions it was asked, and is started again for the next one, at most `_IN_VAIN` times in a row without
+an answer. What the bot prints goes to its standard error, the last lines of which are shown with a failure.
+"""
 
 import asyncio
 import inspect
@@ -140,7 +153,10 @@ class ProcessBot:
         return answer.model_copy(update={"first_token_seconds": waiting.first})
 
     async def host(self) -> "Host":
-        """The process that has imported the bot, started if there is none. Raises BotFailure."""
+        """The process that has imported the bot, started if there is none. Raises BotFailure.
+
+        Under a lock: of many customers who find it dead, one starts it.
+        """
         async with self._starting:
             host = self._host
             if host is not None and not host.has_ended:
@@ -240,7 +256,10 @@ class Host:
         self._hearing.cancel()
 
     async def _line(self) -> dict[str, Any] | None:
-        """The next line that says something; None at the end, and for a line beyond the limit."""
+        """The next line that says something; None at the end, and for a line beyond the limit.
+
+        What is no JSON object is passed over: a C library may print to the pipe before it is moved away.
+        """
         while True:
             try:
                 raw = await self._out.readline()

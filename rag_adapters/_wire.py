@@ -71,7 +71,10 @@ class Environment:
         self.secrets |= set(filter(is_telling, (secret,)))
 
     def masked(self, text: str) -> str:
-        """A text with secret values masked; values that could be ordinary words stay."""
+        """A text with secret values masked; values that could be ordinary words stay.
+
+        The longest first, so that a secret which holds another one leaves no rest of itself.
+        """
         for value in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(value, "***")
         return text
@@ -95,7 +98,11 @@ def host_of(address: str) -> str:
 
 
 class Credentials:
-    """The OAuth 2.0 token for all requests (RFC 6749, section 4.4); fetched once, whoever waits for it."""
+    """The OAuth 2.0 token for all requests (RFC 6749, section 4.4); fetched once, whoever waits for it.
+
+    It is renewed a tenth of its lifetime before it ends, at most half a minute before, and once more when the
+    bot refuses it. Two customers who are refused with the same token fetch one new token between them.
+    """
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         """`request` is the request to the token endpoint, as arguments of aiohttp's `request`."""
@@ -193,7 +200,10 @@ class Wire:
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
-        """Sends a request, if necessary with a token, and with a new one when the bot refuses it."""
+        """Sends a request, if necessary with a token, and with a new one when the bot refuses it.
+
+        A second refusal is the answer: it is the bot that says no, not the token that is old.
+        """
         session, credentials = self._connections(), self.credentials
         arguments = {**arguments, "ssl": self.trusted(arguments["url"])}
         if credentials is None:
@@ -235,7 +245,11 @@ class Wire:
         return self._session
 
     def failure(self, error: "ClientError", host: str) -> BotFailure:
-        """The failure for an error of the HTTP client."""
+        """The failure for an error of the HTTP client.
+
+        Transient (and tried again where --set retries says so) is what a moment may change: no connection to
+        the bot or to the proxy. A certificate, a proxy's refusal and broken HTTP are not.
+        """
         import aiohttp
 
         untrusted = getattr(error, "certificate_error", None)
@@ -289,7 +303,11 @@ def moved(status: int, where: str) -> BotFailure:
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:
-    """The failure for an HTTP status from 400 on; Transient for 429 and 5xx."""
+    """The failure for an HTTP status from 400 on; Transient for 429 and 5xx.
+
+    401 and 403 are `denied`, which ends the conversation at once; others are an `error`. The beginning of the
+    body is told, and how long a Retry-After asks to wait.
+    """
     told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
         return Transient("error", told, wait_asked_for(headers))

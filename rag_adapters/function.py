@@ -1,4 +1,17 @@
-"""A function of your own, question in, answer out: --set target=bot.py:answer."""
+"""A function of your own, question in, answer out: --set target=bot.py:answer.
+
+What it is called with goes by the names of its parameters, decided once at the start; what it returns may
+have any of the shapes that `simulator.returned` reads.
+
+    def answer(question)                        -> the customer's line
+    def answer(text, history, *, session_id)    -> line, dialogue as {"role", "content"}, a name
+    def answer(query: Query)                    -> everything
+    def rag(query, history: list[tuple[str, str]], prompt)   -> pairs, and the setting `prompt`
+
+A function that is not `async` runs on a thread, many at a time; a generator is read to its end and timed to
+its first words. Whatever it raises, SystemExit included, is that answer's failure, with the line that raised
+it. With `python` the same is done by a process of another interpreter (_process.py).
+"""
 
 import asyncio
 import importlib
@@ -31,7 +44,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompt", "system_prompt", "system"),
 }
 _MEANING = {name: meaning for meaning, names in _NAMES.items() for name in names}
-# Characters of all pieces together: a generator may never end.
+# Characters of all pieces together, as many as bytes of an answer over HTTP: a generator may never end.
 _LONGEST = 8 << 20
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -143,7 +156,12 @@ def failure_of(error: BaseException) -> BotFailure:
 
 
 class Pieces:
-    """What a generator yields: pieces of text, or of messages, and at the end perhaps what else there is."""
+    """What a generator yields: pieces of text, or of messages, and at the end perhaps what else there is.
+
+    "It ", "costs 5.", ["a passage"]                 -> "It costs 5." with one passage
+    "It costs 5.", {"passages": [...]}               -> the same
+    {"answer": "It costs 5.", "contexts": [...]}     -> the whole answer at once
+    """
 
     def __init__(self, began: float) -> None:
         """`began` is when the question was asked, by `time.perf_counter`."""
@@ -205,7 +223,11 @@ def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Calla
 
 
 def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: str) -> Value | None:
-    """Returns the value of a parameter, or None to use its own default."""
+    """Returns the value of a parameter, or None to use its own default.
+
+    The first parameter is the question, whatever it is called. A further one that nobody knows needs a
+    default; without one it is refused before the start, with all names that are known.
+    """
     annotation = _annotation(parameter)
     if annotation.rpartition(".")[2] == "Query" or (annotation == "" and alone and parameter.name == "query"):
         return lambda query: query
@@ -259,7 +281,10 @@ def _messages(query: Query) -> list[dict[str, str]]:
 
 
 def _pairs(query: Query) -> list[tuple[str, str]]:
-    """The dialogue before this question as (user, assistant); a missing side is ""."""
+    """The dialogue before this question as (user, assistant); a missing side is "".
+
+    user "Hi", user "Hello?", assistant "Yes" -> ("Hi", ""), ("Hello?", "Yes").
+    """
     pairs: list[tuple[str, str]] = []
     for message in query.history:
         if message.role == "user" or not pairs or pairs[-1][1]:

@@ -3,6 +3,17 @@
 First the bot, then its settings and what of them is checked before the start, the request that each question
 becomes, a reply that is streamed or that a job ends with, how an answer is read from one, and last `connect`,
 whose settings are those of `HttpSettings`.
+
+    request={"message": "$question", "session": "$session", "history": "$history"}
+        with the question "How much?"  -> {"message": "How much?", "session": "s1", "history": []}
+    answer=data.reply, passages=data.sources[*]
+        of {"data": {"reply": "5 yen", "sources": [{"id": "a", "text": "It costs 5."}]}}
+        -> "5 yen" with the passage a
+
+What is guaranteed: every setting is checked, every variable found, and an address tried out before anything
+is sent; a secret is read from the environment and masked in whatever the bot repeats of it; no redirect is
+followed, and no job is asked after at another host, for the headers may hold keys; whatever comes back, the
+outcome is an Answer or a BotFailure.
 """
 
 import asyncio
@@ -60,18 +71,26 @@ _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience",
 _NEEDS = {"job": "poll", "poll": "job", "interval": "poll", "restart": "stream"} | dict.fromkeys(
     _OF_THE_TOKEN[1:], "token_url"
 )
-# A semicolon separates headers only before a name and a colon, because cookies have semicolons too.
+# A semicolon separates headers only before a name and a colon, because cookies have semicolons too: "Cookie:
+# a=1; b=2; X-Team: shop" are two headers.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
+# The token of RFC 9110, section 5.6.2.
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
+# The question with which settings are tried out before the start; it is never sent.
 _NOBODY = Query(text="-")
 # The states of a job that has failed, and where a job names its state unless `until` says so.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
+# A path that leads nowhere, as opposed to one at which null stands.
 _NOTHING = object()
 
 
 class HttpBot:
-    """A bot behind an endpoint; remembers what the bot calls each conversation."""
+    """A bot behind an endpoint; remembers what the bot calls each conversation.
+
+    A reply comes in one of three ways: at once, in pieces (`Streaming`), or as a job that is asked after
+    (`Polling`). All of them end in a list of JSON values, of which `ReplyPaths` reads the answer.
+    """
 
     def __init__(self, settings: "HttpSettings") -> None:
         """Raises InputError for what could not work."""
@@ -90,7 +109,11 @@ class HttpBot:
         self._conversations: dict[str, str] = {}
 
     async def __call__(self, query: Query) -> Answer:
-        """The bot's answer; raises BotFailure for everything that is none."""
+        """The bot's answer; raises BotFailure for everything that is none.
+
+        The name of the conversation is sent from the second question on: a first question never continues a
+        conversation of an earlier run.
+        """
         environment = self.wire.environment
         known = self._conversations.get(query.session, "") if query.history else ""
         first: float | None = None
@@ -234,7 +257,11 @@ def headers_of(text: str) -> dict[str, str]:
 
 
 def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
-    """The variables of all settings, each found before the start."""
+    """The variables of all settings, each found before the start.
+
+    Raises InputError for a request without $question (a shell has eaten the dollar), for $conversation
+    without a path to it, for a $job that is missing, and for a token that would depend on the customer.
+    """
     of_all = (*_OF_THE_TOKEN, "poll")
     used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
@@ -316,7 +343,12 @@ class RequestTemplate:
         return self.environment.filled(self.url, **told)
 
     def arguments(self, query: Query, conversation: str) -> dict[str, Any]:
-        """The request for this query, as arguments of aiohttp's `request`."""
+        """The request for this query, as arguments of aiohttp's `request`.
+
+        Variables are filled in after the JSON has been parsed, so no quotation mark of a customer can break
+        it. A field that is nothing but $conversation is left out while nobody knows its name. With GET the
+        fields become the query of the address, lists and objects as JSON.
+        """
         texts = {**self.environment.values, **_texts(query, conversation)}
         history = [message.model_dump() for message in query.history]
         absent = () if conversation else ("conversation",)
@@ -386,7 +418,11 @@ class Streaming:
         return values, first - began
 
     async def _collected(self, wire: Wire, response: "ClientResponse") -> tuple[list[Any], float]:
-        """The values, and when the first words came: with the last value where no single one has words."""
+        """The values, and when the first words came: with the last value where no single one has words.
+
+        An `error` ends the reading, whether it is the name of the event, its type, or a field. Leaving the
+        loop leaves the connection, too: nobody waits for a bot that keeps it open after its last piece.
+        """
         found, first = list[Any](), 0.0
         async for name, data in self._pieces(lines_of(pieces_of(response))):
             if data.strip() == "[DONE]":
@@ -409,7 +445,11 @@ class Streaming:
 
 
 async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """The lines of a stream, whatever ends them."""
+    """The lines of a stream, whatever ends them.
+
+    Chunks may end anywhere, also within a character or between CR and LF, so the decoder keeps what is not
+    finished; a mark at the beginning (BOM) is no text.
+    """
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder("utf-8-sig")("replace"), translate=True
     )
@@ -426,7 +466,14 @@ async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]:
-    """Name ("" for none) and data of each event of `text/event-stream`; one that is cut short counts too."""
+    r"""Name ("" for none) and data of each event of `text/event-stream`; one that is cut short counts too.
+
+        event: message        -> ("message", "a\nb")
+        data: a
+        data: b
+
+    Comments, ids and retry times are left out (WHATWG, server-sent events).
+    """
     name, data = "", list[str]()
     async for line in lines:
         field, _unused, value = line.partition(":")
@@ -479,6 +526,12 @@ class Polling:
 
     Without `until` the job is done when its answer is there. In the address `$job` is the job's name and
     `$url` the address that the question went to. The run's --timeout limits the time.
+
+        POST /jobs           -> {"id": "7", "status": "queued"}
+        GET /jobs/7          -> 202 without a body, or {"status": "running"}
+        GET /jobs/7          -> {"status": "done", "result": {"text": "5 yen"}}
+
+    A reply to the first request that is done already is the answer.
     """
 
     def __init__(self, settings: HttpSettings, environment: Environment) -> None:
@@ -581,7 +634,11 @@ class ReplyPaths:
         return name_at(path, next(naming, replies[-1]))
 
     def _text(self, replies: list[Any]) -> str:
-        """The text of all parts, from the last one that restarts on."""
+        """The text of all parts, from the last one that restarts on.
+
+        Raises BotFailure where no piece has the path (malformed, with what is there instead), and where all
+        of them are empty at it (empty).
+        """
         parts: list[str] = []
         seen = False
         for reply in replies:

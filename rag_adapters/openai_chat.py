@@ -1,4 +1,13 @@
-"""An OpenAI-compatible chat endpoint is the bot: --set model=... --set url=..."""
+"""An OpenAI-compatible chat endpoint is the bot: --set model=... --set url=...
+
+Each question is one request with the system text, the dialogue and the question as messages. Whole and
+streamed replies end in the same shape, so both are read alike; of a stream the first words are timed. A
+refusal is an answer to the customer, too. Citations with texts become passages; an endpoint without any shows
+none, which is not an empty retrieval.
+
+Where the query names choices (a prompt that has the model choose a label), the endpoint is asked for
+log-likelihoods first (_likelihood.py).
+"""
 
 import os
 import time

@@ -2,6 +2,18 @@
 
 First the runnable and the bot that is made of it; then what it is given (by what it declares, by a setting,
 or by trying), and what it gave, whatever its shape, as an answer with its passages.
+
+    ChatPromptTemplate.from_template("{question}") | model   declares a field: {"question": ...}
+    StateGraph(MessagesState).compile()                      declares messages: {"messages": [...]}
+    RunnableLambda(f)                                        declares nothing: text, {"question"}, {"input"}
+                                                             and {"messages"} are tried, and the first that
+                                                             it takes is kept
+
+Each conversation is a thread (`thread_id`, `session_id`). What keeps its own dialogue (a checkpointer, a
+message history) is told each line once; all others are told the whole dialogue each time.
+
+Passages are looked for in this order: where a setting says, beside the answer, in a field that usually holds
+them, in tools' artifacts, in what retrievers were seen to find on the way, in the words of tools.
 """
 
 import asyncio
@@ -41,13 +53,15 @@ from .function import failure_of, load
 Form = Callable[[Query, Sequence[Message]], Any]
 
 AUTO = "auto"
+# Names of the field for the question, and for the dialogue before it, likeliest first.
 _QUESTION = (
     "question", "input", "user_input", "user_message", "message", "query", "user_query", "utterance", "text",
 )  # fmt: skip
 _HISTORY = ("chat_history", "history", "conversation_history")
 
 _INTERRUPT = "__interrupt__"
-# Exceptions of a runnable that gets an input of the wrong shape.
+# Exceptions of a runnable that gets an input of the wrong shape; those of LangGraph by name, as it may not be
+# installed.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
 _MISFIT_NAMES = ("InvalidUpdateError", "EmptyInputError")
 
@@ -143,7 +157,11 @@ class RunnableBot:
         return await on_a_thread(self.runnable.invoke, value, *([config] if takes_config else []))
 
     async def _try_forms(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
-        """The output for the first form of input that the runnable accepts."""
+        """The output for the first form of input that the runnable accepts.
+
+        Only errors that an input of the wrong shape causes lead to the next form; any other one is the bot's.
+        Under a lock, so that many customers at the start do not try all forms at once.
+        """
         misfits = []
         for name, form in CANDIDATES.items():
             try:
@@ -281,7 +299,11 @@ def _schema_of(runnable: Any) -> dict[str, Any]:
 
 
 def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form:
-    """Which of the fields are given what; of a graph's state, none is required: others it fills itself."""
+    """Which of the fields are given what; of a graph's state, none is required: others it fills itself.
+
+    A lone required field is the question, whatever it is called. Raises InputError where several could be,
+    and where more is required than question and dialogue.
+    """
     messages = "messages" if "messages" in there else ""
     before = history or next((name for name in _HISTORY if name in there), "")
     open_ = [name for name in required or there if name not in (messages, before)]
@@ -307,7 +329,11 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
 
 
 class Watch(BaseCallbackHandler):
-    """Sees what retrievers find on the way to an answer that does not show it, and what models count."""
+    """Sees what retrievers find on the way to an answer that does not show it, and what models count.
+
+    `retrieved` says that somebody searched, though nothing was found: then the answer rests on nothing, which
+    is not the same as an answer that shows no passages. Runs in line, so nothing arrives after the answer.
+    """
 
     run_inline = True
 
