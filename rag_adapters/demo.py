@@ -120,7 +120,10 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
 
 
 def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
-    """The passages per language when every id starts with `ja/` or `en/`, else all of them under ''."""
+    """The passages per language when every id starts with `ja/` or `en/`, else all of them under ''.
+
+    So a Japanese question is not answered from an English article, where a folder is kept in both.
+    """
     groups: dict[str, list[Passage]] = {}
     for passage in passages:
         groups.setdefault(passage.id.partition("/")[0], []).append(passage)
@@ -147,7 +150,10 @@ def retrieved(text: str, retriever: "FaissRetriever") -> tuple[Passage, ...]:
 
 
 def search_text(query: Query) -> str:
-    """The question, and the first 40 characters of the customer's line before it."""
+    """The question, and the first 40 characters of the customer's line before it.
+
+    "And until when?" finds nothing by itself; with the whole line before it, the old topic would win.
+    """
     earlier = [message.content for message in query.history if message.role == "user"]
     return f"{query.text}\n{earlier[-1][:_EARLIER_LENGTH]}" if earlier else query.text
 
@@ -206,7 +212,12 @@ def sentences(text: str) -> list[list[str]]:
 
 
 def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "Grams"]) -> Extract:
-    """One to three sentences that repeat most of the question, and what follows the first of them."""
+    """One to three sentences that repeat most of the question, and what follows the first of them.
+
+    Greedy cover: always the sentence that adds most of the question's weight to what is said already, times
+    the trust in its passage, until a further one adds less than `_WORTH_SAYING`. Only the gains of sentences
+    that share something with the one chosen last are counted again.
+    """
     asked = weigh(question)
     total = float(asked.weights.sum())
     best = max((passage.score or 0.0 for passage in passages), default=0.0)
@@ -327,7 +338,11 @@ class FaissRetriever(BaseRetriever):
 
 
 def build(passages: Sequence[Passage]) -> PassageIndex:
-    """The index, made in memory; of many texts the counts are not held: they are counted twice."""
+    """The index, made in memory; of many texts the counts are not held: they are counted twice.
+
+    The places of a vector are a power of two between `_FEWEST` and `_MOST`, so many that all vectors together
+    have about `_PLACES`: that is what one query reads.
+    """
     held = [grams(passage.text) for passage in passages] if len(passages) <= _HELD else None
 
     def counts() -> Iterator[Grams]:

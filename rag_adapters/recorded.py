@@ -1,4 +1,10 @@
-"""Answers recorded before: each question's own answers and contexts, no bot at all."""
+"""Answers recorded before: each question's own answers and contexts, no bot at all.
+
+The case has them: `answer` and `contexts` for one turn, `recorded` for a whole dialogue. A turn is answered
+with what the log has at that turn, provided that the customer asks what the log's customer asked; any other
+line has no recorded answer, which is nobody's fault and skipped by every judge. What the log calls an error
+is the bot's failure.
+"""
 
 from difflib import SequenceMatcher
 

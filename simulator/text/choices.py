@@ -1,4 +1,14 @@
-"""The letters of choices, which of them is right, and which a reply states (the patterns: choices.toml)."""
+r"""The letters of choices, which of them is right, and which a reply states (the patterns: choices.toml).
+
+    "答えはCです", "The answer is (C).", "\\boxed{C}", "C"    -> C
+    "24" among 8, 2, 24, 120                            -> C, by the choice's own text
+    "答えはA、いや、Bです。答えはBです。"               -> B, the last statement counts
+    "A or B", "The answer is a matter of taste."        -> None
+
+A reply is read without its draft (<think>), Markdown and LaTeX. Statements at its end go before earlier ones,
+"the answer is" before "is right", and both before a letter on a line of its own. None is no choice found,
+which counts as wrong and is counted apart.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +37,10 @@ def right_letter(case: Case) -> str | None:
 
 
 def place_of(given: str, choices: Sequence[str]) -> int | None:
-    """The place (from 0) of the choice that is meant by its text, letter or number (from 0); or None."""
+    """The place (from 0) of the choice that is meant by its text, letter or number (from 0); or None.
+
+    The text goes first: among the choices B, A, O, "B" is the first one.
+    """
     by_text = place_of_text(given, choices)
     if by_text is not None:
         return by_text

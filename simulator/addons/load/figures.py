@@ -1,9 +1,15 @@
 """How quickly a bot answered many customers at once, how often it failed, and how well it answered then.
 
-Every answer has two times. The answer time runs from when the line was sent. The time from
-schedule runs from when it was due: a slow bot keeps later customers waiting before they can
-send anything, and a measurement from the sending leaves that out ("coordinated omission", Gil Tene,
-How NOT to Measure Latency, 2013).
+Every answer has two times. The answer time runs from when the line was sent. The time from schedule runs from
+when it was due: a slow bot keeps later customers waiting before they can send anything, and a measurement
+from the sending leaves that out ("coordinated omission", Gil Tene, How NOT to Measure Latency, 2013).
+
+    due 10.0, sent 12.5, answered 14.0   -> answer time 1.5 s, from schedule 4.0 s
+
+Times are taken by `LineTimer` while the run is held, in seconds of one clock, and saved as a note of the run
+file when it ends, however it ends; figures are made of the note and the run's turns whenever a report is
+written. A resumed run has a session for each start. Timeouts count with the time that was waited; other
+failures have no answer time, for a refused connection is not a quick answer.
 """
 
 import contextlib
@@ -220,7 +226,11 @@ def load_of(results: Results, summary: Summary) -> Load | None:
 
 
 def times(seconds: Sequence[float]) -> Times | None:
-    """The percentiles of times in seconds; None if there are none."""
+    """The percentiles of times in seconds; None if there are none.
+
+    By nearest rank, so that each is a time that somebody waited: of 1, 2, 3 and 10 s the median is 2 and p95
+    is 10.
+    """
     if not seconds:
         return None
     ranked = sorted(seconds)
@@ -229,7 +239,11 @@ def times(seconds: Sequence[float]) -> Times | None:
 
 
 def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_TimedLine]:
-    """The lines of a session that are in the run, in the order in which they were sent."""
+    """The lines of a session that are in the run, in the order in which they were sent.
+
+    How many were in flight at a sending is counted with a heap of answer times: those before it are taken
+    off. A line whose turn was superseded (the customer spoiled it, and it was played again) is left out.
+    """
     turns = {
         (conversation.id, turn.index): (conversation.case.id, turn)
         for conversation in without_superseded(results).conversations
@@ -257,7 +271,11 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
 
 
 def _thirds(lines: Sequence[_TimedLine], interval: Interval) -> tuple[Level | None, Level | None]:
-    """The third of the turns with the fewest lines in flight, and with the most; None if all are alike."""
+    """The third of the turns with the fewest lines in flight, and with the most; None if all are alike.
+
+    By the numbers in flight, not by rank: turns with as many lines as the third's last one belong to it, so
+    both may be larger than a third.
+    """
     ranked = sorted(line.in_flight for line in lines if line.timed)
     third = (len(ranked) - 1) // 3
     if len(ranked) < 3 or ranked[third] >= ranked[-1 - third]:

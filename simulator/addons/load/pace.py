@@ -1,4 +1,15 @@
-"""When customers come, and how long they think: drawn from the seed, the same in every run."""
+"""When customers come, and how long they think: drawn from the seed, the same in every run.
+
+    --customers 50                          all fifty at once, each next one as soon as one leaves
+    --customers 50 --arrival ...            evenly within a ramp, or as a Poisson process
+    --think 8                               a pause before each line, with a median of 8 s
+
+Pauses are log-normal with a spread of `SPREAD`: most are near the median, a few several times as long, as
+people are. The time that the customer's own model takes is part of the pause, not added to it.
+
+Judges wait until the last customer has left. They would take the same network and processor, and slow down
+the answers that are being timed.
+"""
 
 import asyncio
 import math
@@ -63,7 +74,8 @@ def check_load(settings: Settings) -> None:
 class LoadRunner(Runner):
     """A Runner with `--customers` customers at the same time.
 
-    Grading begins when the last of them has left, so that judges do not slow the bot's answers down.
+    Grading begins when the last of them has left, so that judges do not slow the bot's answers down. What a
+    resumed run has already graded is not graded again; its sessions are counted one by one (`load_sessions`).
     """
 
     file: RunFile
@@ -104,7 +116,10 @@ class LoadRunner(Runner):
         return await super()._play(start, *args, **kwargs)
 
     def _user(self, start: Conversation) -> User:
-        """The user, slowed down to a person's speed; the time of the user's model is part of it."""
+        """The user, slowed down to a person's speed; the time of the user's model is part of it.
+
+        No pause before somebody leaves, nor after the last turn: nobody waits for a line that is not sent.
+        """
         user, most = super()._user(start), self.context.turns(start)[0]
 
         async def thinking(case: Case, turns: tuple[Turn, ...]) -> Utterance:

@@ -1,4 +1,9 @@
-"""What every report says of a load rehearsal."""
+"""What every report says of a load rehearsal.
+
+A headline (how many customers, how they came), percentiles of both times, the quiet and the busy third beside
+each other, throughput and failures; then what to be careful with: fewer lines in flight than customers were
+asked for, a rehearsal that was late itself, several sessions, timeouts.
+"""
 
 from collections.abc import Iterator
 
@@ -20,6 +25,8 @@ from simulator.core.titles import title
 from simulator.core.types import Results
 from simulator.stats.figures import Summary
 
+# The rehearsal's own lateness (p95) is reported above this share of the median answer time, and above 0.05 s:
+# from there on the figures are partly this machine's.
 # The rehearsal's own lateness is reported above this share of the answer times.
 MUCH = 0.1
 

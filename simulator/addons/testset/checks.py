@@ -1,4 +1,15 @@
-"""Which made questions are rejected: by their form, by a reader of the passages, or as duplicates."""
+"""Which made questions are rejected: by their form, by a reader of the passages, or as duplicates.
+
+empty, long, language       no question, too long a one, or in another language than its article
+document                    "according to the article": nobody at a desk says so
+copied                      a run of words from the passage that is most of the question
+no_number, unsupported      a figure was asked for and none is there; figures that no passage has
+no_name                     a question about a competitor that does not name it
+unanswerable, differs       the reader finds no answer in the passages, or another one
+one_passage, alone          two passages, or the turn before, were not needed after all
+answered                    out of scope, and yet the knowledge base answers it
+duplicate                   asks what an accepted question asks
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -53,7 +64,8 @@ SAME_ELSEWHERE = 0.9
 def bare(text: str) -> str:
     """A line without the quotation marks around it and the signs before it that models put there.
 
-    What is left begins with nothing that a spreadsheet takes for a formula.
+    「料金はいくら？」 and "How much?" lose their marks, =SUM(1) its sign: what is left begins with nothing
+    that a spreadsheet takes for a formula.
     """
     plain = text.strip().lstrip(FORMULA)
     for opening, closing in ("「」", '""', "“”", "''"):
@@ -105,7 +117,8 @@ class TestSet:
         """Makes a question of each item, `at_once` together, and considers them in the items' order.
 
         So the same questions are accepted whichever reply comes first. What a model fails at is counted.
-        AccessDenied, BudgetSpent and unexpected errors end all and are raised; what was finished is kept.
+        AccessDenied, BudgetSpent and unexpected errors end all and are raised; what was finished is kept: an
+        expired key after thirty questions costs none of them.
         """
         results: dict[str, tuple[Case, RejectedQuestion | None]] = {}
         before = len(self.cases)
@@ -128,7 +141,11 @@ class TestSet:
 
 
 class NearDuplicates:
-    """Short texts so far, by their trigrams."""
+    """Short texts so far, by their trigrams.
+
+    Each new one is compared with all before it, which a few hundred questions allow. Two are the same from
+    `SAME` of common trigrams on (Jaccard), or from `SAME_ELSEWHERE` where they are about different passages.
+    """
 
     def __init__(self) -> None:
         self._known: list[tuple[str, frozenset[str], list[str], tuple[str, ...]]] = []

@@ -1,4 +1,10 @@
-"""Writes test questions to a file that `--cases` reads back unchanged, and proposes them in a sheet."""
+"""Writes test questions to a file that `--cases` reads back unchanged, and proposes them in a sheet.
+
+A cell is written as people write it ("a|b", "User: ..." lines) where the reader makes the same of it, and as
+JSON where it would not: a text with a bar in it, one that a spreadsheet takes for a formula. Which of both is
+found out by reading it (`_cell`). In a sheet only questions that are not there yet are added, unapproved;
+rows that people have edited stay as they are.
+"""
 
 import contextlib
 import csv
@@ -119,7 +125,11 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 
 
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> ProposedCases:
-    """Adds rows for questions that are not in the sheet yet; rows that are in it stay as they are."""
+    """Adds rows for questions that are not in the sheet yet; rows that are in it stay as they are.
+
+    One that is too like a row of the sheet, by question, history and passages, is left out and counted, so
+    that a second run proposes what is new.
+    """
     from simulator.sheets.google_api import target
     from simulator.sheets.google_sheets import pull, push
 

@@ -1,4 +1,14 @@
-"""Recorded dialogues as test questions, and as personas of the customers who speak in them."""
+"""Recorded dialogues as test questions, and as personas of the customers who speak in them.
+
+    cases make --from-logs chats.jsonl
+        each dialogue, masked         -> its goal, facts, wording, how the customer told things and left
+        the ways of speaking in all   -> one to six kinds of customers, a persona file each
+        who belongs to which kind     -> mix.toml: how often each comes, and how long they write
+
+Nothing of a dialogue leaves this module unmasked: redaction comes before the first request, and ids of logs,
+which are often customers' numbers, become the place in the file (log-0001). Personas are written for a person
+to read over, and never over a file that is there.
+"""
 
 import itertools
 import json
@@ -185,7 +195,8 @@ def save_personas(
 ) -> SavedPersonas:
     """Writes a file for each, never over another; the most similar persona lends its phrases, or `calm`.
 
-    Beside them stands the mix of them. Raises InputError where the folder cannot be written.
+    Beside them stands the mix of them. A file with the same text is taken for the one that would be written,
+    so the same logs give the same files twice. Raises InputError where the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -227,7 +238,11 @@ def toml_of(speaker: Speaker, like: Persona) -> str:
 
 
 def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
-    """The text of the mix file; empty where nothing is known of who comes how often."""
+    """The text of the mix file; empty where nothing is known of who comes how often.
+
+    A row for each kind with its share of the dialogues that were told apart; `--persona mix.toml` draws from
+    it.
+    """
     known = [(kind, path) for kind, path in kinds if kind.talks]
     total = sum(len(kind.talks) for kind, _path in known)
     rows = [_row(kind, path, len(kind.talks) / total, usual) for kind, path in known]
@@ -256,8 +271,9 @@ def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
 def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
     """The shares of short and long lines, questions and thanks in what they said after the first line.
 
-    As a persona sets them: `SHARES` are multiples of what is usual in the language. Who never says "I" or
-    "that" writes in fragments, where people do. Empty where too little was said.
+    As a persona sets them: `SHARES` are multiples of what is usual in the language, at most 1. Who never says
+    "I" or "that" writes in fragments, where people do. Empty where fewer than `ENOUGH_LINES` lines were said:
+    a share of ten lines is a coin.
     """
     languages = Counter(talk.dialogue.language for talk in kind.talks)
     language = max(languages, key=lambda each: languages[each])

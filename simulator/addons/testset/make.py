@@ -3,6 +3,18 @@
 The reader of the check has the gold passages and the question, not the right answer; a question that it
 cannot answer, or answers otherwise, is rejected. Tasks come from `plan`, prompts and replies from `prompts`,
 what is rejected and why from `checks`, recorded dialogues from `logs`.
+
+    cases make kb/ --number 40
+        plan      40 tasks: which articles, which kind, which wording, by --seed
+        write     a draft: fact, question, right answer, goal
+        form      rejected without a call: too long, wrong language, copied, figures that no passage has
+        check     a reader answers from the passages alone; out of scope, from the nearest articles as well
+        compare   only where counting finds another answer: a reader of both decides
+        consider  accepted, unless an earlier question asks the same
+
+What was rejected is made up for by further tasks, in at most `ROUNDS` rounds. Rejected questions are kept
+with the reason, failures of the model with their kind; nothing disappears. Accepted ones are proposals: they
+carry the tag `made`, and a person reads them before they decide anything.
 """
 
 from collections import Counter
@@ -58,7 +70,11 @@ WRITING, CHECKING = 0.8, 0.0
 
 
 class TestSetRequest(NamedTuple):
-    """What the user asks for; `knowledge` or `logs` is given, or both."""
+    """What the user asks for; `knowledge` or `logs` is given, or both.
+
+    `number` counts questions from articles alone: of logs each dialogue gives one. Without `kinds` and
+    `wordings` all of them are made. `patterns` are what to mask in logs beside what is found anyway.
+    """
 
     knowledge: str | None = None
     number: int = 40
@@ -105,7 +121,11 @@ class TestSetRun:
         return {role: endpoint.model for role, endpoint in self.endpoints.items()}
 
     def forecast(self) -> Spending:
-        """Calls, tokens and dollars, from the real prompts, if every question is accepted at once."""
+        """Calls, tokens and dollars, from the real prompts, if every question is accepted at once.
+
+        A draft is counted as two answers, a check as one. Rejections cost more than this says: each of them
+        is a further task, up to `ROUNDS` times.
+        """
         spendings: list[Spending] = []
 
         def count(role: Role, messages: Messages, answers: int, language: Language) -> None:
@@ -177,7 +197,11 @@ class TestSetRun:
         return self._models.at(self.endpoints["judge"], temperature=CHECKING, priority=GRADING)
 
     async def _question(self, task: Task) -> tuple[Case, RejectedQuestion | None]:
-        """One question, and why it is rejected; raises ModelFailure."""
+        """One question, and why it is rejected; raises ModelFailure.
+
+        The order saves calls: what its form shows is rejected before anybody reads it, and two answers are
+        compared by a model only where counting says that they differ.
+        """
         again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)

@@ -1,4 +1,13 @@
-"""Which questions are made: of which articles and kinds, in which wordings; the same for the same seed."""
+"""Which questions are made: of which articles and kinds, in which wordings; the same for the same seed.
+
+Kinds come by fixed shares (`SHARES`, of twenty): four simple ones, two about a number, and so on, and six
+that must be refused: a false fact built on an article, a neighbouring topic, a competitor, private data,
+small talk. Of 5 questions of the kinds simple and number, `quotas` makes 3 and 2.
+
+Articles take turns within each kind, in an order drawn by the seed. From the second time on an article is
+asked about another of its sentences, so that a small knowledge base does not give one question forty times.
+Pairs of articles are those that share the rarest terms: what customers mix up is near.
+"""
 
 import hashlib
 import math
@@ -57,9 +66,11 @@ MOST_SHARED = 40
 NEIGHBOURS = 3
 USUAL_SEED = 42
 _LONGEST_NAME = 36
+# Lines that number steps: 1. , (2), ③, 手順4:.
 _STEP = re.compile(r"^\s{0,4}(?:[(（]?(\d{1,2})[.)）．、]|([①-⑳])|手順\s?(\d{1,2})[:：]?)\s*.", re.MULTILINE)
 # A path or an address tells where a text comes from; it is no title.
 _PLACE = re.compile(r"://|[/\\]|\.[A-Za-z0-9]{1,5}(?:#.*)?$")
+# Tags, emphasis, code, and links, of which the text is kept.
 _MARKUP = re.compile(r"<[^>]{0,200}>|\*\*|__|`|\[([^\]]{0,80})\]\([^)]{0,200}\)")
 
 Name = TypeVar("Name", bound=str)
@@ -77,7 +88,11 @@ def chosen(options: Sequence[str], known: Sequence[Name], what: Message) -> tupl
 
 
 def quotas(kinds: Sequence[Kind], number: int) -> dict[Kind, int]:
-    """How many questions of each kind make up `number`: by their shares, the largest remainders first."""
+    """How many questions of each kind make up `number`: by their shares, the largest remainders first.
+
+    The method of Hamilton, as seats are dealt out: the sum is exact, and of equal remainders the kind that
+    stands first in `KINDS` gets one.
+    """
     whole = sum(SHARES[kind] for kind in kinds)
     exact = {kind: number * SHARES[kind] / whole for kind in kinds}
     counts = {kind: int(share) for kind, share in exact.items()}
@@ -106,7 +121,10 @@ class Article:
 
     @cached_property
     def statements(self) -> tuple[str, ...]:
-        """Its whole sentences without markup, items of lists among them; no headings, steps or tables."""
+        """Its whole sentences without markup, items of lists among them; no headings, steps or tables.
+
+        A sentence that a question is to be about has to say something alone, which a cell or a step does not.
+        """
         text = "\n".join(
             line
             for line in self.text.splitlines()
@@ -140,7 +158,11 @@ def read_articles(path: str | Path, language: Language | None = None) -> tuple[A
 
 
 class Index:
-    """Terms (pairs of characters, stems of words) to articles, and back."""
+    """Terms (pairs of characters, stems of words) to articles, and back.
+
+    Terms are weighed by how rare they are, log((n + h) / 2h) of n articles with h that hold one, so that a
+    term in all of them weighs nothing.
+    """
 
     def __init__(self, articles: Sequence[Article]) -> None:
         self.articles = tuple(articles)
@@ -195,7 +217,10 @@ class Task(NamedTuple):
 
 
 class Plan:
-    """Deals out tasks; each call continues where the last one stopped."""
+    """Deals out tasks; each call continues where the last one stopped.
+
+    So a second round makes up for rejected questions with other articles, and never repeats a task.
+    """
 
     def __init__(self, index: Index, wordings: Sequence[Wording], seed: int) -> None:
         """`seed` decides which articles come first."""
@@ -264,7 +289,14 @@ def _has_measure(text: str) -> bool:
 
 
 def readable(id_: str) -> str:
-    """An article's id as a part of a case's: without signs that stand between parts elsewhere."""
+    """An article's id as a part of a case's: without signs that stand between parts elsewhere.
+
+        ja/01-plans.md -> ja-01-plans.md
+        docs/very/long/path/to/an/article-about-fees-and-more -> to-an-article-about-fees-and-more-b972
+
+    A long one keeps its end, which tells articles apart, and four digits of its hash, by which it stays
+    unique.
+    """
     plain = re.sub(r"[^\w.]+", "-", id_).strip("-.")
     if len(plain) <= _LONGEST_NAME:
         return plain or "article"
