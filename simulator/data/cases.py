@@ -49,11 +49,13 @@ from simulator.data.values import (
     split_question,
 )
 
+# What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 # By label, the texts that may stand for it in an answer, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 # What a judge needs of a row.
 Need = Literal["references", "label", "choices"]
-# How many skipped rows the note of a run lists.
+# How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
+# not fill the run file.
 _MAX_LISTED_ROWS = 1000
 
 
@@ -156,6 +158,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     Columns of choices become one list first, with the right one as label. An error in the log replaces the
     recorded answer to turn 1. The language is that of the row, of the request, or of the question's script.
     """
+    # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
     if choice_columns(tuple(row.values)):
         row = feature("choices").collect_choices(path, row)
     cells = _cells(path, row)
@@ -176,6 +179,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
             filled = {column: value for column, value in values.items() if value}
             named = [f"{column}: {value}" for column, value in filled.items()]
             fields["question"] = "\n".join(named if len(named) > 1 else filled.values()) or NO_QUESTION
+    # A log with both an error and a text has a failure: what the customer saw first is unknown.
     if error := fields.pop("error", None):
         fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
     if values:
@@ -184,6 +188,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
         feature("choices").set_choice_label(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
+    # Last, so that a row's own id and language win.
     fields.setdefault("id", number)
     fields.setdefault("language", request.language or _language(fields))
     return Case(**fields)
@@ -223,6 +228,7 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
         cells.pop("error", None)  # in a table without answers, `error` means something else
     turns = cells.pop("turns", None)
+    # A question beside `turns` wins, and the dialogue is then no part of the case.
     if turns is None or "question" in cells:
         return cells
     implied = read_cell(path, row, turns, feature("dialogues").fields_of_turns)
@@ -297,6 +303,7 @@ class SpooledCases(Sequence[Case]):
             if at < len(self) and (case := self[at]).id == key:
                 self._at = at
                 return case
+        # Out of order: all ids are read once, which is a pass over the spool.
         if not self._places:
             self._places = {case.id: at for at, case in enumerate(self)}
         self._at = self._places.get(key, -1)
@@ -370,6 +377,7 @@ class DataSet:
         if has_id:
             self._places[case.id] = row.line
         self._sheet = row.sheet
+        # JSON rows may each have keys of their own; most have those of the rows before.
         if not row.values.keys() <= self._headers.keys():
             self._headers |= dict.fromkeys(row.values)
         self._labelled += case.label is not None
@@ -383,6 +391,7 @@ class DataSet:
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
         """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
         counts = {"references": self._referenced, "label": self._labelled}
+        # What all rows have needs no second reading of them.
         complete = {need for need, count in counts.items() if count == len(self._valid)}
         if any(complete >= set(judge) for judge in needs):
             return
@@ -422,6 +431,7 @@ class DataSet:
             )
             raise CaseFileError(msg)
         if sample is not None and sample.size < len(places):
+            # Of places, not of cases: nothing is read for a row that is not drawn.
             drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
             places = [places[at] for at in drawn]
         return SpooledCases(self._spool, places[:limit], self._name)
@@ -443,6 +453,7 @@ class DataSet:
             msg = _("{path}: no rows in it; write one per line below the column names.", path=self.path)
             raise CaseFileError(msg)
         rows = self.skipped.rows
+        # The first fault mostly is that of all: a column that is called otherwise.
         more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None
         raise CaseFileError(sentences(self._first.message, more))
 
@@ -451,6 +462,8 @@ class DataSet:
         if not self._numbers[place]:
             return None
         name = row_id(self._numbers[place], self.skipped.rows)
+        # A row without an id must not take that of another one: in a file with the id 003 the third row is
+        # 003~.
         return f"{name}~" if name in self._places else name
 
     def _fault(self, place: int, what: Message | str) -> RowFault:

@@ -44,6 +44,8 @@ def collect_choices(path: Path, row: Row) -> Row:
     if not columns or not has_question(row.values):
         return row
     texts = [read_cell(path, row, Cell(column, row.values[column], row.cells), text) for column in columns]
+    # The last columns may be empty: questions differ in their number of choices. A gap between them is a
+    # mistake.
     while texts and not texts[-1]:  # the last columns may be empty: questions differ in their number
         texts.pop()
     if len(texts) < MIN_CHOICES or not all(texts):
@@ -85,6 +87,7 @@ def _right_choice(
     Under columns of choices (`names`) the name of a column goes before everything else. Raises RowFault for
     a number that is also the text of another choice, and in a list of choices for one that is too large.
     """
+    # A number in JSON counts from 0, as in the data sets of Hugging Face; bool is no number here.
     if type(cell.value) is int:
         if 0 <= cell.value < len(choices):
             return cell.value
@@ -97,6 +100,7 @@ def _right_choice(
         )
         raise RowFault(path, row, what)
     value = read_cell(path, row, cell, answer)
+    # Under columns A, B, C, a value "(b)" or "Ｂ" names the column.
     mark = normalised(value.strip("()[]（）「」 .")) if names else value
     spellings = {mark, *(prefix + mark for prefix in CHOICE_PREFIXES)} if mark else set()
     marked = next((at for at, name in enumerate(names) if name in spellings), None)
@@ -105,6 +109,7 @@ def _right_choice(
     if marked is None:
         return place_of(value, choices)
     by_text = place_of_text(value, choices)
+    # Of the choices 8, 2, 24, "2" may be a place or a text, and nobody can know.
     if by_text not in (None, marked) and not value.isalpha():
         what = _(
             "{value} may be choice {one} or the text of {other}",

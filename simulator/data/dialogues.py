@@ -48,9 +48,11 @@ def fields_of_turns(cell: Cell) -> Record:
     if not turns:
         raise ValueError(_("no turn in which the customer says something"))
     fields = [_fields(turn) for turn in turns]
+    # The first turn may be without one: a conversation that the bot began.
     for number, field in enumerate(fields[1:], 2):
         if "question" not in field:
             raise ValueError(_("turn {number:d} has no question", number=number))
+    # One answerability for the case, where all turns that have one agree.
     verdicts = {str(field["answerable"]) for field in fields if "answerable" in field}
     record: Record = {
         "question": fields[0].get("question"),
@@ -87,8 +89,10 @@ def _recorded(turns: list[Record]) -> list[JsonValue]:
         failed = error(Cell("error", turn["error"])) if "error" in turn else None
         if "answer" in turn or failed:
             texts, ids = _contexts(turn), _passages(turn)
+            # Ids of other passages than the texts would name the wrong ones.
             if len(ids) != len(texts):
                 ids = tuple(map(str, range(1, len(texts) + 1)))
+            # Answers are by turn: one that is missing keeps its place, and is skipped when it is graded.
             answers += [{"text": ""}] * (number - 1 - len(answers))
             answers.append(
                 {
@@ -117,6 +121,7 @@ def _exchanges(turns: list[Record]) -> tuple[list[JsonValue], list[Record]]:
             opening.append({"role": "assistant", "content": line.content})
         elif line.role == "assistant":
             _add_answer(exchanges[-1], line.content, turn)
+        # Two lines of the customer in a row: one turn, for a bot that answers once.
         elif exchanges and "answer" not in exchanges[-1]:
             exchanges[-1]["question"] = f"{exchanges[-1]['question']}\n{line.content}"
         else:

@@ -189,6 +189,7 @@ def _files(root: Path) -> list[Path]:
             return [root]
         files = []
         for folder, subfolders, names in os.walk(root, onerror=_stop):
+            # Changed in place, by which os.walk does not go into them.
             subfolders[:] = [name for name in subfolders if not _is_hidden(name)]
             files += [Path(folder, name) for name in names if not _is_hidden(name)]
         return sorted(files, key=lambda file: file.relative_to(root).parts)
@@ -242,6 +243,7 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
                 raise InputError(msg)
             places[passage.id] = place
             yield passage
+    # Files were there, and no text in any of them: scans, pages of scripts, empty worksheets.
     if not places:
         msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
         if inside := unread_files(root)[:3]:
@@ -302,6 +304,7 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
             )
             raise RowFault(file, row, what)
         columns = {normalised(column): value for column, value in row.values.items()}
+        # A row without a text is left out silently; one whose text is a list or an object is a fault.
         if text := _row_text(file, row, columns):
             source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
             yield Passage(id=_first(columns, _ID) or f"{name}#{number}", text=text, source=source)

@@ -67,6 +67,7 @@ def _slide(slide: Any) -> Iterator[str]:
 
 def _style_prefix(style: Any) -> str:
     """The Markdown prefix of a paragraph style; a custom style has that of the style it is based on."""
+    # Styles that are based on each other in a circle end here.
     for _unused in range(10):
         name = str(style.name or "")
         if heading := _OFFICE_HEADING.fullmatch(name):
@@ -188,6 +189,7 @@ def _unwrapped(page: str) -> str:
     for before, line in pairwise(lines):
         ends = f"{before[-1:]}\n{line[:1]}"
         separator = "\n"
+        # Only a full line was broken by the margin; a short one ends where its author ended it.
         if _width(before) >= _FULL_LINE * widest[language_of(before)]:
             if _WITHIN_JAPANESE.fullmatch(ends):
                 separator = ""

@@ -98,6 +98,7 @@ _ENDS = re.compile(r"[。．.!?！？]\s*$")
 def answer_form(text: str) -> Form:
     """The form of a right answer: number or short phrase, JSON, code or command, else sentences."""
     text = text.strip()
+    # Only what parses: [重要] begins like a list.
     if text[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
             json.loads(text)
@@ -155,6 +156,7 @@ class Profile:
     @property
     def form(self) -> str:
         """What most rows have: `choice`, `label`, the form of their references, or `none` of these."""
+        # More than half, so that a few rows of another kind do not turn the choice.
         if 2 * self.choices > self.rows:
             return "choice"
         if 2 * self.labels > self.rows:

@@ -123,6 +123,8 @@ def rows_by_field(
     def fitting(headers: Iterable[str]) -> bool:
         return fits(list(renamed(dict.fromkeys(headers))))
 
+    # The first pass also accepts a header with only some of the columns, to say which one is missing. Files
+    # are read twice, for which `read` begins anew each time.
     # The first pass also accepts a header with only some of the columns, to say which one is missing.
     missing, headers = list(by_field.values()), dict[str, None]()
     for row in read(lambda names: fitting(names) or not assigned.isdisjoint(names)):
@@ -268,6 +270,7 @@ def _lines_of_cells(
                 error=error,
             )
             fault = RowFault(path, start, what)
+            # An open quotation mark: the rest of the file is one cell, and there is no next row.
             if str(error) == "unexpected end of data":
                 raise fault from None
             yield start, fault
@@ -281,6 +284,7 @@ def _lines_of_cells(
 
 def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
     """The usual delimiter of the file type, unless the header fits only with another one."""
+    # The one that the suffix promises is tried first: a header of one column fits with any of them.
     for delimiter in (usual, ",", "\t", ";"):
         try:
             rows = csv.reader(lines(), delimiter=delimiter, strict=True)

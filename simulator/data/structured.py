@@ -52,6 +52,7 @@ class _Window:
         for piece in self._pieces:
             parts.append(piece)
             size += len(piece)
+            # Twice as much each time: a row of n characters is parsed about log n times.
             if size > 2 * len(kept):
                 break
         self.text, self.position = "".join(parts), 0
@@ -94,6 +95,8 @@ class _Window:
         try:
             value, end = _DECODER.raw_decode(self.text, self.position)
         except json.JSONDecodeError as error:
+            # A text without its end, or a mistake so near the end of the window that more of the file may
+            # mend it.
             is_cut = error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _CUT
             if is_cut and self.more():
                 return self.value()
@@ -141,6 +144,8 @@ def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
         del value, raw  # which may be as large as the file
         yield row
         del row
+        # Behind an object of a list there is a comma or the end; anything else is a mistake that all later
+        # lines would suffer from.
         if in_list and (behind := window.next()) == ",":
             window.go(window.position + 1)
         elif in_list and behind not in ("]", ""):
@@ -153,6 +158,7 @@ def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
     if not isinstance(value, dict):
         return RowFault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
     check_columns(path, line, len(value))
+    # Only an escape can write what cannot be stored; without any, the row is not walked through.
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
         return RowFault(path, line, what)

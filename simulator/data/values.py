@@ -208,6 +208,8 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
 
 def is_storable(value: JsonValue) -> bool:
     r"""Whether no key or text holds NUL or half of a \u pair, which no file and no request can carry."""
+    # A list instead of recursion, because the sender chooses the depth: 10,000 brackets would end the
+    # process.
     # A list instead of recursion, because the sender chooses the depth.
     pending = [value]
     while pending:
@@ -367,6 +369,7 @@ def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
         turns = [list(map(_as_text, turn)) if isinstance(turn, list) else _as_text(turn) for turn in turns]
         cell = cell._replace(value=turns)
     if turns is None or not any(isinstance(turn, list) for turn in turns):
+        # In `references` and its like a line break separates answers, in `reference` it belongs to one.
         flat = _items(cell, r"[|\n]" if normalised(cell.column) in _ONE_PER_LINE else r"\|")
         by_turn = [flat] if flat else []
     else:
@@ -393,6 +396,7 @@ def facts(cell: Cell) -> Facts:
             raise ValueError(_("{name} is not known here; use knows and unknown", name=quote(min(extra))))
         return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
+    # Items that say neither are known: most customers' facts are.
     unknown = [item for item in items if _UNKNOWN_FACT.match(item)]
     return Facts(
         knows=tuple(_KNOWN_FACT.sub("", item, count=1).strip() for item in items if item not in unknown),
@@ -428,6 +432,7 @@ def _role(value: JsonValue) -> Any:
 
 
 def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
+    # Text before the first speaker belongs to nobody: a header, or a speaker that is not known.
     before, *parts = _SPEAKER.split(dialogue.strip())
     if before.strip():
         raise ValueError(_("{text} does not say who speaks; {history}", text=quote(before), history=_HISTORY))
@@ -441,6 +446,8 @@ def _json(cell: Cell) -> JsonValue:
     try:
         value: JsonValue = json.loads(cell.value)
     except (ValueError, RecursionError):
+        # A text may begin with a bracket (「[重要] 本日休業」); what begins like a list of texts and is none
+        # is a mistake.
         # 「[重要] 本日休業」 is a text, not a broken list.
         if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
             msg = _(
@@ -470,6 +477,7 @@ def _items(cell: Cell, separator: str) -> tuple[str, ...]:
 def _answer(value: JsonValue) -> Answer:
     if not isinstance(value, dict):
         return Answer(text=_plain(value).strip())
+    # Logs have an error instead of a text; our own files have both keys.
     if "error" in value:
         value = {"text": "", **value, "error": _failure(value["error"])}
     try:
@@ -552,6 +560,7 @@ def choice_columns(headers: tuple[str, ...]) -> tuple[str, ...]:
     At least two, without a gap, numbered in one way. A bare number is no choice: a column "1" may be
     anything.
     """
+    # Reversed, so that of two headers that are read alike the first one counts.
     by_name = {normalised(header): header for header in reversed(headers)}
     if not _FIRST_CHOICES & by_name.keys():
         return ()

@@ -43,6 +43,7 @@ def web_document(html: str) -> Document:
     page = _Page()
     page.feed(_ATTRIBUTES.sub(r"\1>", _COMMENT.sub("", html)))
     page.close()
+    # A row of a table begins with the bar of its first cell, which is stripped.
     text = "\n".join(re.sub(r"[ \t]+", " ", line).strip(" |") for line in "".join(page.parts).split("\n"))
     heading = re.search(r"(?m)^#+ (.+)$", text)
     title = " ".join("".join(page.title).split()) or (heading[1] if heading else "")
@@ -63,6 +64,7 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begins a heading, a block, a line or skipped content."""
         if tag in _SKIPPED_TAGS:
+            # They may stand within each other: an svg in a template.
             self._skipping += 1
         elif tag == "title" and not self._skipping:
             self._in_title = True

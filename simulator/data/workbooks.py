@@ -222,6 +222,7 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
         for _event, element in iterparse(self.source):
             held += 1
             characters += len(element.text or "")
+            # A row that has been read is cleared, so that the tree does not grow with the file.
             if element.tag == ROW_TAG:
                 yield self.parse_row(element)
                 element.clear()
@@ -239,6 +240,7 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
 
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)
+        # A formula without a stored result: written by a program, never opened in Excel.
         if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
             cell["data_type"] = "uncalculated"
         return cell
@@ -329,6 +331,7 @@ def _formatted(value: Decimal, number_format: str) -> str:
     if not found:
         return ""
     before, whole, places, percent, behind = found.groups(default="")
+    # Numbers of Excel have 15 digits; the scale and the rounding must not lose any.
     with localcontext(prec=50):
         scaled = abs(value) * (100 if percent else 1)
         digits, dot, decimals = str(
@@ -359,6 +362,7 @@ def _filled(
             continue
         below[top, column] = bottom
         covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
+        # Areas may overlap: a small file can ask for the same rows to be filled again and again.
         left -= len(covered)
         if left < 0:
             raise ValueError(_("merged cells that overlap"))

@@ -24,6 +24,7 @@ from simulator.data.values import Row, RowFault, Rows, is_storable
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map"))
+# 18 digits fit into 64 bits; longer ones are codes.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DEEPEST = 100
 _LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
@@ -39,6 +40,7 @@ class _AsWritten(_FASTEST):  # type: ignore[misc, valid-type]
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
 
+# The only values that are not left as text; 1_000, 0x1F, 1:30 and yes are texts.
 for _kind, _words, _first in (
     ("null", r"(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
@@ -117,6 +119,7 @@ def _value(path: Path, node: yaml.Node) -> JsonValue:
             at = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise RowFault(path, at, _("a name that is a list or a mapping; names are words."))
+            # YAML lets the second one win, which loses a question without a word.
             if key.value in values:
                 what = _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
                 raise RowFault(path, at, what)

@@ -1,6 +1,6 @@
 r"""The letters of choices, which of them is right, and which a reply states (the patterns: choices.toml).
 
-    "答えはCです", "The answer is (C).", "\\boxed{C}", "C"    -> C
+    "答えはCです", "The answer is (C).", "\boxed{C}", "C"    -> C
     "24" among 8, 2, 24, 120                            -> C, by the choice's own text
     "答えはA、いや、Bです。答えはBです。"               -> B, the last statement counts
     "A or B", "The answer is a matter of taste."        -> None

@@ -42,6 +42,8 @@ from simulator.data.values import Row, RowFault
 
 # Says a thing once, however often a file is read.
 _tell = cache(say)
+# So many records at the beginning of a file are held against the formats: the first lines of a log are often
+# of the system. Wrappers are so deep at most.
 # So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
 Record = dict[str, Any]
@@ -74,6 +76,8 @@ def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[
 
 
 TABLE = Format("a table with one message a row", table.matches, table.parts)
+# In the order in which a file is held against them: the last two have the others as special cases. Marks are
+# keys that only this program writes; a format without such keys has a test.
 # In the order in which a file is held against them: the last two have the others as special cases.
 FORMATS = (
     Format(
@@ -130,6 +134,7 @@ def format_of(record: Any) -> Format | None:
     """
     if not isinstance(record, dict):
         return None
+    # Generators: most records are told by the first few formats, and unwrapping takes longer.
     bare = (each for each in FORMATS if each.matches(record))
     wrapped = (each for each in FORMATS if any(map(each.matches, unwrapped(record, each, most=_HEAD))))
     return next(bare, None) or next(wrapped, None)
@@ -152,6 +157,8 @@ def unwrapped(
             value = decoded(record.get(key))
             if not isinstance(value, (list, dict)):
                 continue
+            # What stands beside a wrapped object belongs to it: a logger's line has the time, a page the
+            # conversation.
             kept = {name: each for name, each in record.items() if name != key}
             if isinstance(
                 value, list
@@ -180,6 +187,7 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
     (cases beside their comments).
     """
     if columns:
+        # Whoever names columns has said what the file is.
         return [(TABLE, (table.renamed(record, columns) for record in _records(path)))]
     found: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
@@ -190,6 +198,7 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
         try:
             head.extend(islice(records, _HEAD))
         except CaseFileError:
+            # Alone, a file that cannot be read as records may still be a table of questions.
             if len(files) > 1:
                 raise
         if format_ := next(filter(None, map(format_of, head)), None):
@@ -213,6 +222,7 @@ def _records(path: Path) -> Iterator[Any]:
 def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
     """The rows of a table; of two columns with one name the first counts: pandas writes its index twice."""
     csv.field_size_limit(MAX_LINE)
+    # Logs are less careful than question files: no column is required, and rows may be of any length.
     lines = open_lines(path)
     head = next((line for line in lines() if line.strip()), "")
     delimiter = max((usual, ",", "\t", ";"), key=head.count)
@@ -285,6 +295,7 @@ def _all_talks(path: Path, found: Iterable[tuple[Format, Iterator[Any]]]) -> Ite
             is_read = True
     if not is_read:
         raise CaseFileError(empty[0])
+    # Of a folder, a file without a conversation is told, and the others are read.
     for why in empty:
         _tell(why)
 
@@ -304,6 +315,7 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
             talks, turns = talks + 1, turns + len(talk.turns)
             answers += sum(bool(turn.answer) for turn in talk.turns)
             yield talk
+    # JSON that is nested so deeply comes from nobody's program.
     except RecursionError:
         raise CaseFileError(
             _("{path}: {why}.", path=path, why=_("objects within each other too deeply"))
@@ -338,6 +350,7 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
     left to the question's script.
     """
     row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
+    # A row with turns needs a question; an answer alone is one that can still be graded.
     if not talk.turns[0].question:  # an answer whose question the log does not have
         row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}
     tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]

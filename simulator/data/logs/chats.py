@@ -65,6 +65,7 @@ class Chat(NamedTuple):
         rating = at(record, self.rating)
         ratings = {} if rating is None else {self.rating.partition(".")[0]: rating}
         language, tags = str(at(record, self.language) or ""), tuple(words(at(record, self.tags)))
+        # What a record says of the whole conversation stands in a line without a speaker.
         yield Line("", "", talk=talk, ratings=ratings, language=language, tags=tags)
         for line in self.lines(record) if self.lines else [record]:
             role = role_of(_in(line, self.role))
@@ -207,6 +208,7 @@ def lex(record: Record, number: int) -> Iterator[Part]:
         re.sub(r"<[^<>]*>", "", text_of(each)) if each.get("contentType") == "SSML" else text_of(each)
         for each in objects(record.get("messages"))
     ]
+    # What a search in Kendra gave; its interface writes names with a capital, the SDKs without.
     # What a search in Kendra gave; its interface writes names with a capital.
     items = [
         {str(key)[:1].lower() + str(key)[1:]: value for key, value in each.items()}
@@ -251,6 +253,7 @@ def line(records: Iterator[Record]) -> Iterator[Part]:
     for event in chain.from_iterable(several):
         id_ = str(event.get("webhookEventId") or "")
         text = str(get(event, "message.text") or "").strip() if get(event, "message.type") == "text" else ""
+        # LINE sends an event again where the webhook did not answer in time, under the same id.
         if get(event, "deliveryContext.isRedelivery") is True and id_ in seen:
             yield _("deliveries that came twice")
         elif event.get("type") == "message" and text:
@@ -307,6 +310,7 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
             author = str(at(each, "createdbyid|createdby.name|createdby|creatorname") or position)
             customer = customer or author  # who writes first
             role = role_of(at(each, "createdbytype|role"))
+            # The description of a case is what the customer wrote when it was opened.
             is_customer = "description" in each or author == customer
             text = plain(str(at(each, "commentbody|description") or ""))
             yield Line(role or ("user" if is_customer else "agent"), text, None, str(number))
@@ -378,6 +382,7 @@ class _Zendesk(NamedTuple):
             if "visitor" in record:
                 yield {"place": f"chat {number}", "chat": record}
                 continue
+            # Comments may come before their ticket, so what belongs together is known only at the end.
             for place, piece in self._found(record, str(number)):
                 if "author_id" in piece:
                     self.commented.add(place)
@@ -402,6 +407,7 @@ class _Zendesk(NamedTuple):
 
     def ticket(self, place: str, its: list[Record]) -> Iterator[Part]:
         """A ticket of its pieces; comments that are read alone do not say whose they are."""
+        # A file of comments alone, beside one ticket, is that ticket's.
         only = next(iter(self.tickets)) if len(self.tickets) == 1 else ""
         talk = only or place
         ticket = self.tickets.get(talk, {})
@@ -431,7 +437,9 @@ class _Zendesk(NamedTuple):
 def _comment(comment: Record, talk: str, is_customer: bool) -> Iterator[Part]:
     text = plain(str(at(comment, "plain_body|body|html_body") or ""))
     time, channel = seconds(comment.get("created_at")), str(get(comment, "via.channel"))
+    # Zendesk's own: triggers and bots write as -1.
     is_automatic = comment.get("author_id") == -1 or channel in ("rule", "bot")
+    # A chat may stand in one comment, line by line, with the names of those who spoke.
     if channel.startswith("chat") and (chat := _CHAT.findall(text)):
         customers = {name for name, _said in chat if role_of(name.split()[0]) == "user"} or {chat[0][0]}
         for name, said in chat:
@@ -446,12 +454,14 @@ def _comment(comment: Record, talk: str, is_customer: bool) -> Iterator[Part]:
 def _visitor(chat: Record, place: str) -> Iterator[Part]:
     """A chat; one that nobody took is a message."""
     talk = str(chat.get("id") or place)
+    # Nobody took it: what the visitor left is a message.
     if not chat.get("history"):
         yield Line("user", plain(str(chat.get("message") or "")), None, talk)
     for each in objects(chat.get("history")):
         if each.get("type") == "chat.msg" and (text := plain(str(each.get("msg") or ""))):
             nick = str(each.get("nick") or "")
             is_bot = "trigger" in nick or "bot" in nick
+            # Without a nick, whoever has the visitor's name is the visitor.
             is_user = nick.startswith("visitor") or (
                 not nick and each.get("name") == get(chat, "visitor.name")
             )

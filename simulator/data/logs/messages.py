@@ -40,6 +40,7 @@ def matches(record: Any) -> bool:
 
 def _messages(record: Any) -> list[dict[str, Any]]:
     """The messages of a record, by any of their names, where somebody speaks in them."""
+    # Files of fine-tuning, ShareGPT, exports of ChatGPT, and logs of requests.
     for key in ("messages", "conversations", "conversation", "request"):
         held = decoded(record.get(key))
         messages = objects(held.get("messages") if isinstance(held, dict) else held)
@@ -88,6 +89,7 @@ def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
     def root(response: dict[str, Any]) -> str:
         of = response.get("conversation")
         id_, seen = str(response.get("id") or ""), set[str]()
+        # A chain may be broken, and a hostile one closed: each id is followed once.
         while before.get(id_) and id_ not in seen:
             seen.add(id_)
             id_ = before[id_]
@@ -97,6 +99,7 @@ def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
         for each in in_time(several, lambda each: seconds(each.get("created_at"))):
             given = each.get("input")
             asked = [line.text for line in lines_of(given) if line.role == "user"]
+            # What was sent is a text, or messages of which the last one is new.
             if isinstance(given, str) and given.strip():
                 asked = [given.strip()]
             # An answer whose question is kept elsewhere is a conversation of its own.

@@ -52,6 +52,7 @@ def renamed(record: Any, columns: Mapping[str, str]) -> dict[str, Any]:
 def matches(record: Any) -> bool:
     """Columns for who speaks and what was said, and none for the answer."""
     named = columns_of(record)
+    # A table with questions and answers has one row a turn, and is read as a question file.
     has_answer = any(
         normalised(str(key)) in {"answer", "回答", "response", "question", "質問"} for key in record
     )
@@ -72,6 +73,7 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
         columns = _columns(tuple(record))
         value = {field: record.get(column) for field, column in columns.items()}
         talk = value.get("id")
+        # In a table about conversations their own id stands under `id`.
         if talk is None and "text" not in columns:
             talk = record.get("id")
         about = Line(
@@ -95,6 +97,7 @@ def _columns(names: tuple[str, ...]) -> dict[str, str]:
 def _is_hidden(columns: dict[str, str], value: dict[str, Any]) -> bool:
     column = normalised(columns.get("visible", ""))
     flag = str(value.get("visible")).strip().lower()
+    # "internal: yes" hides a row, "public: no" does so as well.
     if any(word in column for word in ("internal", "private", "内部", "非公開")):
         return flag in ("true", "1", "yes", "はい", "内部")
     return flag in ("false", "0", "no", "いいえ", "非公開")

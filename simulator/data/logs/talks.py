@@ -144,6 +144,8 @@ def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
     """
     timed = [(time(item), item) for item in items]
     known = [at for at, _item in timed if at is not None]
+    # Interfaces list the newest first. Sorting is stable, so what has one time keeps the order of the list;
+    # turned round first, that is the order in which it was said.
     if known and known[0] > known[-1]:
         timed.reverse()
     placed, now = [], 0.0
@@ -172,9 +174,11 @@ def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: boo
                 notes.setdefault(part.of, []).append(part)
             case _:
                 skipped.note(part)
+    # Lines first, then traces: a file of both (a chat and its tracing) is told in this order each time.
     of_lines = (_talks(name, [Line(*line) for line in its], gap, one_sided) for name, its in lines)
     for talk in chain(chain.from_iterable(of_lines), _sessions(traces, notes, skipped)):
         if talk.turns:
+            # A note on a conversation is about its end: stars are given when it is over.
             talk.turns[-1].ratings |= {note.name: note.value for note in notes.pop(talk.id, ())}
         if one_sided and not any(turn.answer for turn in talk.turns):
             skipped.note(_("answers, which the file does not hold"))
@@ -194,6 +198,8 @@ def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterato
         if line.role != BREAK:
             several[-1].append(line)
         before = line.time
+    # Before the customer speaks nothing has happened; of pieces without any, the first one tells that there
+    # was none.
     heard = [each for each in several if any(line.role == "user" for line in each)]
     for number, each in enumerate(heard or several[:1], 1):
         talk = talk_of(f"{name}-{number}" if number > 1 else name, each, one_sided=one_sided)
@@ -208,11 +214,13 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
     customer's lines only) each line is a turn of its own, unless the desk says anything at all.
     """
     talk = Talk(id_, language=next((line.language for line in lines if line.language), ""))
+    # One answer is enough to show that the log has both sides.
     one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
     of_all: dict[str, Any] = {}
     for line in lines:
         talk.tags += line.tags
         last = talk.turns[-1] if talk.turns else None
+        # It says something of the whole conversation: its rating, its language, its tags.
         if not line.role:
             of_all |= line.ratings
         elif line.role == "user":
@@ -225,6 +233,7 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
             last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
             last.passages = (*last.passages, *map(_pair, line.passages))
             last.ratings |= line.ratings
+            # From here on a person answers, whose words are no bot's; the tag says so.
             last.handed_over |= line.role == "agent"
         else:
             talk.history.append(("assistant", line.text))
@@ -246,10 +255,13 @@ def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
     """
     by_id: dict[str, Step] = {}
     for number, step in enumerate(in_time(steps, lambda step: step.time)):
+        # SDKs send a step twice, when it begins and when it ends, each with half of it.
         kept = by_id.setdefault(step.id or f"{step.kind} {number}", step)
         if kept is not step:
             _add(kept, step)
     its = list(by_id.values())
+    # The trace itself knows best; a step without a parent that is there is an outermost one, for exports cut
+    # off parents; of nothing else, a model's.
     whole = [step for step in its if step.kind == TRACE]
     outer = [step for step in its if step.kind != TRACE and step.parent not in by_id] or its[:1]
     models = [step for step in its if step.kind in {"LLM", "CHAT", "CHAT_MODEL", "GENERATION"}]
@@ -264,6 +276,7 @@ def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
         trace.passages = (*trace.passages, *step.passages)
         trace.ratings |= step.ratings
         trace.reference = trace.reference or step.reference
+    # A failed step within a trace that answered after all is the bot's own affair.
     trace.error = outer[0].error if not trace.answered else ""
     for note in [note for id_ in (name, *by_id) for note in notes.pop(id_, ())]:
         if note.name:
@@ -277,6 +290,7 @@ def _add(step: Step, more: Step) -> None:
     """What another piece of the same step adds: messages to messages, and what was missing."""
     for name, value in vars(more).items():
         known = getattr(step, name)
+        # Messages of one span may come as one event each.
         if name in ("asked", "answered") and isinstance(known, list) and isinstance(value, list):
             setattr(step, name, known if known == value else known + value)
         elif name == "ratings":
@@ -298,6 +312,7 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
             if not question:
                 skipped.note(_("traces without a question"))
                 continue
+            # The dialogue before the first trace is history; later traces repeat it.
             if not talk.turns:
                 talk.history = [
                     ("user" if line.role == "user" else "assistant", line.text) for line in earlier

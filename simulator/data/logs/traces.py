@@ -54,6 +54,7 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
     What comes out of a step that retrieves is its passages, if no attribute of their own names them.
     The ids are those of its trace, its own, and its parent's.
     """
+    # What comes out of a step that searches is its passages, unless an attribute names them.
     kind = str(kind or at(attributes, _KIND) or "").upper()
     found = at(attributes, _FOUND) or (at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None)
     trace, own, parent = (str(id_ or "") for id_ in ids)
@@ -89,6 +90,7 @@ def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
     Keys in snake_case are read alike.
     """
     record = camelled(record)
+    # The table of sessions has counts and no texts.
     if "countTraces" in record or ("traces" in record and "input" not in record):
         yield _("sessions without texts (the export of traces has them)")
         return
@@ -97,6 +99,7 @@ def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
         return
     steps = [record]
     whole: dict[str, Any] = {}
+    # A record of its own is a step; a trace holds its steps.
     if "parentObservationId" not in record and not {"traceId", "type"} <= record.keys():
         steps = [*map(camelled, objects(record.get("observations")))]
         whole = camelled(inner(record, "trace")) or (record if "id" in record else {})
@@ -113,6 +116,7 @@ def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
             },
         )  # fmt: skip
     for step in steps:
+        # Older SDKs have spans only, whose name tells that they search.
         searches = step.get("type") == "RETRIEVER" or (
             step.get("type") == "SPAN" and "retriev" in str(step.get("name")).lower()
         )
@@ -143,6 +147,7 @@ def is_langfuse(record: dict[str, Any]) -> bool:
 
 def is_score(record: Iterable[str]) -> bool:
     """Whether this is a score of Langfuse in a file of its own."""
+    # A score of Langfuse has a source, a value, and what it is about; no other format has all four.
     marks = ({"traceId", "sessionId"}, {"dataType", "name"}, {"source"}, {"value"})
     return not any(each.isdisjoint(record) for each in marks)
 
@@ -159,6 +164,7 @@ def _score(score: dict[str, Any], trace: str) -> Note:
 def langsmith(record: dict[str, Any], number: int) -> Iterator[Part]:
     """Exported runs, what its SDK sends, feedback, and examples with their right answer."""
     if {"run_id", "key"} <= record.keys() and "run_type" not in record:
+        # Feedback has a score, or a value where it is a word.
         value = record.get("value") if record.get("score") is None else record["score"]
         yield Note(str(record["run_id"]), str(record["key"]), value)
     elif "run_type" in record:
@@ -233,6 +239,7 @@ def mlflow(record: dict[str, Any], number: int) -> Iterator[Part]:
     about = Step(id_, kind=TRACE, time=seconds(at(info, "request_time|timestamp_ms")))
     names = ("trace_metadata", "request_metadata", "tags")
     about.session = str(at(info, "|".join(f"{name}.mlflow.trace.session" for name in names)) or "")
+    # The preview in a trace's info is cut: it counts only where no span has the text.
     if not any(asked_in(step.asked)[1] for step in spans):
         about.asked = data.get("request") or info.get("request_preview")
     if not any(answered_in(step.answered) for step in spans):

@@ -102,6 +102,7 @@ def text_of(content: Any, depth: int = 0) -> str:
         return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
     if not isinstance(content, dict):
         return ""
+    # What a model thinks, calls or shows is no text that the customer reads.
     if str(content.get("type", "")).startswith(("tool", "function", "reasoning", "image", "file")):
         return ""
     return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
@@ -135,6 +136,8 @@ def seconds(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+    # 1e17 and more are nanoseconds, 1e14 microseconds, 1e11 milliseconds: in seconds, that would be the year
+    # 5138.
     for unit in (1e17, 1e14, 1e11):
         if abs(number) >= unit:
             return number / (unit / 1e8)
@@ -172,6 +175,7 @@ def get(value: Any, path: str) -> Any:
     "a.c" is looked up as a key first: dataframes and OpenTelemetry have such names.
     """
     value = decoded(value)
+    # The whole path may be one key: {"session.id": ...}.
     if not isinstance(value, dict) or path in value:
         return value.get(path) if isinstance(value, dict) else None
     key, _dot, rest = path.partition(".")
@@ -251,6 +255,7 @@ def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR
                 earlier, question = asked_in(value[key], depth + 1)
                 if question:
                     return earlier or lines_of(value.get("history") or value.get("chat_history")), question
+        # Under a name that nobody can know, if it is the only list or object there.
         others = [each for each in value.values() if isinstance(each, (dict, list))]
         return asked_in(others[0], depth + 1) if len(others) == 1 else ([], "")
     return [], ""
@@ -330,6 +335,7 @@ def _listed(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     parts = {key: _listed(part) for key, part in value.items()}
+    # At most six digits: a number of seven is an id, and a list with a million holes.
     if parts and all(key.isdecimal() and len(key) < 7 for key in parts):
         return [parts[key] for key in sorted(parts, key=int)]
     return parts
