@@ -33,6 +33,7 @@ from typing import Any, BinaryIO
 # What is kept of objects: messages and documents of LangChain and others.
 _ATTRIBUTES = ("content", "type", "role", "page_content", "metadata", "id", "text", "score")
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
+# Lists within each other deeper than this are told as text; an object may hold itself.
 _DEEPEST = 20
 
 
@@ -48,6 +49,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return {"tuple": [plain(each, depth + 1) for each in value]}
     if isinstance(value, (list, set, frozenset)):
         return [plain(each, depth + 1) for each in value]
+    # Callables are left out: a message has a method `text` in some versions, a field in others.
     found = {name: getattr(value, name) for name in _ATTRIBUTES if hasattr(value, name)}
     fields = {name: plain(each, depth + 1) for name, each in found.items() if not callable(each)}
     return {"object": fields, "name": type(value).__name__} if fields else {"other": type(value).__name__}
@@ -157,6 +159,7 @@ class Host:
     def invoked(self, question: dict[str, Any]) -> Any:
         """What the runnable gives for the first input that it takes; from then on it gets that form."""
         forms, misfits = question["inputs"], []
+        # Once it took a form, an error is the bot's own.
         for name in [self.form] if self.form else forms:
             try:
                 result = self.ran(forms[name], question["config"])
@@ -195,6 +198,8 @@ async def _next(stream: Any) -> Any:
 def main() -> None:
     """Loads the bot, says what it is, and answers until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started this: it closes the pipe
+    # The pipe is moved away from the standard streams before the bot is imported: whatever it prints, also
+    # from C, must not stand between the answers, and whatever it reads must not eat a question.
     asked, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

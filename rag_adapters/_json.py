@@ -103,6 +103,7 @@ def filled(
         return {key: filled(each, texts, lists, absent) for key, each in there.items()}
     if not isinstance(value, list):
         return value
+    # A variable as an entry of a list becomes its entries: ["$history", question] is one list of lines.
     entries: list[Any] = []
     for each in value:
         named = lists.get(_alone(each))
@@ -127,6 +128,7 @@ class JsonPath:
         self.text = text
         path = text.removeprefix("$").removeprefix(".")
         found = list(_STEP.finditer(path))
+        # What the steps leave over is no path: a dot too many, an open bracket.
         if "".join(match[0] for match in found) != path or not text:
             msg = _(
                 "{name}={text}: not a path. Write it like data.reply, choices.0.text or sources[*].",
@@ -169,6 +171,7 @@ class Condition:
     def holds(self, reply: Any) -> bool:
         """Whether the reply meets it."""
         found = self.of(reply)
+        # A path alone holds for any value but those that say no.
         return found in self.values if self.values is not None else found not in (None, "", "false")
 
 

@@ -25,6 +25,7 @@ _PROBE = ("A", "B")
 _DIALOGUE_ONLY = frozenset({"stream", "stream_options", "messages", "n", "stop"})
 # Blanks, quotes and marks that a model may put before its answer.
 _BEFORE = tuple(mark.encode() for mark in (" ", "\n", "\t", "\r", '"', "'", "*", "`", "「", "『", "　", "“"))
+# Choices that begin alike for longer than this are written out instead: the answer costs as much.
 _MOST_TOKENS = 64
 # The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
 Tokens = list[tuple[float | None, bool]]
@@ -86,6 +87,7 @@ class Chooser:
             raise InputError(msg)
 
     async def _request(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
+        # Newer models refuse the older name, so the one that the settings use is kept.
         limit = "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"
         options = {"logprobs": True, "top_logprobs": self.top_logprobs, limit: tokens_needed(choices)}
         body = {"temperature": 0, **self.body, "messages": list(messages), **options}
@@ -183,6 +185,7 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
     lost: list[float] = []
     path, so_far = b"", 0.0
     for said, likely in places:
+        # Whether to read on: the said token leaves more than one choice open.
         on = False
         for token in likely:
             begun = begins(path + token.text, names)
@@ -200,6 +203,7 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
         text = _without_marks(path).lower()
         ended = next((choice for choice, name in names.items() if text and name == text), None)
         (lost if ended is None else found.setdefault(ended, [])).append(so_far)
+    # Several tokens may begin one choice (`1` and ` 1`); their likelihoods add up.
     scores = {choice: summed(found[choice]) for choice in choices if choice in found}
     return scores if scores and summed(lost) < max(scores.values()) else None
 

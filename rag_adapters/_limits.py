@@ -58,6 +58,7 @@ def limited(connect: Callable[..., Any]) -> Callable[..., Any]:
         return within(limits, await bot)
 
     own = list(signature.parameters.values())
+    # A **settings at the end takes what is left, so the limits stand before it.
     rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
     whole = signature.replace(parameters=[*own, *added, *rest])
     vars(connected)["__signature__"] = whole
@@ -88,6 +89,7 @@ class LimitedBot:
         self.patience = math.inf  # seconds; set to the run's by the caller that connects the bot
         # Looked up here because it comes with the limits of models, which a bot without limits does without.
         self._notices = simulator.Notices()
+        # Given to the runner as a trait: it waits for a place before it starts the clock of an answer.
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self.traits = replace(traits_of(bot), places=places)
 

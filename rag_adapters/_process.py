@@ -34,6 +34,8 @@ from .function import Pieces, arguments_of, traits_taken
 
 # Bytes of one answer; lines of the standard error shown with a failure; characters of it, or of an error.
 _LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600
+# Seconds: until the bot's module is imported (a model may be loaded with it), and until a process that is
+# told to end is killed.
 # Seconds: until the bot's module is imported, and until a process that is told to end is killed.
 _IMPORTING, _ENDING = 120.0, 5.0
 # A process that was started so often in a row without an answer is not started again.
@@ -165,6 +167,8 @@ class ProcessBot:
                 await host.close()
                 if self._in_vain >= _IN_VAIN:
                     raise host.failure()
+            # Set back by the first answer: a process that dies after an hour is started again as often as
+            # needed.
             self._in_vain += 1
             self._host = await Host.of(self.python, self.target)
             await self._host.start()
@@ -193,6 +197,7 @@ class Host:
     @classmethod
     async def of(cls, python: str, target: str) -> "Host":
         """A new process. Raises BotFailure when the system cannot start it."""
+        # PYTHONHOME of this interpreter would give the other one a standard library that is not its own.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
         pipe = asyncio.subprocess.PIPE
         try:
@@ -310,6 +315,7 @@ class Host:
         if not self._said:
             return BotFailure("error", _("the bot's process ended (exit code {code})", code=code))
         said = " / ".join(self._said)[-_LONGEST_TEXT:]
+        # What an interpreter before 3.8 says of the host file.
         if "SyntaxError" in said and "_host.py" in said:
             return BotFailure("error", _("this interpreter is too old; Python 3.8 or newer is needed"))
         msg = _("the bot's process ended (exit code {code}): {said}", code=code, said=said)

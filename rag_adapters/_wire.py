@@ -39,6 +39,7 @@ from ._json import kind
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession
 
+# Characters of a body in a message; of what comes in, twenty times as much is looked at for them.
 _SHOWN_OF_A_BODY = 200
 # A token is renewed early, by this share of its lifetime but at most half a minute.
 _MARGIN, _LONGEST_MARGIN = 0.1, 30.0
@@ -60,6 +61,7 @@ class Environment:
                 )
                 raise InputError(msg)
         self.values = {name: os.environ[name].strip() for name in names}
+        # A value such as "true" or "shop" is no secret: masked, it would cut holes into every answer.
         self.secrets = set(filter(is_telling, self.values.values()))
 
     def filled(self, text: str, **values: str) -> str:
@@ -209,6 +211,7 @@ class Wire:
         if credentials is None:
             return await session.request(**arguments)
 
+        # At most two requests: with the token there is, and with a new one.
         refused = ""
         while True:
             token = await credentials.token(self, session, refused)
@@ -216,6 +219,7 @@ class Wire:
             response = await session.request(**{**arguments, "headers": headers})
             if response.status != 401 or refused:
                 return response
+            # The refusal is not read; its connection can be used again.
             response.release()
             refused = token
 
@@ -252,6 +256,7 @@ class Wire:
         """
         import aiohttp
 
+        # The cause in the plainest words there are: of a certificate, of the system, of the client.
         untrusted = getattr(error, "certificate_error", None)
         cause = untrusted or getattr(error, "os_error", None) or error
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)

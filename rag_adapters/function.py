@@ -35,6 +35,7 @@ from simulator import (
 
 from ._json import setting
 
+# What a parameter is given, by its name; docs/adapters.md has the same table.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),
     "history": ("history", "chat_history"),
@@ -78,6 +79,7 @@ def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the B
         for is_async in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     )
     bot = (_asynchronous if asynchronous else _synchronous)(function, arguments)
+    # The runner asks a bot's traits before it sends a system text or a history.
     vars(bot).update(traits=Traits(takes=traits_taken(declared or [])))
     return bot
 
@@ -211,6 +213,7 @@ def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Calla
     positional: list[Value] = [] if parameters else [_VALUES["question"]]
     named: dict[str, Value] = {}
     for place, parameter in enumerate(parameters):
+        # By name wherever that is possible: functions are changed, and their parameters change places.
         value = _value(parameter, first=place == 0, alone=len(parameters) == 1, prompt=prompt)
         if value is not None and parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(value)
@@ -244,6 +247,7 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
         )
         raise InputError(msg)
     if meaning == "prompt":
+        # A prompt of a row wins over the setting, and that over the function's own default.
         own = prompt or (parameter.default if optional else "")
         return lambda query: query.system or own
     if meaning == "history" and "tuple" in annotation.lower():

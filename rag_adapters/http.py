@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", bound=BaseModel)
 TEMPLATES = Path(__file__).with_name("templates")
+# What a request may use of the dialogue; every other variable comes from the environment.
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
 _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
@@ -78,6 +79,8 @@ _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 # The question with which settings are tried out before the start; it is never sent.
 _NOBODY = Query(text="-")
+# The states of a job that has failed, and where a job names its state unless `until` says so. What is no text
+# there is no state.
 # The states of a job that has failed, and where a job names its state unless `until` says so.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
@@ -104,6 +107,7 @@ class HttpBot:
         self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
         self.polling = Polling(settings, environment) if settings.poll else None
         if self.polling:
+            # With a name that no job has: an address that cannot be built is told before the first question.
             checked_address("poll", self.polling.place(address, "-"))
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
         self._conversations: dict[str, str] = {}
@@ -130,6 +134,7 @@ class HttpBot:
             answer = masked(self.paths.read(replies), environment)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
+            # A failure quotes what the bot said, and a bot may repeat the request with its headers.
             error.failure = masked(error.failure, environment)
             error.args = (error.failure.message,)
             raise
@@ -192,6 +197,7 @@ def http_settings(given: dict[str, Any]) -> HttpSettings:
     template = given.get("template", "")
     base = read_template(template) if template else {}
     try:
+        # What is set wins over the template, and that over the defaults.
         settings = HttpSettings.model_validate(base | given)
     except ValidationError as error:
         first = error.errors()[0]
@@ -265,6 +271,7 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
     of_all = (*_OF_THE_TOKEN, "poll")
     used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
+    # The question may also stand in the address.
     told = used["request"] | used["url"]
     if "question" not in told:
         msg = _("request has no $question. In a shell, use single quotes around it, or request=@file.json.")
@@ -274,6 +281,7 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
         raise InputError(msg)
     if settings.poll and "job" not in used["poll"]:
         raise InputError(_("poll has no $job: write it like $url/$job, in a shell in single quotes."))
+    # Known only when there is a job; everything else of `poll` is from the environment.
     used["poll"] -= {"job", "url"}
     for name in of_all:
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
@@ -298,6 +306,7 @@ def token_request(
         raise InputError(msg)
     of_the_token = settings.model_dump(include=set(_OF_THE_TOKEN))
     told = {name: environment.filled(text) for name, text in of_the_token.items()}
+    # Nothing was filled in, so the secret itself was typed.
     if told["client_secret"] == settings.client_secret:
         msg = _(
             "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
@@ -332,6 +341,7 @@ class RequestTemplate:
             msg = _("request must be an object with method=GET: its fields become the query of the address.")
             raise InputError(msg)
         checked_address("url", self.address(_NOBODY))
+        # A line break would begin another header.
         if not all(map(str.isprintable, self._header_values(_NOBODY).values())):
             raise InputError(_("headers: a value from the environment has line breaks or control codes."))
 
@@ -351,6 +361,7 @@ class RequestTemplate:
         """
         texts = {**self.environment.values, **_texts(query, conversation)}
         history = [message.model_dump() for message in query.history]
+        # Left out, not empty: bots take "" for the name of a conversation.
         absent = () if conversation else ("conversation",)
         body = filled(self.body, texts, {"history": history}, absent)
         address = self.address(query, conversation)
@@ -359,6 +370,7 @@ class RequestTemplate:
         if self.method == "GET":
             params = {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
             return {**sent, "params": params, "headers": headers}
+        # Half of a pair of surrogates, which a fuzzer's customer may say, becomes a question mark.
         data = as_json(body).encode("utf-8", "replace")
         return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
 
@@ -399,6 +411,8 @@ class Streaming:
         is_sse = settings.stream == "sse"
         self.accept = "text/event-stream" if is_sse else "application/x-ndjson"
         self._pieces = events_of if is_sse else values_of
+        # What does not stream has said all there is: many bots answer a cached question or an error in one
+        # piece. A page of a login is told as such.
         # What does not stream has said all there is; a page is told as such.
         self._unstreamed = ("text/html", "application/json") if is_sse else ("text/html",)
 
@@ -545,6 +559,7 @@ class Polling:
         reply = await wire.json(arguments)
         if self.until.holds(reply):
             return reply
+        # The same headers, without the question.
         kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
         asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
         while not self.until.holds(reply):
@@ -552,6 +567,7 @@ class Polling:
             await asyncio.sleep(self.interval)
             async with wire.response(asked) as response:
                 text = await text_of(response)
+                # Not done yet, and nothing to say about it.
                 is_empty = response.status in (202, 204) and not text.strip()
                 reply = None if is_empty else wire.parsed(response, text)
         return reply
@@ -572,8 +588,10 @@ class Polling:
         return place
 
     def _filled(self, url: str, job: str) -> str:
+        # The reply has the whole address of the job, or a path on the same host.
         if self.address in ("$job", "${job}"):
             return urljoin(url, job)
+        # $url/$job must not end up behind the query of the address.
         base = urlsplit(url)._replace(query="").geturl().rstrip("/")
         return urljoin(url, self.environment.filled(self.address, url=base, job=quote(job, safe="")))
 
@@ -630,6 +648,7 @@ class ReplyPaths:
         path = self.conversation
         if path is None:
             return ""
+        # In a stream the name may come with any piece; the last one that has it counts.
         naming = (each for each in reversed(replies) if path.within(each) not in (None, ""))
         return name_at(path, next(naming, replies[-1]))
 
@@ -657,6 +676,7 @@ class ReplyPaths:
         return text
 
     def _part(self, value: Any) -> str:
+        # messages[*].text: several texts are joined by line breaks.
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
             return "\n".join(value)
         if value is None or value == []:

@@ -81,6 +81,7 @@ def connect(
     more = parsed("extra", extra)
     if not isinstance(more, dict):
         raise InputError(_('extra must be a JSON object, as in {{"temperature": 0}}.'))
+    # Asked for the tokens, too: without that, a stream counts none.
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
     body, prompt = {"model": model, **more}, setting("system", system)
@@ -176,6 +177,7 @@ class ChatBot:
             reply, _unused = await self._with_bot_failures(self._posted(path, body))
             return reply
         except BotFailure as failure:
+            # Only these say that the request was understood and is not supported.
             if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
                 raise Refused(str(failure)) from None
             raise
@@ -227,6 +229,7 @@ async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | N
     async for chunk in stream:
         if not isinstance(chunk, dict):
             continue
+        # Every piece repeats id and model; the last one has the usage.
         whole |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
         choice = _CHOICE.within(chunk)
         if not isinstance(choice, dict):

@@ -94,6 +94,7 @@ async def _runnable(found: Any, target: str) -> Any:
     name: Sentence | str = target
     if _runs(found):
         return found
+    # The commonest slip: the graph is there, and what runs is what its compile() gives.
     if hasattr(found, "compile"):
         msg = _(
             "{target} is not compiled: name what its compile() gives, as in app = graph.compile().",
@@ -142,6 +143,7 @@ class RunnableBot:
         return answer_in(output, watch, self.answer, self.passages)
 
     async def _output(self, query: Query, config: dict[str, Any]) -> Any:
+        # What keeps the dialogue itself must not be told it twice.
         earlier = await self._unremembered(query, config)
         if self.form is None:
             async with self._form_lock:
@@ -153,6 +155,7 @@ class RunnableBot:
         """What it gives; an object that has no more than a plain `invoke` runs on a thread."""
         if hasattr(self.runnable, "ainvoke"):
             return await self.runnable.ainvoke(value, config)
+        # An object of one's own may have invoke(question) alone.
         takes_config = len(inspect.signature(self.runnable.invoke).parameters) > 1
         return await on_a_thread(self.runnable.invoke, value, *([config] if takes_config else []))
 
@@ -188,7 +191,10 @@ class RunnableBot:
             if hasattr(own, "get_session_history"):
                 return ()
             if hasattr(getattr(own, "checkpointer", None), "aget_tuple"):
+                # A checkpointer that lost its memory (another process, a resumed run) is told the dialogue
+                # before.
                 return () if (await own.aget_state(config)).values else query.history
+            # A chain with options is wrapped in another runnable; the memory is inside.
             own = getattr(own, "bound", None)
         return query.history
 
@@ -270,6 +276,7 @@ def _declared(runnable: Any, history: str) -> Form | None:
     if state:
         return _fields(state, (), history)
     schema = _schema_of(runnable)
+    # A model takes a text, a list or messages; any of them that is declared will do.
     options = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
     if "array" in options:
         return as_list
@@ -294,6 +301,7 @@ def _schema_of(runnable: Any) -> dict[str, Any]:
             schema = runnable.get_input_jsonschema()
     except Exception:  # it is asked for a hint, and the runnable is not our code
         return {}
+    # pydantic puts a model's schema among the definitions, and points to it.
     named = str(schema.get("$ref", "")).rpartition("/")[2]
     return schema.get("$defs", {}).get(named, schema) if named else schema  # type: ignore[no-any-return]
 
@@ -374,6 +382,7 @@ class Watch(BaseCallbackHandler):
 def answer_in(output: Any, watch: Watch, answer: JsonPath | None, passages: JsonPath | None) -> Answer:
     """The answer in an output; raises BotFailure when there is none."""
     fields = _fields_of(output)
+    # It waits for a person to approve something, and the customer has no answer.
     if _INTERRUPT in fields:
         asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
         raise BotFailure("error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200]))
@@ -409,6 +418,8 @@ def _text(fields: Mapping[str, Any]) -> str:
     # A tool may give the answer itself, with no word of the model after it.
     if _of(last, "type") == "tool":
         return _tool_text(last)
+    # A field that is called answer goes before the messages, unless the model's own words are the last of
+    # them.
     own = next((fields[key] for key in returned.ANSWER_KEYS if fields.get(key)), None)
     if last is not None and (own is None or _of(last, "type") == "ai"):
         return returned.last_said(messages)
@@ -452,6 +463,7 @@ def _tools_of_this_turn(messages: Any) -> list[Any]:
         if kind == "human":
             break
         if kind == "tool" and _of(message, "status") != "error":
+            # Walked from the end to the customer's line; in the order of the calls again.
             found.insert(0, message)
     return found
 
