@@ -60,6 +60,7 @@ _ENDS = ("。", "！", "？", ".", "!", "?", "：", ":")
 _WORTH_SAYING = 0.12
 _BULLET = re.compile(r"^\s*(?:[-*・]|\d+[.)])\s+")
 _HEADING = re.compile(r"^\s*#+\s")
+# At 。！？ unless a bracket closes behind it; in English before a capital, a digit or a quotation.
 _SENTENCE_END = re.compile(r"(?<=[。！？])(?![」』）])\s*|(?<=[.!?])\s+(?=[\"“(A-Z0-9])")
 
 # One query reads every vector: 4 million places take about a millisecond.
@@ -68,8 +69,10 @@ _BATCH = 256
 # Texts whose counts are held while an index is made.
 _HELD = 2_000
 
+# Runs of letters and digits that are not Japanese, with what joins them: two-step, E-205, 9:00.
 _WORD = re.compile(r"[^\W_ぁ-ヿ㐀-鿿々]+(?:[-.,:][^\W_ぁ-ヿ㐀-鿿々]+)*")
 _PART = re.compile(r"[^\W_]+")
+# Endings of English words, so that cancellation and cancel meet; the stem keeps three letters.
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ing|ies|ed|es|s|e)$")
 # Words that hold an English sentence together and say nothing of what it is about.
 _FUNCTION_WORDS = frozenset(
@@ -237,6 +240,7 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
         for at in np.flatnonzero(changed):
             gains[at] = float(shares[says[at] & ~said].sum()) * candidates[at].trust
         best_place = int(gains.argmax())
+        # The first sentence is always said: how little it covers decides whether the bot declines.
         if chosen and gains[best_place] < _WORTH_SAYING:
             break
         chosen.append(best_place)
@@ -414,7 +418,9 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
 
     Their codes, how much each counts, and where it starts.
     """
+    # One number a character, so that all runs of a text are hashed at once.
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    # The lowest and highest script in a run tell whether it crosses from one into another.
     lowest = highest = scripts = _scripts(text, points)
     points = points.astype(np.uint64)
     mixed = np.zeros(len(points), dtype=np.uint64)

@@ -22,6 +22,7 @@ def connect(*, cases: tuple[Case, ...]) -> Bot:
     def answer(query: Query) -> Answer:
         case = lookup(query.case)
         answers = answers_of(case) if case else ()
+        # History that the case had before its first question is none of this dialogue's turns.
         turn = _asked(query.history) - _asked(case.history if case else ())
         if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
             told = _("question {case} has no recorded answer", case=query.case)

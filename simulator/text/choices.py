@@ -68,11 +68,14 @@ def folded_choice(text: str) -> str:
 LONGEST = 20_000
 NEAR = 300
 
+# What models think aloud before they answer.
 _DRAFT = re.compile(r"</?(?:think|thinking|reasoning)>", re.IGNORECASE)
 _BOX = "\ue000"  # in place of \boxed{
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf)\s{0,3}\{|\\[()\[\]]")
+# Braces, emphasis and signs without width, which stand within an answer without a meaning.
 _MARKS = str.maketrans("", "", "{}$*`\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+# HTML around an answer, but for <answer>, which some prompts ask for.
 _TAG = re.compile(r"<(?!/?answer)/?[a-z]{1,10}>", re.IGNORECASE)
 _HEADING = re.compile(r"^[ ]?#{1,6} ?", re.MULTILINE)
 _SPACES = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
@@ -80,7 +83,9 @@ _BREAKS = re.compile(r"(?: \n|\n)\s*")
 
 _FILE = Path(__file__).with_name("choices.toml")
 _Patterns = Mapping[str, Sequence[re.Pattern[str]]]
+# 「答えは東京です」: the choice is 東京.
 _COPULA = re.compile(r"(?:です|である|だ|になります)[。.!]?$")
+# A word behind a single letter that makes it a word of a sentence: "a matter", "I think"; not "A because".
 _ARTICLE = re.compile(
     r" (?!(?:because|since|as|and|for|which|with|due|so|but|the|is|based|given|according)\b)[a-z]",
     re.IGNORECASE,
@@ -104,12 +109,14 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
         return None
     text = _plain(answer)
     patterns = _patterns(len(choices))
+    # A reply that is one letter, whatever stands around it.
     bare = text.strip(f"()[]「」『』【】\"'. 。,、!:{_BOX}")
     if len(bare) == 1 and bare.upper() in LETTERS[: len(choices)]:
         return Stated(bare.upper(), "letter")
     if (place := _text_place(text, choices)) is not None:
         return Stated(LETTERS[place], "text")
     tail = text[-LONGEST:]
+    # The last lines first: a reply that weighs A and B ends with its answer.
     last_lines = tail[tail.rfind("\n", 0, max(0, len(tail) - NEAR)) + 1 :]
     for how, part, kinds in (
         ("answer", last_lines, patterns["strong"]),
@@ -119,6 +126,7 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
         found = _statements(part, kinds, patterns)
         found += _said_by_text(part, choices, patterns) if how == "answer" else []
         if found:
+            # Of several statements the last one, by where it ends.
             letter = max(found)[1]
             return Stated(letter, how) if letter else None
     return _by_line(text, choices, patterns)

@@ -71,6 +71,8 @@ def overlap(matched: int, answer: int, reference: int, beta: float = 1.0) -> Ove
     """
     if not matched:
         return NOTHING
+    # From the counts, so that 6 of 8 are 0.75 and no rounding leads over 1, as precision and recall
+    # multiplied might.
     # From the counts, so that 6 of 8 are 0.75 and no rounding leads over 1.
     f = min(1.0, (1 + beta**2) * matched / (beta**2 * reference + answer))
     return Overlap(matched / answer, matched / reference, f, matched)
@@ -146,6 +148,7 @@ def lcs_length(one: Tokens, other: Tokens) -> int:
     places: dict[str, int] = {}
     for position, token in enumerate(one):
         places[token] = places.get(token, 0) | 1 << position
+    # Python's integers are as long as they must be: one addition does a whole column of the table.
     column = full = (1 << len(one)) - 1
     for token in other:
         if token in places:
@@ -198,6 +201,7 @@ def contains(answer: str, references: Sequence[str]) -> Measured:
     """
     given = plain_form(answer)
     plain = map(_plain, references)
+    # The plain search first: it is fast, and nearly always says no.
     return _found([bool(each) and each in given and _cut(each) in _cut(given) for each in plain])
 
 
@@ -222,6 +226,7 @@ def chrf(answer: str, references: Sequence[str]) -> Measured:
     """chrF2 of the texts after NFKC (Popović, 2015); a hundredth of sacrebleu's. Case counts."""
     ours = nfkc(answer)
     found = [char_ngram_overlap(ours, nfkc(each)) for each in references]
+    # The first of equal references, so that results do not change with their number.
     at = max(range(len(found)), key=lambda place: found[place].f)
     return Measured(found[at].f, at, found[at], "chrF2", "characters-1")
 

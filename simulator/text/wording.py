@@ -14,6 +14,8 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Language
 
 FILE = Path(__file__).with_name("wording.toml")
+# Of what is missing or unsupported so many are named, each cut to so many characters: a reason is one
+# sentence.
 MOST_ITEMS = 3
 LONGEST_QUOTE = 40
 

@@ -89,6 +89,7 @@ class LineTimer:
         )
         self._before = load_sessions(file.results().notes)
         self._asked: list[LineTiming] = []
+        # By conversation, when its open line was due and sent: a customer has one line at a time.
         self._open: dict[str, tuple[float, float]] = {}
         # By conversation, the second at which its next line is due.
         self.due: dict[str, float] = {}
@@ -115,6 +116,7 @@ class LineTimer:
         now = self.now
         self.file.save_answer(conversation, turn, answer)
         if times := self._open.pop(conversation, None):
+            # A tenth of a millisecond; due is never later than sent, whatever the clock's last digits say.
             due, sent = (round(each, 4) for each in times)
             self._asked.append(LineTiming(conversation, turn, min(due, sent), sent, round(now, 4)))
 
@@ -201,6 +203,7 @@ def load_of(results: Results, summary: Summary) -> Load | None:
     lines = list(chain.from_iterable(every))
     if not lines:
         return None
+    # Sessions follow each other with pauses that nobody measured, so their lengths are added.
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
     ends = ends_of(score.scale for score in results.scores.of_judge(summary.primary, "scored"))
@@ -255,6 +258,7 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
     open_until: list[float] = []  # a heap: when the lines in flight will have been answered
     for asked in sorted(session.asked, key=lambda each: each.sent):
         at = asked.conversation, asked.turn
+        # Superseded, or taken back when the run was resumed.
         if at not in turns:
             continue
         while open_until and open_until[0] <= asked.sent:
@@ -278,6 +282,7 @@ def _thirds(lines: Sequence[_TimedLine], interval: Interval) -> tuple[Level | No
     """
     ranked = sorted(line.in_flight for line in lines if line.timed)
     third = (len(ranked) - 1) // 3
+    # Without two levels there is nothing to compare.
     if len(ranked) < 3 or ranked[third] >= ranked[-1 - third]:
         return None, None
 

@@ -49,6 +49,7 @@ class Pace:
             return
         rng, at = random.Random(f"{self._seed}/arrivals"), 0.0  # noqa: S311 - a choice, not a secret
         while True:
+            # Customers who do not know of one another: gaps are exponential, and arrivals bunch.
             at += rng.expovariate(rate)
             yield at
 
@@ -109,6 +110,8 @@ class LoadRunner(Runner):
             self._ungraded_turns.append(args)
 
     async def _play(self, start: Conversation, *args: Any, **kwargs: Any) -> Conversation:
+        # Taken when the conversation gets its place, so with more customers than places the later ones are
+        # late, and that is measured.
         due = self._pace.arrival()
         if due is not None:
             await asyncio.sleep(due - self.watch.now)
@@ -125,6 +128,8 @@ class LoadRunner(Runner):
         async def thinking(case: Case, turns: tuple[Turn, ...]) -> Utterance:
             began, pause = self.watch.now, self._pace.thinking(start.id, len(turns) + 1)
             line = await user(case, turns)
+            # The pause begins with the last answer, and the model's time is in it; nothing is waited where
+            # that took longer.
             if pause is not None and line.next == "stay" and len(turns) < most:
                 await asyncio.sleep(began + pause - self.watch.now)
                 self.watch.due[start.id] = began + pause

@@ -187,6 +187,7 @@ def _fault_of_text(case: Case) -> Reason | None:
     question = case.question
     if not any(map(str.isalnum, question)) or not any(map(str.strip, case.references_at(1))):
         return "empty"
+    # Longer than a customer types, or a list: models answer the prompt instead of asking.
     if len(question) > LONGEST[case.language] or question.count("\n") > 2:
         return "long"
     # Keywords may be a product's name in Latin letters.
@@ -201,6 +202,7 @@ def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Re
         return None
     reference = "\n".join(chain.from_iterable(case.references))
     stated = details_of(reference)
+    # A figure in words that no pattern knows has a digit at least.
     if kind == "number" and not stated and not re.search(r"\d", "".join(case.references_at(1))):
         return "no_number"
     unsupported = lacking(reference, [case.question, *(article.text for article in articles)])
@@ -212,6 +214,7 @@ def _copies(question: str, articles: Sequence[Article], language: Language) -> b
     words = tokens(question)
     matchers = (SequenceMatcher(None, words, tokens(article.text), autojunk=False) for article in articles)
     longest = max((matcher.find_longest_match().size for matcher in matchers), default=0)
+    # Both: names of products are long runs in short questions, and a long question may quote one term.
     return longest >= COPIED_RUN[language] and longest > COPIED_SHARE * len(words)
 
 
@@ -221,6 +224,7 @@ def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion 
     match check:
         case OutsideCheck() | Check() if check.names_document:
             why = "document"
+        # "partly" is enough: a question that half has an answer is not out of scope.
         case OutsideCheck() if check.settled != "no":
             why = "answered"
         case Check() if check.answerable != "yes":

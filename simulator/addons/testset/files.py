@@ -23,6 +23,7 @@ from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
 from simulator.report.worksheets import cases_sheet, history_lines
 
+# The columns of the table, those of docs/cases.md in the order in which people fill them.
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
     "facts", "script", "tags",
@@ -65,6 +66,8 @@ def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[Rejec
         lists = ("|".join(texts) for texts in (case.references_at(1), case.passages, case.tags))
         rows.append((case.id, case.question, *lists, reason_of(each), each.detail))
     return _csv(
+        # An apostrophe keeps a spreadsheet from taking the cell for a formula; this table is only read by
+        # people.
         [[f"'{text}" if text.lstrip().startswith(tuple(FORMULA)) else text for text in row] for row in rows]
     )
 
@@ -97,6 +100,7 @@ def _cell(case: Case, column: str) -> str:
         plain = "\n".join([*value.knows, *(f"unknown: {text}" for text in value.unknown)])
     else:
         plain = "|".join(case.references_at(1) if column == "references" else value)
+    # A reader may refuse what people would write: then JSON says it.
     with contextlib.suppress(ValueError):
         is_same = READERS[column](Cell(column, plain, in_table=True)) == value
         if not plain or (is_same and not plain.startswith(tuple(FORMULA))):
@@ -135,6 +139,7 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
 
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
+    # What is in the sheet already, edited or not.
     known = NearDuplicates()
     for row in rows:
         about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))

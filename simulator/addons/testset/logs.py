@@ -94,6 +94,7 @@ class Logs:
                 continue
             masked, masks = redacted_case(case, redactor)
             lines = tuple(_lines(masked))
+            # A dialogue in which only the desk speaks is nobody's question.
             if any(line.role == "user" and line.content.strip() for line in lines):
                 counts.update(masks)
                 # Ids of logs are often customers' numbers; the place in the file is not.
@@ -158,6 +159,7 @@ class Logs:
         messages = prompts.speakers(manners, language, names)
         again, seed = prompts.again(language), stable_int(seed, "speakers")
         speakers = (await model.ask(messages, Speakers, again, seed=seed)).personas
+        # Numbers that the model makes up belong to nobody.
         free = dict(enumerate(manners, 1))  # whom two claim belongs to the first
         return [
             Kind(speaker, [talk for n in speaker.members if n in free for talk in ways[free.pop(n)]])
@@ -219,6 +221,7 @@ def _save(folder: Path, name: str, text: str) -> Path:
     stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "customer"
     names = (f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml" for number in itertools.count(1))
     paths = (folder / name for name in names)
+    # customer.toml, customer-2.toml ...: the first that is free, or says the same.
     path = next(path for path in paths if not path.exists() or path.read_text(encoding="utf-8") == text)
     path.write_text(text, encoding="utf-8")
     return path
@@ -252,12 +255,14 @@ def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
 def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
     left = Counter(talk.summary.left for talk in kind.talks)
     told = Counter(talk.summary.told for talk in kind.talks if talk.summary.told != "none")
+    # Patience is how many useless answers those who gave up had taken.
     useless = [t.summary.useless for t in kind.talks if t.summary.left == "gave_up" and t.summary.useless]
     settings: dict[str, Any] = lengths(kind, usual)
     if told:
         settings["discloses"] = max(told, key=lambda each: told[each])
     if useless:
         settings["patience"] = round(median(useless))
+    # More than half: a customer who always asks for a person is another customer.
     if left["person"] * 2 > len(kind.talks):
         settings["asks_for_person"] = True
     ends = ", ".join(f"{how} {n}" for how, n in left.most_common())

@@ -97,6 +97,8 @@ class TestSetRun:
         self.kinds = chosen(request.kinds, KINDS, _("kind of question"))
         self.wordings = chosen(request.wordings, WORDINGS, _("wording"))
         known = endpoints(settings)
+        # Two roles, so that another model may check than the one that writes: nobody should mark their own
+        # work.
         writes, checks = known["user"], known["judge"]
         if writes is None or checks is None:
             msg = _(
@@ -129,6 +131,7 @@ class TestSetRun:
         spendings: list[Spending] = []
 
         def count(role: Role, messages: Messages, answers: int, language: Language) -> None:
+            # As long as an answer of the language usually is.
             answer = tokens(("あ" if language == "ja" else "a") * ANSWER[language])
             model, prices = self.models[role], self.ledger.prices
             spendings.append(prices.spending(model, 1, prompt_tokens(messages), answers * answer))
@@ -154,6 +157,8 @@ class TestSetRun:
             await self.made.collect(tasks, self._question, self.settings.calls, progress)
             # What was rejected is made up for; failures are not tried again, they stay failures.
             good = {case.id for case in self.made.cases} | {id_ for id_, _kind in self.made.failures}
+            # By kind: a set of forty must not end up as thirty simple questions because those are rarely
+            # rejected.
             counts = Counter(task.kind for task in tasks.values() if task.id not in good)
 
     async def distil(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
@@ -202,6 +207,7 @@ class TestSetRun:
         The order saves calls: what its form shows is rejected before anybody reads it, and two answers are
         compared by a model only where counting says that they differ.
         """
+        # The seed is the task's, so that a resumed or repeated making asks, and caches, the same.
         again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)
@@ -226,6 +232,7 @@ class TestSetRun:
 
 def case_of(task: Task, draft: Draft | FollowUpDraft) -> Case:
     """The draft as a case."""
+    # Out of scope there is no gold: its article is what the question only seems to be about.
     inside = task.kind not in OUT_OF_SCOPE
     history: tuple[Message, ...] = ()
     if isinstance(draft, FollowUpDraft):

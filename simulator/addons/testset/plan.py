@@ -30,6 +30,7 @@ from simulator.text.entities import Measure, details_of
 from simulator.text.evidence import topic_units
 from simulator.text.segments import sentences
 
+# The last five are out of scope: the right answer is to decline.
 Kind = Literal[
     "simple", "number", "procedure", "two-passages", "comparison", "follow-up", "complaint",
     "false-fact", "neighbour", "competitor", "private", "small-talk",
@@ -182,6 +183,7 @@ class Index:
         """Pairs of articles in one language that share rare terms, the nearest pairs first."""
         scores: dict[tuple[int, int], float] = {}
         for number, own in enumerate(self.articles):
+            # Terms of many articles are left out, or every article would be near every other one.
             rare = [term for term in self._terms[number] if len(self._postings[term]) <= MOST_SHARED]
             near = {
                 other: score
@@ -232,6 +234,7 @@ class Plan:
 
     def take(self, counts: Mapping[Kind, int]) -> list[Task]:
         """So many further tasks of each kind, the kinds in turn; fewer where there is no pair of articles."""
+        # Row by row of the kinds, so that a set that is cut short has some of each.
         rows = [[self._task(kind) for _unused in range(count)] for kind, count in counts.items()]
         return [task for mixed in zip_longest(*rows) for task in mixed if task is not None]
 
@@ -241,6 +244,8 @@ class Plan:
         if not self._waiting[kind]:
             return None
         articles = self._waiting[kind][0]
+        # The next question of this kind is about the next article; the first one comes again when all had a
+        # turn.
         self._waiting[kind].rotate(-1)
         key = (kind, *(article.id for article in articles))
         # From the second time on an article is asked about another of its sentences.
@@ -273,6 +278,8 @@ class Plan:
     def _material(self, kind: Kind) -> list[tuple[Article, ...]]:
         draw = random.Random(stable_int(self.seed, kind))  # noqa: S311 - an order, no secret
         if kind in PAIRED:
+            # The nearest third is drawn from in any order, the rest follows as it is: far pairs make forced
+            # questions.
             near = self.index.pairs()
             first, rest = near[: max(20, len(near) // 3)], near[max(20, len(near) // 3) :]
             return [*draw.sample(first, len(first)), *rest]

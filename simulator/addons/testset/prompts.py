@@ -18,6 +18,7 @@ from simulator.core.templates import Prompts as PromptFile
 from simulator.core.types import Case, Language, Message
 from simulator.models.client import Messages
 
+# What each template of questions.toml may use; checked in both languages when the file is read.
 _VARIABLES: dict[str, set[str]] = {
     "write_system": set(),
     "write": {"kind", "wording", "passages", "focus", "form"},
@@ -32,6 +33,7 @@ _VARIABLES: dict[str, set[str]] = {
     "distil": {"dialogue", "form"},
     "speakers": {"manners", "form"},
 }
+# What models write instead of yes, partly and no.
 _ANSWERS = {
     "はい": "yes", "true": "yes", "可": "yes", "いいえ": "no", "false": "no", "不可": "no",
     "partial": "partly", "partially": "partly", "一部": "partly",
@@ -245,6 +247,7 @@ class Prompts(PromptFile):
             "compare",
             question=quote("question", case.question, seal),
             first=quote("answer", answer, seal),
+            # Another seal, so that the tags of the two answers differ.
             second=quote("answer", reference, f"{seal}2"),
             form=self.form(language, "check_fields", Comparison),
         )
@@ -264,6 +267,7 @@ class Prompts(PromptFile):
         """
         one = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
         form = json.dumps({"personas": [one]}, ensure_ascii=False, indent=1)
+        # Ways of speaking come out of logs, so they are quoted like everything that others wrote.
         listed = quote("manners", "\n".join(f"{n}. {manner}" for n, manner in enumerate(manners, 1)))
         user = self.text(language, "speakers", manners=listed, form=form)
         return request(self.text(language, "distil_system"), user)
