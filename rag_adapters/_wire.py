@@ -83,7 +83,11 @@ class Environment:
 
 
 def checked_address(name: str, address: str) -> str:
-    """The address, checked. Raises InputError when it is not a valid HTTP address."""
+    """The address, checked. Raises InputError when it is not a valid HTTP address.
+
+    `name` is the setting it is from. An address without a scheme, with a port that is none, or with open
+    brackets is told before the first question.
+    """
     try:
         parts = urlsplit(address)
         _unused = parts.port  # brackets and port are only checked on access

@@ -159,7 +159,13 @@ def masked(value: V, environment: Environment) -> V:
 
 
 class HttpSettings(BaseModel):
-    """docs/adapters.md says what each setting is for."""
+    """docs/adapters.md says what each setting is for.
+
+    Texts are as they were typed, with their $variables; "" means that a setting is not used. `answer`,
+    `passages`, `passage_text`, `passage_id`, `conversation` and `job` are paths (`JsonPath`), `until` and
+    `restart` conditions (`Condition`), `interval` seconds. A template file has the same names, and may have
+    `request` as a table.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -228,7 +234,11 @@ def template_names() -> list[str]:
 
 
 def read_template(name: str) -> dict[str, Any]:
-    """The settings in the template `name`, or in a file `./mine.toml` or `./mine.json` of one's own."""
+    """The settings in the template `name`, or in a file `./mine.toml` or `./mine.json` of one's own.
+
+    A name with a slash or a suffix is a file, so that a typing mistake in a bundled name is told as such.
+    Raises InputError.
+    """
     own = "/" in name or "\\" in name or name.endswith((".toml", ".json"))
     if not own and name not in template_names():
         there = ", ".join(template_names())
@@ -297,7 +307,13 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
 def token_request(
     settings: HttpSettings, headers: Mapping[str, str], environment: Environment
 ) -> dict[str, Any]:
-    """The request for a token, as arguments of aiohttp's `request`. Raises InputError for wrong settings."""
+    """The request for a token, as arguments of aiohttp's `request`. Raises InputError for wrong settings.
+
+        POST token_url: grant_type=client_credentials&scope=chat.read
+        Authorization: Basic base64(client_id:client_secret), or both among the fields with token_auth=body
+
+    The secret must come from a variable: settings are stored with the run.
+    """
     if "authorization" in map(str.lower, headers):
         msg = _("headers has an Authorization, and token_url gives one too: leave one of them out.")
         raise InputError(msg)
@@ -346,7 +362,10 @@ class RequestTemplate:
             raise InputError(_("headers: a value from the environment has line breaks or control codes."))
 
     def address(self, query: Query, conversation: str = "") -> str:
-        """The address for this query; values of the dialogue are percent-encoded."""
+        """The address for this query; values of the dialogue are percent-encoded.
+
+        https://bot.example/chat/$session with the session "a/b" -> https://bot.example/chat/a%2Fb
+        """
         if "$" not in self.url:
             return self.url
         told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
@@ -520,7 +539,11 @@ def _value(data: str) -> Any:
 
 
 def _failure(value: Any) -> BotFailure:
-    """What a piece that is an error says."""
+    """What a piece that is an error says.
+
+    {"error": {"message": "no model"}}, {"message": "..."} or a text; with an HTTP status in it, as that
+    status would be.
+    """
     fields = value if isinstance(value, dict) else {}
     told = fields.get("error") or fields.get("message") or value
     if isinstance(told, dict):
@@ -575,7 +598,7 @@ class Polling:
     def place(self, url: str, job: str) -> str:
         """The address of a job. Raises BotFailure where its name leads to another host.
 
-        The keys in the headers are sent to no host that a bot names.
+        The keys in the headers are sent to no host that a bot names: a job "//evil.example/x" would be one.
         """
         try:
             place = self._filled(url, job)
@@ -644,7 +667,11 @@ class ReplyPaths:
         return found is not _NOTHING and found not in (None, "", [])
 
     def conversation_in(self, replies: list[Any]) -> str:
-        """The bot's own name for the conversation; "" when no path is configured."""
+        """The bot's own name for the conversation; "" when no path is configured.
+
+        Raises BotFailure where there is a path and no name at it: without one, every later line would begin a
+        new conversation, and the bot would be graded for what it cannot remember.
+        """
         path = self.conversation
         if path is None:
             return ""

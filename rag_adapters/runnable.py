@@ -251,6 +251,12 @@ CANDIDATES: Mapping[str, Form] = {
 def form_of(told: str, history: str, runnable: Any) -> Form | None:
     """How `runnable` is asked by the settings `input` and `history`; None when that has to be tried.
 
+        text                      the question
+        list                      the dialogue as messages
+        messages                  {"messages": the dialogue}
+        question, history=past    {"question": the question, "past": the dialogue before it}
+        auto                      what it declares
+
     Raises InputError when the settings do not fit, or when what it declares leaves open what to give.
     """
     if told == AUTO:
@@ -380,7 +386,12 @@ class Watch(BaseCallbackHandler):
 
 
 def answer_in(output: Any, watch: Watch, answer: JsonPath | None, passages: JsonPath | None) -> Answer:
-    """The answer in an output; raises BotFailure when there is none."""
+    """The answer in an output; raises BotFailure when there is none.
+
+    By the path of the setting; else of a mapping, data class or pydantic object by its fields; else as
+    whatever a function may return. Passages that a setting names are shown even when there are none; all
+    others only where something says that there was a search.
+    """
     fields = _fields_of(output)
     # It waits for a person to approve something, and the customer has no answer.
     if _INTERRUPT in fields:
@@ -436,7 +447,10 @@ def _shows_none(fields: Mapping[str, Any]) -> bool:
 
 
 def _passages(fields: Mapping[str, Any], watch: Watch, answer: str) -> tuple[Passage, ...]:
-    """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said."""
+    """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said.
+
+    Only tools of this turn count, and none whose words are the answer itself.
+    """
     tools = _tools_of_this_turn(fields.get("messages"))
     sources = [fields.get(name) for name in returned.PASSAGE_KEYS]
     sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])

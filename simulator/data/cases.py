@@ -76,7 +76,11 @@ class SkippedRow(NamedTuple):
 
 
 class SkippedRows:
-    """The skipped rows of a data set, of which the first are listed."""
+    """The skipped rows of a data set, of which the first are listed.
+
+    Saved as a note of the run (`as_note`), so that a report written later, perhaps in another language, can
+    name them.
+    """
 
     def __init__(self, rows: int = 0, count: int = 0, listed: tuple[SkippedRow, ...] = ()) -> None:
         """`rows` counts all rows of the file, `count` the skipped ones."""
@@ -222,7 +226,10 @@ def _language(fields: Mapping[str, Any]) -> Language:
 
 
 def _cells(path: Path, row: Row) -> dict[str, Cell]:
-    """The cell of each field that this row fills, including those that its turns imply."""
+    """The cell of each field that this row fills, including those that its turns imply.
+
+    A cell of the row's own wins over what its turns say: a column `language` beside `turns` is the language.
+    """
     columns = columns_by_field(row.values)
     cells = {field: Cell(column, row.values[column], row.cells) for field, column in columns.items()}
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
@@ -359,7 +366,11 @@ class DataSet:
         self.skipped.add(fault)
 
     def add(self, row: Row, case: Case) -> None:
-        """Adds the case of a row, or skips it when this data set cannot use it."""
+        """Adds the case of a row, or skips it when this data set cannot use it.
+
+        What the request finds wrong (a label that is none, for one) and an id that was there before are
+        faults. The case is masked before it is kept.
+        """
         if problem := self.request.problem(case):
             self.skip(RowFault(self.path, row, problem))
             return
@@ -389,7 +400,10 @@ class DataSet:
         self._spool.add(masked.model_dump_json(exclude_defaults=True).encode())
 
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
-        """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
+        """Skips the rows that none of these judges can grade; `needs` has what each judge needs.
+
+        Where one judge needs what all rows have, none of them is read again.
+        """
         counts = {"references": self._referenced, "label": self._labelled}
         # What all rows have needs no second reading of them.
         complete = {need for need, count in counts.items() if count == len(self._valid)}

@@ -6,7 +6,7 @@
 Both are read through a window on the file, which grows until the object that begins in it is whole, so a list
 of a gigabyte never stands in the memory at once. A faulty line of JSONL is told, and the next one is read; in
 a list nothing behind a mistake can be read. An object whose values would take more than `_MOST_HELD` bytes is
-refused before it is parsed: 16 MB of "[[[" become a hundred times as much.
+refused before it is parsed: a megabyte of "[" becomes some sixty.
 """
 
 import json

@@ -284,7 +284,11 @@ def language(cell: Cell) -> Language:
 
 
 def answerable(cell: Cell) -> bool | None:
-    """Whether the knowledge holds an answer, if only a partial one; None for an unclear question."""
+    """Whether the knowledge holds an answer, if only a partial one; None for an unclear question.
+
+    "partial" is True with the tag `partial`, "underspecified" None with the tag `underspecified`
+    (`answerability_tags`).
+    """
     word = _word(cell.value)
     if word in _UNKNOWN | _OPEN:
         return None
@@ -327,7 +331,10 @@ def choices(cell: Cell) -> tuple[str, ...]:
 
 
 def error(cell: Cell) -> Failure | None:
-    """How the bot failed instead of answering, according to a log; None when it did not fail."""
+    """How the bot failed instead of answering, according to a log; None when it did not fail.
+
+    A text, or an object with kind, type, code or message. "none", "false", "0" and their like are no failure.
+    """
     value = cell.value
     if isinstance(value, dict):
         parts = [value.get(key) for key in ("kind", "type", "code", "message")]
@@ -359,7 +366,8 @@ def recorded(cell: Cell) -> tuple[Answer, ...]:
 def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
     """The acceptable answers: a flat list has those of turn 1, a list of lists has one list per turn.
 
-    An object is an answer in JSON, as is a list within the list of a turn.
+    An object is an answer in JSON, as is a list within the list of a turn. A turn without any is an empty
+    tuple. Raises ValueError for more than `_MOST_REFERENCES`.
     """
     value = _json(cell)
     turns = value if isinstance(value, list) else None
@@ -405,7 +413,10 @@ def facts(cell: Cell) -> Facts:
 
 
 def history(cell: Cell) -> tuple[Message, ...]:
-    """The turns before the question: a list of {role, content}, or lines that begin with the speaker."""
+    r"""The turns before the question: a list of {role, content}, or lines that begin with the speaker.
+
+    "User: How much?\nAssistant: 5 yen."   ->   user "How much?", assistant "5 yen."
+    """
     value = _json(cell)
     if isinstance(value, str):
         return tuple(Message(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value))

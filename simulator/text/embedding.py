@@ -1,11 +1,11 @@
 """Embeddings without a model: hashed character n-grams.
 
-They stand in where no endpoint embeds, for the judge `cosine` and for the nearest articles. The hashing trick
-needs no vocabulary and no fitting: a gram's CRC-32 says which of the 512 numbers it changes, and its top bit
-whether up or down, so that collisions cancel out on average (Weinberger et al., 2009).
+They stand in for the judge `cosine` where no endpoint embeds. The hashing trick needs no vocabulary and no
+fitting: a gram's CRC-32 says which of the 512 numbers it changes, and its top bit whether up or down, so that
+collisions cancel out on average (Weinberger et al., 2009).
 
-    cosine of "料金はいくらですか" and "料金いくら"   -> 0.68
-    cosine of "料金はいくらですか" and "住所を変えたい" -> 0.00
+    cosine of "料金はいくらですか" and "料金いくら"       -> 0.68
+    cosine of "料金はいくらですか" and "住所を変えたい"   -> 0.00
 """
 
 import zlib

@@ -52,7 +52,11 @@ class LineTiming(NamedTuple):
 
 
 class LoadSession(Value):
-    """One start of a load rehearsal; `places` says whether the bot limited its concurrent requests."""
+    """One start of a load rehearsal; `places` says whether the bot limited its concurrent requests.
+
+    Where it did, its own answer time is without the wait for a place. `asked` has the lines in the order in
+    which they were answered.
+    """
 
     customers: int
     arrival: str = ""
@@ -75,7 +79,11 @@ def load_sessions(notes: Mapping[str, Any]) -> tuple[LoadSession, ...]:
 
 
 class LineTimer:
-    """A Log that saves lines and answers in the run file, and the time of each in a note."""
+    """A Log that saves lines and answers in the run file, and the time of each in a note.
+
+    The clock is read before an answer is written and after a line is, so that writing counts neither way.
+    `due` is set by whoever makes a customer wait; without it a line is due when it is sent.
+    """
 
     def __init__(self, file: RunFile, settings: Settings, *, places: bool) -> None:
         """The clock begins with `start`."""
@@ -143,7 +151,11 @@ class Times(Value):
 
 
 class Level(Value):
-    """The turns with `least` to `most` lines in flight: answer times, and mean score (0..1)."""
+    """The turns with `least` to `most` lines in flight: answer times, and mean score (0..1).
+
+    `failed` had no answer in time or at all; `graded` of the `turns` carry the score, and `interval` is that
+    of their mean, clustered by the cases.
+    """
 
     least: int
     most: int
@@ -161,6 +173,9 @@ class Load(Value):
     Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not. `late`
     is how much later than planned the rehearsal sent lines after the first. `quiet` and `busy` are the turns
     with fewest and most lines in flight: a third each.
+
+    `asked` counts lines, `seconds` is the length of all sessions together, `throughput` lines a second;
+    `most_in_flight` is how many waited for an answer at once. `think` is the median pause that was asked for.
     """
 
     customers: int

@@ -301,7 +301,11 @@ def _all_talks(path: Path, found: Iterable[tuple[Format, Iterator[Any]]]) -> Ite
 
 
 def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Talk, None, Message | None]:
-    """The conversations of one format; what there is instead of them, where there is none."""
+    """The conversations of one format; what there is instead of them, where there is none.
+
+    Yields as it reads. At its end it says, once for a file, how many conversations, turns and answers were
+    read, and what was not and why, with counts.
+    """
     skipped, talks, turns, answers = Skipped(), 0, 0, 0
     try:
         parts = format_.parts(_bare(records, format_, skipped))

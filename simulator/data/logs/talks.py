@@ -158,7 +158,8 @@ def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
 def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: bool) -> Iterator[Talk]:
     """The conversations of these parts; more than `gap` seconds of silence begin another one.
 
-    Of a log that may be `one_sided` each line of a customer whom nobody answers is a turn.
+    Of a log that may be `one_sided` each line of a customer whom nobody answers is a turn. Notes that belong
+    to nothing in the file are counted in `skipped`.
     """
     lines, traces = Groups(), Groups()
     notes: dict[str, list[Note]] = {}
@@ -300,7 +301,11 @@ def _add(step: Step, more: Step) -> None:
 
 
 def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) -> Iterator[Talk]:
-    """Conversations whose turns are traces, in time order; what a trace repeats is not doubled."""
+    """Conversations whose turns are traces, in time order; what a trace repeats is not doubled.
+
+    Traces of one session are one conversation; a trace without a session is one by itself, and so is its
+    name.
+    """
     sessions = Groups()
     for name, steps in traces:
         trace = _trace(name, [Step(**step) for step in steps], notes)
