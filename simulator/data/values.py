@@ -208,8 +208,8 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
 
 def is_storable(value: JsonValue) -> bool:
     r"""Whether no key or text holds NUL or half of a \u pair, which no file and no request can carry."""
-    # A list instead of recursion, because the sender chooses the depth: 10,000 brackets would end the
-    # process.
+    # A list instead of recursion, because the sender chooses the depth: 10,000 brackets are too deep for
+    # a call each.
     # A list instead of recursion, because the sender chooses the depth.
     pending = [value]
     while pending:
