@@ -36,7 +36,6 @@ from .function import Pieces, arguments_of, traits_taken
 _LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600
 # Seconds: until the bot's module is imported (a model may be loaded with it), and until a process that is
 # told to end is killed.
-# Seconds: until the bot's module is imported, and until a process that is told to end is killed.
 _IMPORTING, _ENDING = 120.0, 5.0
 # A process that was started so often in a row without an answer is not started again.
 _IN_VAIN = 3

@@ -81,7 +81,6 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 _NOBODY = Query(text="-")
 # The states of a job that has failed, and where a job names its state unless `until` says so. What is no text
 # there is no state.
-# The states of a job that has failed, and where a job names its state unless `until` says so.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 # A path that leads nowhere, as opposed to one at which null stands.
@@ -432,7 +431,6 @@ class Streaming:
         self._pieces = events_of if is_sse else values_of
         # What does not stream has said all there is: many bots answer a cached question or an error in one
         # piece. A page of a login is told as such.
-        # What does not stream has said all there is; a page is told as such.
         self._unstreamed = ("text/html", "application/json") if is_sse else ("text/html",)
 
     async def replies(self, wire: Wire, arguments: dict[str, Any]) -> tuple[list[Any], float | None]:

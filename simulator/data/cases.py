@@ -50,7 +50,6 @@ from simulator.data.values import (
 )
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
-# By label, the texts that may stand for it in an answer, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 # What a judge needs of a row.
 Need = Literal["references", "label", "choices"]

@@ -125,7 +125,6 @@ def rows_by_field(
 
     # The first pass also accepts a header with only some of the columns, to say which one is missing. Files
     # are read twice, for which `read` begins anew each time.
-    # The first pass also accepts a header with only some of the columns, to say which one is missing.
     missing, headers = list(by_field.values()), dict[str, None]()
     for row in read(lambda names: fitting(names) or not assigned.isdisjoint(names)):
         headers |= {} if isinstance(row, RowFault) else dict.fromkeys(row.values)

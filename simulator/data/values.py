@@ -210,7 +210,6 @@ def is_storable(value: JsonValue) -> bool:
     r"""Whether no key or text holds NUL or half of a \u pair, which no file and no request can carry."""
     # A list instead of recursion, because the sender chooses the depth: 10,000 brackets are too deep for
     # a call each.
-    # A list instead of recursion, because the sender chooses the depth.
     pending = [value]
     while pending:
         item = pending.pop()
@@ -459,7 +458,6 @@ def _json(cell: Cell) -> JsonValue:
     except (ValueError, RecursionError):
         # A text may begin with a bracket (「[重要] 本日休業」); what begins like a list of texts and is none
         # is a mistake.
-        # 「[重要] 本日休業」 is a text, not a broken list.
         if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
             msg = _(
                 "begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice"

@@ -31,7 +31,6 @@ from simulator.text.typography import straight
 
 # So many parts of names are looked for again in a text, so that one made of names is still read in linear
 # time.
-# So that a text made of names is still read in linear time.
 _MOST = 20
 _KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
 # 山口さん、山口県: the place is not the person. 佐々木様, 佐々木宛, 佐々木家 are.

@@ -73,7 +73,6 @@ def overlap(matched: int, answer: int, reference: int, beta: float = 1.0) -> Ove
         return NOTHING
     # From the counts, so that 6 of 8 are 0.75 and no rounding leads over 1, as precision and recall
     # multiplied might.
-    # From the counts, so that 6 of 8 are 0.75 and no rounding leads over 1.
     f = min(1.0, (1 + beta**2) * matched / (beta**2 * reference + answer))
     return Overlap(matched / answer, matched / reference, f, matched)
 

@@ -123,8 +123,8 @@ _OKURIGANA = re.compile("[\u3041-\u309f]")
 _VOWELS = re.compile("[aeiouy]")
 # How Japanese hears consonants: l as r, v as b, c and q as k.
 _LOANS = str.maketrans("lvcq", "rbkk")
-# How alike two words must be to be offered as a pair: Latin ones, and what remains of the sound of others.
-LATIN, SOUND = 0.75, 0.8
+# How alike two words must be to be offered as a pair: Latin, kanji, and what remains of their sound.
+LATIN, KANJI, SOUND = 0.75, 0.6, 0.8
 # Words of fewer letters are alike by chance; of a text so many words are looked at.
 SHORTEST = 3
 MOST_WORDS = 400
@@ -206,8 +206,14 @@ def _same_sound(one: str, other: str) -> bool:
 
 
 def _kanji_likeness(a: str, b: str) -> float:
-    """引落 and 引き落とし differ in okurigana only; other kanji are another word: 違約金, 解約金."""
-    return 0.95 if _OKURIGANA.sub("", a) == _OKURIGANA.sub("", b) else 0.0
+    """引落 and 引き落とし differ in okurigana only; 違約金 and 解約金 share two of three characters."""
+    bare = _OKURIGANA.sub("", a), _OKURIGANA.sub("", b)
+    if bare[0] == bare[1]:
+        return 0.95
+    if a in b or b in a or min(map(len, bare)) < SHORTEST:
+        return 0.0
+    ratio = SequenceMatcher(None, bare[0], bare[1]).ratio()
+    return ratio if ratio >= KANJI else 0.0
 
 
 def _latin_likeness(a: str, b: str) -> float:

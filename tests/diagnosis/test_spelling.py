@@ -26,11 +26,11 @@ def test_variants_of_one_word_are_alike(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("ルーター", "router"), ("わいふぁい", "Wi-Fi"), ("ログイン", "login"), ("キャンペーン", "campaign"),
-        ("fiber", "fibre"), ("cancelation", "cancellation"),
+        ("fiber", "fibre"), ("違約金", "解約金"), ("cancelation", "cancellation"),
     ],
 )  # fmt: skip
 def test_likely_variants_are_offered(one: str, other: str) -> None:
-    """Loan words, British and American spelling are pairs with less certainty."""
+    """Loan words, British and American spelling and near words are pairs with less certainty."""
     assert 0.6 <= spelling_likeness(one, other) < 1
 
 
@@ -41,7 +41,6 @@ def test_likely_variants_are_offered(one: str, other: str) -> None:
         ("router", "rental"),
         ("プラン", "router"),
         ("解約", "契約"),
-        ("違約金", "解約金"),
         ("charge", "charges"),
         ("E-101", "E-205"),
     ],

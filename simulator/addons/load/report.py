@@ -27,7 +27,6 @@ from simulator.stats.figures import Summary
 
 # The rehearsal's own lateness (p95) is reported above this share of the median answer time, and above 0.05 s:
 # from there on the figures are partly this machine's.
-# The rehearsal's own lateness is reported above this share of the answer times.
 MUCH = 0.1
 
 

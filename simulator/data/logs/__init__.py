@@ -44,7 +44,6 @@ from simulator.data.values import Row, RowFault
 _tell = cache(say)
 # So many records at the beginning of a file are held against the formats: the first lines of a log are often
 # of the system. Wrappers are so deep at most.
-# So many records at the beginning of a file are held against the formats; wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
 Record = dict[str, Any]
 
@@ -78,7 +77,6 @@ def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[
 TABLE = Format("a table with one message a row", table.matches, table.parts)
 # In the order in which a file is held against them: the last two have the others as special cases. Marks are
 # keys that only this program writes; a format without such keys has a test.
-# In the order in which a file is held against them: the last two have the others as special cases.
 FORMATS = (
     Format(
         "Amazon Connect", "Transcript Participants|Transcript Channel|Transcript ContactId|Segments",

@@ -209,7 +209,6 @@ def lex(record: Record, number: int) -> Iterator[Part]:
         for each in objects(record.get("messages"))
     ]
     # What a search in Kendra gave; its interface writes names with a capital, the SDKs without.
-    # What a search in Kendra gave; its interface writes names with a capital.
     items = [
         {str(key)[:1].lower() + str(key)[1:]: value for key, value in each.items()}
         for each in objects(at(record, "kendraResponse.resultItems|kendraResponse.ResultItems"))
