@@ -180,7 +180,10 @@ class ProcessBot:
 
 
 class Host:
-    """One process with the bot: the questions it was asked, and what it printed last."""
+    """One process with the bot: the questions it was asked, and what it printed last.
+
+    Two tasks listen as long as it lives: one to its answers, one to its standard error.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
@@ -244,7 +247,10 @@ class Host:
             del self._waiting[number]
 
     async def close(self) -> None:
-        """Ends the input, which ends the process; after some seconds it is killed."""
+        """Ends the input, which ends the process; after some seconds it is killed.
+
+        A bot that works on an answer then loses it: nobody waits for it any more.
+        """
         self._in.close()
         try:
             async with asyncio.timeout(_ENDING):

@@ -256,7 +256,10 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
 
 
 def traits_taken(declared: list[inspect.Parameter]) -> frozenset[str]:
-    """The parts of a query beside its text that the function gets: "system", "history"."""
+    """The parts of a query beside its text that the function gets: "system", "history".
+
+    `evaluate --prompt` needs a bot that takes a system text, and says so before the start where it does not.
+    """
     meanings = {_MEANING.get(each.name) for each in declared if each.kind not in _VARIADIC}
     whole = any(_annotation(each).rpartition(".")[2] == "Query" for each in declared)
     parts = {"system"} if meanings & {"prompt", "messages"} else set()

@@ -197,6 +197,11 @@ class ChatBot:
             return whole, first and first - began
 
     def _failure(self, error: "OpenAIError") -> BotFailure:
+        """The failure for an error of the client: unreachable, denied, error, with the key masked.
+
+        A refused connection may be tried again; one that broke off within an answer may not, for the bot has
+        worked.
+        """
         from openai import APIConnectionError, APIStatusError
 
         if isinstance(error, APIConnectionError):
@@ -266,7 +271,10 @@ def _text(content: Any) -> str:
 
 
 def _citations(*holders: Any) -> tuple[Passage, ...]:
-    """The first list of citations with texts; bare links do not count."""
+    """The first list of citations with texts; bare links do not count.
+
+    In the message (context.citations of Azure's On Your Data, citations, sources), or beside it in the reply.
+    """
     for holder in holders:
         for path in _CITATIONS:
             found = path.within(holder)

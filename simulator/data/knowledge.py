@@ -60,7 +60,10 @@ class Document(NamedTuple):
 
 
 def text_document(text: str) -> Document:
-    """A Markdown or plain text; its title is from the front matter, the first heading or the first line."""
+    """A Markdown or plain text; its title is from the front matter, the first heading or the first line.
+
+    The first line only where there are more lines, and it is no longer than a title.
+    """
     front = _FRONT_MATTER.match(text)
     body = text[front.end() :].strip() if front else text.strip()
     titled = _FRONT_TITLE.search(front[1] or "") if front else None
@@ -163,7 +166,10 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
 
 
 def unread_files(path: str | Path) -> tuple[Message | str, ...]:
-    """What is not read of a knowledge base: files of other kinds, empty ones, documents of pictures alone."""
+    """What is not read of a knowledge base: files of other kinds, empty ones, documents of pictures alone.
+
+    Named once, so that a folder of scans is not taken for a bot that knows nothing.
+    """
     root, unread = Path(path), list[Message | str]()
     for file in _files(root):
         name = _relative(root, file)

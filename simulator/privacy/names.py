@@ -90,7 +90,9 @@ def word_list(key: str) -> frozenset[str]:
 def _list(name: List) -> dict[str, tuple[str, str]]:
     """By the first sign of a name: the second ones of names of two, and the rests of longer ones.
 
-    A hundred thousand names take little memory so; a name of one sign has "." among the second ones.
+    A hundred thousand names take little memory so; a name of one sign has "." among the second ones. A line
+    of a file is the first sign, the second ones without spaces, and the rests of longer names, with spaces
+    between.
     """
     path = Path(__file__).with_name("lists") / f"{name}.txt"
     lines = (line.split(" ", 2) for line in path.read_text(encoding="utf-8").splitlines())
@@ -98,7 +100,10 @@ def _list(name: List) -> dict[str, tuple[str, str]]:
 
 
 def _listed(name: str, *lists: List) -> bool:
-    """Whether a name stands in one of the long lists, in old forms of its kanji or the usual ones."""
+    """Whether a name stands in one of the long lists, in old forms of its kanji or the usual ones.
+
+    髙﨑 is looked up as it is, and as 高崎.
+    """
     for written in dict.fromkeys((name, name.translate(_USUAL))):
         rest = written[1:] or "."
         for one in lists if " " not in rest else ():
@@ -329,7 +334,10 @@ def _kana_person(match: re.Match[str]) -> Span | bool:
 
 
 def introduced(match: re.Match[str]) -> bool:
-    """Somebody before と申します; before といいます, as things are called, only with a known surname."""
+    """Somebody before と申します; before といいます, as things are called, only with a known surname.
+
+    "ルーターといいます" names a thing; "ミズナラサポートと申します" a desk, by how the word ends.
+    """
     name = match["v"]
     if _ORGANISATION.search(name) and _surname_at(name) is None:
         return False
@@ -459,7 +467,10 @@ def _is_presented(match: re.Match[str]) -> bool:
 
 
 def person_beside(match: re.Match[str]) -> Span | bool:
-    """鬼頭宛, 契約者ドゥオン・ティ・ラン, 「カワチ」でなく: a name where the words beside it ask for one."""
+    """鬼頭宛, 契約者ドゥオン・ティ・ラン, 「カワチ」でなく: a name where the words beside it ask for one.
+
+    Twenty patterns end here: their words already say that somebody is meant, so any list will do.
+    """
     group = "v" if match["v"] else "w"
     return match.span(group) if _can_be_called(match[group]) else False
 

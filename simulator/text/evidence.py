@@ -214,7 +214,10 @@ class Support(NamedTuple):
 
 @lru_cache(maxsize=128)
 def contents(passages: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    """The units of wording that these passages hold, and their numbers that have no unit; remembered."""
+    """The units of wording that these passages hold, and their numbers that have no unit; remembered.
+
+    Several judges and sentences ask the same few passages, of which each may be an article.
+    """
     units = frozenset().union(*map(content_units, passages))
     return units, frozenset().union(*(bare_numbers(normalise(text), 10) for text in passages))
 
@@ -254,7 +257,10 @@ class Agreement(NamedTuple):
 
     @property
     def open_details(self) -> tuple[Specific, ...]:
-        """The details that it lacks, and of whose kind or unit it says no other."""
+        """The details that it lacks, and of whose kind or unit it says no other.
+
+        Where a right price is said and another one left out, nothing stands in the place of the latter.
+        """
         right = {getattr(each.meaning, "unit", each.kind) for each in self.right}
         return tuple(each for each in self.lacks if getattr(each.meaning, "unit", each.kind) not in right)
 

@@ -1,6 +1,17 @@
 """The prompts by which a model writes and checks test questions, and the replies to them.
 
-The prompts are in questions.toml. Passages, questions and answers are quoted as data.
+The prompts are in questions.toml. Passages, questions and answers are quoted as data: each under a tag whose
+seal is made of all that is quoted, so no document can close its own quotation. What never changes comes
+first, so that endpoints can cache it; the form of the reply stands at the end.
+
+    write     task -> Draft or FollowUpDraft: the fact it rests on first, then question and right answer
+    check     question and passages, without the right answer -> Check and its kinds, or OutsideCheck
+    compare   two answers to one question -> Comparison
+    distil    a dialogue -> DialogueSummary
+    speakers  numbered ways of speaking -> Speakers, one to six kinds of customers
+
+Replies are read as models write them: はい for yes, one text for a list of one, "2" for 2. What a reply only
+guesses at (how a customer left, how patient they are) falls back to "unclear" instead of asking again.
 """
 
 import json
@@ -273,7 +284,10 @@ class Prompts(PromptFile):
         return request(self.text(language, "distil_system"), user)
 
     def form(self, language: Language, table: str, form: type[BaseModel], **values: str) -> str:
-        """The form as JSON, with what each key means."""
+        """The form as JSON, with what each key means.
+
+        In the order of the reply's fields, reasons before verdicts, because a model fills it from the top.
+        """
         meanings: Mapping[str, str | list[str]] = self.tables[language][table]
         filled = {
             key: Template(meaning).safe_substitute(values) if isinstance(meaning, str) else meaning

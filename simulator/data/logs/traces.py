@@ -1,4 +1,14 @@
-"""Formats of tracing tools, whose records hold steps of a call, or a whole one."""
+"""Formats of tracing tools, whose records hold steps of a call, or a whole one.
+
+Each function takes a record and its number and yields parts: a `Step` for each span, run or observation, one
+of kind TRACE for what the record says of the whole, a `Note` for each rating. Which step is the outermost,
+and which texts count, is decided in `talks`, where all steps of a trace are known.
+
+    {"context.trace_id": "t", "span_kind": "RETRIEVER", "attributes.retrieval.documents": [...]}
+        -> Step("t", kind="RETRIEVER", passages=...)
+    {"annotator_kind": "HUMAN", "span_id": "s", "name": "thumbs", "result": {"label": "up"}}
+        -> Note("s", "thumbs", "up")
+"""
 
 import base64
 import binascii
@@ -65,7 +75,11 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
 
 
 def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
-    """What an event says of its span: one message, or all that went in and came out."""
+    """What an event says of its span: one message, or all that went in and came out.
+
+    Names as gen_ai.user.message and gen_ai.choice are those of the older conventions, in which each message
+    is an event; newer ones have all of them in one.
+    """
     body = inner(told, "body") or told
     if name.startswith("gen_ai.") and name.endswith(".message"):
         text = text_of(body.get("content"))
