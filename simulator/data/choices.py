@@ -22,12 +22,17 @@ from simulator.data.values import (
     columns_by_field,
     field_of,
     has_question,
+    is_empty,
     normalised,
     read_cell,
     text,
 )
-from simulator.text.choices import LETTERS, place_of, place_of_text
+from simulator.text.choices import LETTERS, letters, place_of, place_of_text
 
+# A table without column names may have at most this many choices.
+_MAX_UNNAMED = 10
+# How the files of MMLU and JMMLU end, behind their subject.
+_SPLITS = ("_test", "_dev", "_val", "_train")
 # The fields that may name the right choice, in this order.
 _RIGHT_CHOICE_FIELDS = ("label", "references", "answer")
 
@@ -143,3 +148,18 @@ def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mappin
         if place is not None:
             fields["label"] = choices[place]
             fields["references"] = ((fields["label"],),)
+
+
+def implied_columns(cells: Sequence[str]) -> list[str]:
+    """Names for a table without a header whose first row is question, A, B, ..., answer; else none."""
+    count = len(cells) - 2
+    is_question = MIN_CHOICES <= count <= _MAX_UNNAMED and cells[-1].strip() in tuple(letters(count))
+    headers = [cell for cell in cells if not is_empty(cell) and field_of(cell)]
+    filled = all(map(str.strip, cells)) and len(cells[0].strip()) > 1
+    return ["question", *letters(count), "answer"] if is_question and filled and not headers else []
+
+
+def subject_of(path: Path) -> str:
+    """The subject in the name of a file of MMLU or JMMLU: `anatomy` for anatomy_test.csv."""
+    name = path.name.partition(".")[0]
+    return next((name.removesuffix(part) for part in _SPLITS if name.endswith(part)), name)

@@ -230,12 +230,16 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     """
     csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
+    constants: dict[str, JsonValue] = {}
     for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
         if isinstance(cells, RowFault):
             yield cells
             continue
         if not header:
             check_columns(path, line, len(cells))
+        if not header and not fits(cells) and (header := feature("choices").implied_columns(cells)):
+            constants = {"subject": feature("choices").subject_of(path)}
+        elif not header:
             header = column_names(path, line, cells)
             continue
         if any(map(str.strip, cells[len(header) :])):
@@ -248,7 +252,7 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
             yield RowFault(path, line, what)
             continue
         values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
-        yield Row(line, values, cells=True)
+        yield Row(line, values | constants, cells=True)
 
 
 def _lines_of_cells(

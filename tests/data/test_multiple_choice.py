@@ -1,5 +1,6 @@
 """Multiple-choice files in the layouts that they come in."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from simulator.core.types import Case
 from simulator.data.cases import columns_of, read_cases
+from simulator.text.choices import right_letter
 from tests.case_files import one, refusal, saved
 
 LAYOUTS = {
@@ -32,6 +34,22 @@ def test_layouts(tmp_path: Path, layout: str) -> None:
         tags=("hues",),
     )  # fmt: skip
     assert set(columns_of(path).unused) <= {""}
+
+
+def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:
+    """Those of MMLU and JMMLU: question, choices, letter; the file's name is the subject."""
+    text = '"一行目、\n二行目。",赤,青,緑,灰,C\nq2?,真,偽,真,偽,A\n'
+    path = tmp_path / "anatomy_test.csv.gz"
+    path.write_bytes(gzip.compress(text.encode("utf-8-sig")))
+    first, second = read_cases(path)
+
+    assert (first.question, first.choices, first.label) == (
+        "一行目、\n二行目。",
+        ("赤", "青", "緑", "灰"),
+        "緑",
+    )
+    assert first.tags == second.tags == ("anatomy",)
+    assert right_letter(second) == "A"
 
 
 @pytest.mark.parametrize(
