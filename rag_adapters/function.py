@@ -42,6 +42,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "messages": ("messages",),
     "session": ("session", "session_id", "conversation_id", "thread_id", "user_id"),
     "language": ("language", "lang"),
+    "case": ("case", "case_id"),
     "prompt": ("prompt", "system_prompt", "system"),
 }
 _MEANING = {name: meaning for meaning, names in _NAMES.items() for name in names}
@@ -307,4 +308,5 @@ _VALUES: Mapping[str, Value] = {
     "messages": _messages,
     "session": lambda query: query.session,
     "language": lambda query: query.language,
+    "case": lambda query: query.case,
 }
