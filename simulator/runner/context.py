@@ -27,6 +27,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -73,6 +74,12 @@ CLOSING = 10.0
 # Seconds in which the first questions go out, before a thread loads what models are asked with. That takes
 # half a second, while the bot answers: it delays neither the first question nor, within 10 ms, an answer.
 HEAD_START = 0.1
+
+
+def _import_client() -> None:
+    """Reads what calls models, in a thread. A run may be over by then, and takes no more threads."""
+    with suppress(RuntimeError):
+        asyncio.get_running_loop().run_in_executor(None, import_module, "openai")
 
 
 class RunContext:
@@ -211,8 +218,7 @@ class RunContext:
             raise InputError(msg)
         if not self.offline:
             import_module("aiohttp")  # takes a tenth of a second, which must not fall into a bot's answer
-            loop = asyncio.get_running_loop()
-            loop.call_later(HEAD_START, lambda: loop.run_in_executor(None, import_module, "openai"))
+            asyncio.get_running_loop().call_later(HEAD_START, _import_client)
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         # A bot behind the same host shares its limit: --calls is for both together.
         if endpoint := self._endpoint_of_bot():
