@@ -372,10 +372,8 @@ def check_corrected(
     """
     wider = 1.0 if level is None else max(1.0, NormalDist().inv_cdf(level) / _USUAL_Z)
     low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
-    goal, rises = checked.condition.threshold, checked.condition.rises
-    # A target that asks for a low score is turned round: then the upper end has to stay below.
-    good, bad = (low >= goal - SAME, high < goal - SAME) if rises else (high <= goal + SAME, low > goal)
-    decision: Decision = "passed" if good else "missed" if bad else "undecided"
+    goal = checked.condition.threshold - SAME
+    decision: Decision = "passed" if low >= goal else "missed" if high < goal else "undecided"
     changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
     if checked.lack in ("", "close"):
         changes |= {"decision": decision, "lack": "close" if decision == "undecided" else "", "more": None}

@@ -87,6 +87,14 @@ def test_cached_tokens_are_summed_and_spare_the_budget() -> None:
     assert ledger.spent.cost_usd == pytest.approx(before + (cost_usd(call) or 0))
 
 
+def test_a_sum_is_known_where_both_sides_are() -> None:
+    """Then nothing stands beside it; else what is known of either does."""
+    one, two, unknown = Spending(cost_usd=1), Spending(cost_usd=2), Spending(cost_usd=None, known_usd=4)
+
+    assert one + two == Spending(cost_usd=3)
+    assert one + unknown == unknown + one == Spending(cost_usd=None, known_usd=5)
+
+
 def test_an_unknown_price_stays_unknown() -> None:
     """It is never counted as nothing, and makes the whole unknown."""
     ledger = Ledger({})

@@ -97,12 +97,13 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
     conversations = [
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), closing="もういいです！"),
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
+        a_talk((ASKED, OTHER), ("それで？", TOLD), ("助かりました。", TOLD), ended=Ended.SATISFIED, id="3"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
     verdicts = VerdictsByTurn(a_run(*conversations).scores)
     found = [hit for each in conversations for hit in angry_thanks(each, verdicts)]
 
-    assert (sum(found), len(found)) == (1, 2)
+    assert (sum(found), len(found)) == (1, 3)
 
 
 def test_a_run_has_all_figures_with_their_goals() -> None:
