@@ -108,7 +108,7 @@ class Table(Value):
 class Line:
     """A paragraph; the first Line of a section is what it says in short.
 
-    With a marker it hangs from it; `indent` is how many cells it stands in on a terminal.
+    `marker` stands before the text; `indent` is in cells, and counts on a terminal only.
     """
 
     text: Text

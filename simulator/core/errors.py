@@ -17,9 +17,9 @@
 Any other exception is a bug of ours and is meant to surface; one that ends a run does as Unforeseen.
 
 The command line turns them into exit codes: an InputError is 2, any other RehearsalError 3 (the run is
-incomplete and can be resumed), a bug 4. BoundaryFailures hardly get that far: adapters turn those of the bot
-into `Answer.error`, judges those of the model into a failed `Score`. Of these
-only AccessDenied ends a run: whoever is refused once will be refused again.
+incomplete and can be resumed), a bug 4. Few BoundaryFailures get that far: `runner/conversation.py` stores
+those of the bot as `Answer.error`, judges those of the model as a failed `Score`. Of these only AccessDenied
+ends a run: an endpoint that refuses a key once refuses it again.
 
 A message is one line that says what is wrong, where, and what to do instead.
 """

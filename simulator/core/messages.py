@@ -256,7 +256,6 @@ def _looked_up(catalogue: gettext.NullTranslations, message: Message, context: s
 @cache
 def _catalogue(language: Language) -> gettext.NullTranslations:
     """The compiled sentences of a language, read when the first is shown; empty where there are none."""
-    # English has a small catalogue too: of the other words for single-turn rows.
     path = LOCALES / language / "LC_MESSAGES" / f"{DOMAIN}.mo"
     if not path.exists():
         return gettext.NullTranslations()
@@ -307,10 +306,9 @@ def _formatted(value: Any, form: str, language: Language, context: str) -> str:
 
 
 def _joined(parts: list[str], language: Language) -> str:
-    """No space after a Japanese full stop."""
     if language == "en":
         return " ".join(parts)
-    # After a Japanese full stop comes no space; after an English sentence in between, one does.
+    # No space after a Japanese full stop; one after an English sentence in between.
     *others, last = parts
     return "".join(part if part.endswith("。") else f"{part} " for part in others) + last
 

@@ -192,7 +192,7 @@ def _feeling(value: Any) -> Any:
     """The texts "+1" and "−1", and 1.0, are whole numbers."""
     if isinstance(value, str) and "%" in _plain(value):
         return value
-    # U+2212, the minus sign proper, and the full-width one, which NFKC leaves or makes a hyphen of.
+    # The minus sign (U+2212), which NFKC leaves as it is, and the full-width hyphen-minus.
     number = _number(value.replace("−", "-").replace("－", "-") if isinstance(value, str) else value)
     return int(number) if isinstance(number, float) and number.is_integer() else number
 

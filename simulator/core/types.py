@@ -271,8 +271,8 @@ class Turn(Value):
 class Ended(StrEnum):
     """Why a conversation stopped.
 
-    The first four are the customer's doing or the limit's, `rag_failed` the bot's. `user_failed` is held
-    against nobody. `budget` and `interrupted` are held on by --resume.
+    The customer decides the first three, the limit the fourth, and the bot `rag_failed`. `user_failed` is
+    held against nobody. --resume continues conversations with `budget` and `interrupted`.
     """
 
     SATISFIED = "satisfied"
@@ -463,7 +463,7 @@ class Rule(Value):
 
 
 _Share = Annotated[float, Field(ge=0, le=1)]
-# The grade at or below which a turn is red; 0, below every grade, never is.
+# The grade at or below which a turn is red. 0 is below every grade, so that the rule never applies.
 _Limit = Annotated[float, Field(ge=0, le=5)]
 
 
