@@ -20,7 +20,8 @@ and that a large number without a unit, as in the cell of a table, may be an amo
 
 The kinds are looked for from the most to the least distinct, each in what the ones before it have left:
 addresses, e-mail, telephone numbers, dates, times, measures, codes (`_scan`). What is no detail at all: small
-counts (一人, two steps), numbers of list items and sections, and bare numbers below a thousand.
+counts (一人, two steps), numbers of list items and sections, and numbers without a unit, unless they have
+five digits, a comma between thousands (1,500) or the name of what they count behind them (120 puffs).
 
 Everything reads untrusted text, so every repetition in a pattern is bounded or possessive; `make bench-text`
 doubles hostile texts and fails where the time grows faster than they do.
@@ -270,7 +271,7 @@ _PHONE = re.compile(
 )
 # 1-800-555-0199, (212) 555-0199: the American form, kept as three groups.
 _FREEPHONE = re.compile(rf"(?:1{_GAP})?\(?([2-9]\d\d)\)?[ {_DASH}.]{{1,2}}(\d{{3}})[ {_DASH}.](\d{{4}})")
-# #9110, 188番, "call 911": numbers too short for a group. 100番地 and 12番目 are none.
+# #9110, 188番, "call 110": numbers too short for a group. 100番地 and 12番目 are none.
 _SHORT = re.compile(
     r"(?=[#1])(?<![\d.])(?:#\d{4}|1\d\d(?=番(?![号目地]))|(?<=call )1\d\d|(?<=dial )1\d\d)(?![\d,])"
 )
@@ -279,9 +280,8 @@ _SHORT = re.compile(
 _CODE = re.compile(
     rf"(?<![a-z0-9{_DASH}_.,#])[a-z0-9]{{1,40}}+(?:[{_DASH}_][a-z0-9]{{1,40}}+){{0,8}}+(?![a-z0-9]|,\d{{3}})"
 )
-# Of a code: the fewest digits of it that make it one (an order, a contract, a customer), and the most signs
-# that are kept. 1234 is a price or a year as well; a longer run than 40 signs is a hash or an attack.
-# From as many digits on, a number without unit is a code: an order, a contract, a customer.
+# Of a code (an order, a contract, a customer): its fewest digits, and its most signs. 1234 is a price or a
+# year as well; a run of more than 40 signs is a hash or an attack.
 _FEWEST, _LONGEST = 5, 40
 
 
@@ -512,9 +512,9 @@ def _days_beside(text: str, start: int, end: int) -> tuple[int, int, frozenset[s
 
 
 def days_of(written: str) -> frozenset[str]:
-    """The days that a phrase names: 平日, 土日祝, 月～金, Monday to Friday, weekends, daily.
+    """The days that a phrase of a normalised text names: 平日, 土日祝, 月~金, monday to friday, daily.
 
-    A span may run over the end of the week: 金～月 is Friday to Monday.
+    A span may run over the end of the week: 金~月 is Friday to Monday.
     """
     days: list[str] = []
     found: set[str] = set()

@@ -371,8 +371,8 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
 def refuses(answer: str, references: Iterable[str], language: Language) -> bool:
     """Whether an answer is worded as a refusal, and says not what a right answer says.
 
-    Who says what the reference says declines nothing, however it is worded. Right answers are judged by the
-    patterns alone: the model once took references for refusals.
+    An answer that says what the reference says declines nothing, however it is worded. References are judged
+    by the patterns alone: the regression takes some of them for refusals.
     """
     if not is_refusal(answer, language):
         return False

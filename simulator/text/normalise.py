@@ -33,8 +33,7 @@ _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Beside kana or kanji a space has no meaning.
 _IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
 _AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕«».—-"
-# Before a number the point and the minus belong to it.
-# Punctuation before the first word; a point or minus stays where a digit follows.
+# Punctuation before the first word. Before a digit a point or minus stays: it belongs to the number.
 _OPENING = re.compile(rf"(?:[{re.escape(_AROUND.rstrip('.—-'))}]|[.—-](?!\d))+")
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_PUNCTUATION = str.maketrans("", "", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")

@@ -55,9 +55,10 @@ _SPLIT = re.compile(rf"{PLAIN}|[{KANJI}]|[a-z]+")
 
 
 def value_of(numeral: str) -> Decimal | None:
-    """The value of a numeral in lower case; None of what is none (万) or beyond 10 to the 18th.
+    """The value of a numeral in lower case; None for what counts nothing (万), and from 10 to the 18th on.
 
-    At most `_MOST_PIECES` pieces are read, because every digit in kanji is one.
+    Kanji digits in a row (二〇二四) have no such limit. A numeral of more than `_MOST_PIECES` pieces has no
+    value; every digit in kanji is a piece.
     """
     pieces = _SPLIT.findall(numeral)
     if not 0 < len(pieces) <= _MOST_PIECES:
