@@ -8,7 +8,7 @@
     JsonPath("passages", "sources[*].text")           all texts; an entry without one is left out
     JsonPath("answer", "$")                           the whole reply
     Condition("until", "status=done|stopped")         one of these values
-    Condition("until", "result")                      any value at all, but "" and false
+    Condition("until", "result")                      any value but null, "" and false
 
 A path that leads nowhere says where it ended and what stands there: no 'text' in data, which has the keys
 reply.

@@ -80,8 +80,8 @@ def within(limits: Limits, bot: Bot) -> Bot:
 class LimitedBot:
     """A bot with a timeout, a limit of questions at once, and retries.
 
-    The time of an answer includes retries and the waits between them, because
-    a customer waits for all of it; it does not include the wait for a free place.
+    The time of an answer includes retries and the waits between them, because a customer waits for all of it;
+    it does not include the wait for a free place.
     """
 
     def __init__(self, bot: Bot, limits: Limits) -> None:

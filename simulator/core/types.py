@@ -245,8 +245,9 @@ class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
     `user` is the line as the bot received it; `clean` is what the customer meant to type, where `user` is
-    mistyped. `reaction` is what they made of the answer before, None in the first turn and where nobody
-    reacts. `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
+    mistyped (in older runs). `reaction` is what they made of the answer before, None in the first turn and
+    where nobody reacts. `diverged`: of a replay, the first line whose original no longer fitted what the bot
+    said.
     """
 
     index: Annotated[int, Field(ge=1)]

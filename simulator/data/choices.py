@@ -49,8 +49,6 @@ def collect_choices(path: Path, row: Row) -> Row:
     if not columns or not has_question(row.values):
         return row
     texts = [read_cell(path, row, Cell(column, row.values[column], row.cells), text) for column in columns]
-    # The last columns may be empty: questions differ in their number of choices. A gap between them is a
-    # mistake.
     while texts and not texts[-1]:  # the last columns may be empty: questions differ in their number
         texts.pop()
     if len(texts) < MIN_CHOICES or not all(texts):

@@ -4,10 +4,10 @@ Every row has the number of the line or row it begins on, and its values by colu
 with `fits` which column names make sense (a question, a text of knowledge, ratings); by that a table tells
 comma, tab and semicolon apart, a workbook its worksheet, and a log that it is no table of questions.
 
-    rows_of("questions.csv", fits)       -> table_rows, after a look at the delimiter
-    rows_of("questions.xlsx#料金", fits) -> workbook_rows of that worksheet
-    rows_of("traces.jsonl", fits)        -> a row for each conversation, where it is a known log (`_or_log`)
-    rows_of("exports/", fits)            -> the same of all files of a folder, joined by their ids
+    questions.csv          -> table_rows, after a look at the delimiter
+    questions.xlsx#料金    -> workbook_rows of that worksheet
+    traces.jsonl           -> a row for each conversation, where it is a known log (`_or_log`)
+    exports/               -> the same for all files of a folder, joined by their ids
 
 Readers that need a library are imported when there is such a file (`feature`).
 """

@@ -18,8 +18,8 @@ The first four spoil the grade of their turn: with --customer-faults exclude it 
 conversation is held once more with another seed, and the clean attempt counts. Nobody is at fault whose lines
 were fixed: scripts, replays, logs.
 
-What follows from known figures is no invention: with 月額980円 told, 12か月だと11,760円 is known, because
-people multiply by twelve; but no date follows from two others.
+What follows from known figures is no invention: with 月額980円 told, 年額11,760円 is known, because people
+multiply by twelve; but no date follows from two others.
 """
 
 import re

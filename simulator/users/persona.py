@@ -83,7 +83,6 @@ class PersonaUser:
             if is_closing and ends_with_question(utterance.text, language):
                 utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
-            # Only lines that the bot will read have to hold to the rules.
             is_heard = reaction.next == "stay" and len(turns) < self.turns
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
             # The model wanted to leave, and the rules keep it: its goodbye would make no sense to the bot.
@@ -179,7 +178,7 @@ class PersonaUser:
         swapped = {"user": "assistant", "assistant": "user"}
         messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
         for turn in turns:
-            # What the customer meant, and not how it was mistyped: the model would go on mistyping.
+            # Lines of older runs may be mistyped, and a model that read them so would mistype its own.
             messages.append({"role": "assistant", "content": turn.meant})
             answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": answer})

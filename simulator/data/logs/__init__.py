@@ -352,7 +352,6 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
     left to the question's script.
     """
     row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
-    # A row with turns needs a question; an answer alone is one that can still be graded.
     if not talk.turns[0].question:  # an answer whose question the log does not have
         row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}
     tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]

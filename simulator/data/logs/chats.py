@@ -453,7 +453,6 @@ def _comment(comment: Record, talk: str, is_customer: bool) -> Iterator[Part]:
 def _visitor(chat: Record, place: str) -> Iterator[Part]:
     """A chat; one that nobody took is a message."""
     talk = str(chat.get("id") or place)
-    # Nobody took it: what the visitor left is a message.
     if not chat.get("history"):
         yield Line("user", plain(str(chat.get("message") or "")), None, talk)
     for each in objects(chat.get("history")):

@@ -32,9 +32,9 @@ from simulator.data.logs.values import (
     unflattened,
 )
 
-# What a span's attributes hold, likeliest first; `gen_ai.prompt` and `gen_ai.completion` are older.
-# Names of the session a span belongs to. A conversation is what has one session; without any, each trace is a
-# conversation of one turn.
+# Attributes of a span, likeliest first: its session, what went in and came out, passages, and its kind.
+# Traces with one session are one conversation; a trace without a session is a conversation of one turn.
+# `gen_ai.prompt` and `gen_ai.completion` are older names.
 _SESSION = (
     "session.id|gen_ai.conversation.id|traceloop.association.properties.session_id"
     "|traceloop.association.properties.conversation_id|langfuse.session.id|conversation.id|thread.id"
@@ -64,7 +64,6 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
     What comes out of a step that retrieves is its passages, if no attribute of their own names them.
     The ids are those of its trace, its own, and its parent's.
     """
-    # What comes out of a step that searches is its passages, unless an attribute names them.
     kind = str(kind or at(attributes, _KIND) or "").upper()
     found = at(attributes, _FOUND) or (at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None)
     trace, own, parent = (str(id_ or "") for id_ in ids)
