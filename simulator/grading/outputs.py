@@ -384,7 +384,6 @@ class OutputPanel(Panel):
 
         `done` may map names to scores: what the verdict on the whole row then needs no second grading for.
         """
-        # With earlier scores at hand (--resume) the verdict needs no second grading.
         known = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
         calls: list[JudgeCall] = []

@@ -230,7 +230,6 @@ class Grading:
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
         parameters = inspect.signature(judge).parameters
-        # What it does not ask for does not change its hash.
         lists = [line for key, lines in self.lists.items() if key in parameters for line in lines]
         if "rules" in parameters:
             lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
