@@ -7,8 +7,8 @@
     own questions without answers                       an error: which bot?
     --replay of a run with the demo bot                 the demo bot; of another run an error
 
-Nothing else is inferred. Own questions used to be put to the demo bot in silence, which graded another bot
-than the team's own, with a plausible score.
+Nothing else is inferred. If a team's own questions went to the demo bot without a word, another bot than the
+team's would be graded, with a plausible score.
 """
 
 from collections.abc import Iterable

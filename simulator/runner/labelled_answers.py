@@ -118,8 +118,7 @@ def read_labels(path: str | Path) -> LabelFile:
     path = Path(path)
     cases: Sequence[Case] = read_cases(path)
     rows = list(read_rows(path, has_question))
-    # Of a log of conversations, each rated answer counts.
-    # A log is read as one case per conversation, but people rate answers.
+    # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
     if any("turns" in row.values for row in rows) and (rated := feature("logs").rated_rows(path)):
         rows = rated
         cases = [case_of(path, row, str(row.line), QUESTIONS) for row in rows]

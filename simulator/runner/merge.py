@@ -81,8 +81,8 @@ def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
     """The note that a shard keeps, by which it is merged later."""
     cases = _shard_cases(plan, shard)
     places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in cases)
-    # All fields: parts with other references under the same ids are parts of different runs.
-    digest = hashlib.sha256()  # of the conversations in their order, with all fields of their cases
+    # With all fields of the cases: parts with other references under the same ids are of different runs.
+    digest = hashlib.sha256()
     for conversation in plan:
         digest.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
         digest.update(conversation.case.model_dump_json().encode())

@@ -213,7 +213,6 @@ def read_plan(settings: Settings) -> PlannedRun:
     sample = read_sample(settings.sample) if settings.sample else None
     message: Message | str = ""
     cases = data.rows(language, sample, settings.limit)
-    # Drawn first, so that --limit only shortens it.
     if sample:  # before --limit is applied
         rows = data.count_in(language)
         message = _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)

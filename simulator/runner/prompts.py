@@ -730,8 +730,7 @@ class AppliedPrompt:
         self.settings = settings
         self.prompt = read_prompt(settings.prompt or "", settings.shots)
         check_examples(self.prompt)
-        # The data set's labels are known only when all rows have been read.
-        # Any label will do to check a row: which ones there are is known when all rows are read.
+        # The labels are known only when all rows have been read; to check a row, any label will do.
         self.row_check = PromptRenderer(self.prompt, ("-",)).lack
 
     @property
