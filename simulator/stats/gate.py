@@ -35,8 +35,8 @@ from simulator.stats.summary import figures_of
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
 Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
-# Imported when asked for: most runs have a plain target, and conditions bring numpy's quantiles and likeness.
-# Where a target has conditions or a confidence, or several models play the customers.
+# Imported where a target has conditions or a confidence, or several models play the customers: most runs have
+# neither, and conditions bring numpy's quantiles and likeness.
 feature = Features(conditions="simulator.stats.conditions")
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
 # answer would reach any target. So a target on these takes evidence.

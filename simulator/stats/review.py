@@ -7,12 +7,10 @@ correction.
 
 Three kinds of things that people say, each with its own use:
 
-- blind grades (worksheet Blind, `review --from`): a sample of turns, graded 1 to 5 without any score in
-sight.
+- blind grades (worksheet Blind, `review --from`): a sample of turns, graded 1 to 5 with no score in sight.
   They say how far the judge can be trusted (`blind_agreement`) and correct the score (`correct`).
 - reviews (worksheet Review): whether a red mark is right, the cause, the right answer. They were given with
-the
-  grade in view, so they say what is to be done (`review_findings`) and never change a score.
+  the grade in view, so they say what is to be done (`review_findings`) and never change a score.
 - the decision (worksheet Summary): stays in the sheet and is not read here.
 
 Blind grades in numbers: 40 turns are drawn (`blind_sample`), two thirds of them red where there are enough.
@@ -229,8 +227,8 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
     return list(cases), table
 
 
-# Turns that are sampled for blind grading: ten more by a second reviewer make the 50
-# grades that a correction takes.
+# Turns that are sampled for blind grading: ten more by a second reviewer make the 50 grades that a correction
+# takes.
 SAMPLE_SIZE = 40
 # The share of the sample that is not red, where there are enough turns of both kinds: enough of them to find
 # what the judge missed, few enough that the red ones, of which most is to be learned, stay in the majority.
