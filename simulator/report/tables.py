@@ -161,7 +161,7 @@ def why(red: RedTurn, turn: Turn) -> Text:
 def anchors_of(results: Results, shown: Container[str] | None = None) -> dict[tuple[str, int], str]:
     """Where the page of a run has each turn of the conversations that it shows (None: of all of them).
 
-    ("angry/cancel-03-en#0", 1) -> "c2-t1": the second conversation of the plan. Other pages and --json link
+    ("angry/cancel-03-en#1", 1) -> "c2-t1": the second conversation of the plan. Other pages and --json link
     to these, so they stay the same when the page is drawn anew, however many conversations it shows.
     """
     ids = frozenset(results.conversations.ids) if shown is None else shown

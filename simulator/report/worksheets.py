@@ -7,8 +7,8 @@ sheet:
     summary         score, judge.turn, 20261121-090400-x/decision  figures are replaced, decisions stay
     review          answer-9d6fc3c2aaddaee7-first-...-red          stays one row where it is the same again
     fixes           invented/prompt                                stays one row where it is found again
-    conversations   20261121-090400-x/angry/fees-01#0              new rows at the top
-    blind           20261121-090400-x/angry/cancel-03#0/3          new rows at the top
+    conversations   20261121-090400-x/angry/fees-01#1              new rows at the top
+    blind           20261121-090400-x/angry/cancel-03#1/3          new rows at the top
     questions       fees-01, the id of the case                    the team's: new questions are added
     history         20261121-090400-x                              a new row, and a point of the chart
     technical       model.judge, setting.turns, version.python     values are replaced
