@@ -508,8 +508,8 @@ class Model:
 
         Endpoints say it in words of their own, so their message is searched for the name of the parameter:
         "Unsupported parameter: 'max_tokens' ... Use 'max_completion_tokens' instead" (OpenAI's reasoning
-        models), "temperature does not support 0.2", "response_format is not supported". Statuses are those of
-        a request that was understood and not wanted; a 401 or a 429 teaches nothing.
+        models), "temperature does not support 0.2", "response_format is not supported". A 401 or a 429
+        teaches nothing.
         """
         # Requests that were understood and not wanted; gateways say 404 or 501 of a parameter.
         if error.status_code not in (400, 404, 415, 422, 501):
