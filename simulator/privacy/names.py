@@ -467,9 +467,9 @@ def _is_presented(match: re.Match[str]) -> bool:
 
 
 def person_beside(match: re.Match[str]) -> Span | bool:
-    """鬼頭宛, 契約者ドゥオン・ティ・ラン, 「カワチ」でなく: a name where the words beside it ask for one.
+    """A name where the words beside it ask for one: 鬼頭宛, 契約者ドゥオン・ティ・ラン.
 
-    Twenty patterns end here: their words already say that somebody is meant, so any list will do.
+    These words say already that somebody is meant, so any list will do.
     """
     group = "v" if match["v"] else "w"
     return match.span(group) if _can_be_called(match[group]) else False
