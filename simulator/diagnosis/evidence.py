@@ -7,8 +7,7 @@ models said what is unsupported, that is taken.
 Three questions are answered, each when it is first asked:
 
 - What did the answer need, and where was it (`_Need`, `NeededArticles`)? By the ids that the case names, else
-by
-  what its reference says: retrieved, in the knowledge base only, in neither, or nobody knows.
+  by what its reference says: retrieved, in the knowledge base only, in neither, or nobody knows.
 - What of the right answer does it say (`RedTurnEvidence.agreement`), and is it right (`is_right`)?
 - What does it say that nothing bears out (`unsupported`)?
 

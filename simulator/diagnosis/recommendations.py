@@ -3,8 +3,7 @@
 From causes (diagnosis/root_cause.py) to a list that a team works off:
 
 1. A turn with its cause has a place where it is fixed (`FixTarget`): an article, a line of the prompt, a pair
-of
-   words in the dictionary, how articles are cut, the bot itself.
+   of words in the dictionary, how articles are cut, the bot itself.
 2. Turns with one cause and one place are one `Group`, because one change fixes them all.
 3. A group gains what its turns lack of an average turn that is not red (`Gains`). 0.4 instead of 0.9 in a
    conversation of two turns adds 0.25 to that conversation's score; of ten conversations it is 2.5 points

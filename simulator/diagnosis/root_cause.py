@@ -23,8 +23,8 @@ The questions, in their order, with an example each; the right answer is "The ca
     tone            the content is right, so that only the wording remains
     unclear         nothing of all this shows
 
-Certain is what ids, the question file, figures or `--ask-again` prove. Likeness of words alone never does:
-polite deflections were once called inventions that way.
+Certain is what ids, the question file, figures or `--ask-again` prove. Likeness of words alone never does: by
+it a polite deflection would be an invention.
 """
 
 import contextlib
