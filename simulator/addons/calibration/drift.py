@@ -3,9 +3,9 @@
 Models change behind their name. Before a run with `--check labels.csv` up to 40 rows of that calibrated file
 are graded again, past the cache, and held against the grades that the calibration has kept:
 
-    40 rows, each 0.02 lower (of 0..1), interval -0.03 to -0.01 -> drifted: 0 is outside 40 rows, 0.11 higher,
-    interval -0.02 to +0.24               -> drifted: more than 0.1, however uncertain the rubric's hash is
-    another one                            -> said beside it: prompt or model were changed
+    each 0.02 lower (of 0..1), interval -0.03 to -0.01     -> drifted: 0 is outside
+    0.11 higher, interval -0.02 to +0.24                   -> drifted: more than 0.1, however uncertain
+    the rubric's hash is another one                       -> said beside it: prompt or model were changed
 
 The drift stands in the run's notes and beside the judge in its reports; it changes no grade and no verdict. A
 resumed run is not checked twice.

@@ -2,13 +2,11 @@
 
 `thresholds suggest labelled.csv --judges rougeL,gpt_similarity` goes like this:
 
-1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would. 2.
-`evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong. 3.
-`SuggestionMethod.of` derives a threshold from those of one judge and output (stats/calibration.py): the
-highest
-   that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
-4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep what they
-have.
+1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would.
+2. `evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong.
+3. `SuggestionMethod.of` derives a threshold from those of one judge and output (stats/calibration.py): the
+   highest that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
+4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep theirs.
 
     right answers score .5 .6 .7 .8, wrong ones .2 .3 -> 0.5: every right answer passes, no wrong one
 

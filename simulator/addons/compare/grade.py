@@ -10,8 +10,7 @@ From two runs to outcomes:
 3. `distinct` leaves one pair of those that are alike: eleven customers who open with one question and get the
    same two answers are judged once.
 4. `PairModelJudge` reads each pair twice, with either answer first. Only a verdict that survives the swap is
-a
-   win, because models tend to prefer what stands first (Zheng et al., 2023).
+   a win, because models tend to prefer what stands first (Zheng et al., 2023).
 
     first order prefers A, second order A -> A wins      first A, second B -> tie
 

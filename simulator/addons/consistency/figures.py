@@ -217,7 +217,7 @@ def unit_of(specific: Specific) -> str:
 
 @lru_cache(maxsize=4096)
 def _bare(statement: str) -> str:
-    """A statement without its figures: of "The fee is 1,100 yen (tax included)." there stays "The fee is".
+    """A statement without its figures: of "The fee is 1,100 yen (tax included)." there stays "The fee is .".
 
     Longer details first, because 1,100 stands in 11,100, too.
     """

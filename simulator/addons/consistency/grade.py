@@ -5,11 +5,12 @@ up first.
 
 For each examined turn (LM vs LM: Cohen et al., 2023):
 
-1. The examiner sees dialogue and answer, and writes at most three questions, each about words of the answer.
+1. The examiner sees dialogue and answer, and writes at most three questions (`--questions`), each about words
+   of the answer.
 2. The bot is asked each of them in a session of its own, after the same dialogue: it cannot see the others.
 3. The comparer holds the new answer against the old one. A contradiction counts only with a quotation from
-both. 4. The turn is stored in the run's notes at once, so that an interrupted examination goes on where it
-stopped.
+   both.
+4. The turn is stored in the run's notes at once, so that an interrupted examination goes on where it stopped.
 
     old   "The fee is 1,100 yen."
     asked "Is the 1,100 yen fee charged to students, too?"

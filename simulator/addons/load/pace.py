@@ -1,7 +1,6 @@
 """When customers come, and how long they think: drawn from the seed, the same in every run.
 
     --customers 50                       all fifty at once, each next one as soon as one leaves
-    --customers 50 --arrival "ramp 60s"  evenly within a minute
     --customers 50 --arrival 30/min      a Poisson process: every two seconds on average, in bunches
     --think 8                            a pause before each line, with a median of 8 s
 
