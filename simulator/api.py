@@ -99,9 +99,9 @@ class RunResults:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the target was reached; None without a target, or where that is undecided.
+        """Whether the target was reached: False also where that is undecided, None without a target.
 
-        `assert result.passed` therefore fails for want of a target, too: a test should not pass by that.
+        So `assert result.passed` fails without a target, too.
         """
         return self._context.gate.passed
 

@@ -7,7 +7,7 @@ is why `report RUN` can do it again at any time. The exit code, the first that a
     3   the run stopped early
     2   the deciding judge had no evidence, so that the target means nothing
     3   too much could not be graded
-    1   the target was missed
+    1   the target was missed, or whether it was is too close to call
     3   the bot never answered
     0   the target was reached, or there is none
 """

@@ -25,7 +25,6 @@ from simulator.data.knowledge import Document, text_document
 _SKIPPED = frozenset(
     {"del", "moveFrom", "rt", "instrText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "tcPr"}
 )
-# Elements that stand for one character.
 _CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _OFFICE_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _LIST = re.compile(r"list (?:bullet|number|paragraph)", re.IGNORECASE)

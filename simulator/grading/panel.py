@@ -195,7 +195,6 @@ class Grading:
     ) -> list[JudgeCall]:
         """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
         alone = not self.is_combined or any(map(grades_whole, rubrics))
-        # One form for all, or a form for each.
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
         made = feature("model").ModelJudge
         return [made(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups]

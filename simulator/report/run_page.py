@@ -585,7 +585,6 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
         if place is None and flaw.judge == "facts" and any(words in _folded(f.words)[0] for f in listed):
             continue
         if place:
-            # What an earlier flaw owns stays its own.
             owners[place[0] : place[1]] = [
                 len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
             ]

@@ -318,7 +318,6 @@ def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
 
 def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
     """The faults of a line; the case's own question is not the customer's choice."""
-    # Whatever it states is the file's.
     if turn.meant == conversation.case.question:
         return
     known = known_before(conversation, persona, turn)
