@@ -540,8 +540,8 @@ def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
 
 
 def number_cell(n: float, mark: Mark = "") -> SheetCell:
-    """A number as it is."""
-    return SheetCell(text=f"{n:g}", number=n, mark=mark)
+    """A number as it is: a whole one to its last digit, others to six digits."""
+    return SheetCell(text=f"{n:.0f}" if n % 1 == 0 else f"{n:g}", number=n, mark=mark)
 
 
 # --- The keys of rows in the worksheet to review: one for each distinct answer, the same in every run ---

@@ -4,7 +4,7 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
-from simulator.sheets.model import layouts
+from simulator.sheets.model import layouts, number_cell
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import rehearsed
 
@@ -45,3 +45,8 @@ def test_what_is_not_known() -> None:
     assert layouts()["review"].column("回答1") is None
     assert layouts()["conversations"].column("お客様１２") == "user12"
     assert layouts()["review"].choice("status", "後で") == "後で"
+
+
+def test_a_count_is_shown_to_its_last_digit() -> None:
+    """Not as 1.23457e+06; a share is cut."""
+    assert [number_cell(n).text for n in (1_234_567, 12.0, 0.123456789)] == ["1234567", "12", "0.123457"]
