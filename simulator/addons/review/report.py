@@ -57,9 +57,9 @@ ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 class ReadCounts(NamedTuple):
     """The name of a source, and how many of its verdicts were new, and stored already (`known`).
 
-    `empty`, `skipped` (unusable), `other_runs` and `answers` (those of the review in which something is
-    written) count rows. `review` and `blind` count the verdicts of either kind, one for each turn; a file of
-    grades has blind ones only.
+    `empty`, `other_runs` and `answers` (those of the review in which something is written) count rows,
+    `skipped` rows and cells that could not be used. `review` and `blind` count the verdicts of either kind,
+    one for each turn; a file of grades has blind ones only.
     """
 
     name: str
@@ -116,7 +116,7 @@ def _read(read: ReadCounts) -> Iterator[Message]:
     if read.other_runs:
         yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
     if read.skipped:
-        yield _("Rows that could not be used: {n} (see above; all others were stored).", n=read.skipped)
+        yield _("What could not be used: {n} (see above; all else was stored).", n=read.skipped)
 
 
 def _score(outcome: ReviewOutcome) -> Section:

@@ -7,8 +7,8 @@ Whatever the source is, its rows are handed with their places to a `Taken`, whic
     --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
     --from labels.jsonl                     what `--export` writes: id "<conversation>/<turn>", labels
 
-A row that cannot be used is named with its place and its reason, and all others are taken: people sort, copy
-and overwrite, and one bad row must not lose a morning's work. Reading the same source again adds nothing.
+A row or cell that cannot be used is named with its place and its reason, and all else is taken: people sort,
+copy and overwrite, and a slip must not lose a morning's work. Reading the same source again adds nothing.
 
 Rows of ours are known by their keys. `RUN/CONVERSATION/TURN` names one turn; the key of a review row names an
 answer, and stands for every turn of this run in which it was given.
@@ -34,7 +34,7 @@ from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import WORKBOOKS, read_rows
 from simulator.data.values import is_empty, normalised
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import CHOICES, RED, TABS, PulledRow, is_answer_key, layouts
+from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
 from simulator.stats.figures import Summary
 from simulator.stats.review import blind_sample, blind_verdicts, review_keys
 
@@ -220,14 +220,13 @@ def _labels(values: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
 def _grade(value: JsonValue) -> float:
     grade = grade_of(plain_text(value))
     if grade is None:
-        raise _Unusable(_no_grade("grade", plain_text(value)))
+        raise _Unusable(_no_grade(plain_text(value)))
     return grade
 
 
-def _no_grade(column: str, text: str) -> Message:
+def _no_grade(text: str) -> Message:
     return _(
-        "{column} {text} is not between {lowest} and {highest}",
-        column=column,
+        "grade {text} is not between {lowest} and {highest}",
         text=quote(text),
         lowest=LOWEST,
         highest=HIGHEST,
@@ -370,7 +369,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
     answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
     for name in NAMES:
         for row in rows.get(name, ()):
-            place = f"{shown(TABS[name], target.language)} row {row.number}"
+            place = _("{tab}, row {number:d}", tab=TABS[name], number=row.number)
             key = row.key.strip()
             verdict = partial(HumanVerdict, given=read)
             cells = {column: plain_text(text) for column, text in row.cells.items()}
@@ -423,14 +422,19 @@ def _take_review(
     picked = layouts()["review"].choice("judge_is", choice)
     judge_is = picked if picked in CHOICES["judge_is"] else None
     if choice and judge_is is None:
-        why = _("judge_is {choice} is not one of the choices", choice=quote(choice))
-        taken.faults.append((place, why))
+        why = _("{choice} is not one of the choices", choice=quote(choice))
+        taken.faults.append((_cell(place, "judge_is"), why))
     taken.answers += bool(texts or judge_is)
     for (conversation, turn), has_mark in turns.items():
         said = {**texts, "judge_is": judge_is if has_mark else None}
         if any(said.values()):
             taken.add(place, verdict(source="review", conversation=conversation, turn=turn, **said))
     taken.empty += not (texts or choice)
+
+
+def _cell(row: Text, column: str) -> Message:
+    """The place of a cell, by the heading of its column; the rest of its row is taken."""
+    return _("{row}, column {title}", row=row, title=COLUMNS[column].title)
 
 
 def _take_blind(
@@ -442,7 +446,7 @@ def _take_blind(
         text, comment = cells.get(f"grade_{reviewer}", ""), cells.get(f"comment_{reviewer}", "")
         grade = grade_of(text)
         if text and grade is None:
-            taken.faults.append((place, _no_grade(f"grade_{reviewer}", text)))
+            taken.faults.append((_cell(place, f"grade_{reviewer}"), _no_grade(text)))
         elif text or comment:
             taken.add(place, verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment))
 

@@ -112,7 +112,8 @@ def test_half_a_row_counts() -> None:
     """A word that is none of the choices is named; the rest of the row stays. Causes may be one's own."""
     taken = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
 
-    assert faults(taken) == [("確認 row 2", "judge_is 'たぶん' is not one of the choices")]
+    place = "Review, row 2, column Is the judge right?"
+    assert faults(taken) == [(place, "'たぶん' is not one of the choices")]
     assert said(taken) == [
         {
             "conversation": FEE[0], "turn": 1, "source": "review", "comment": "見ました",
@@ -149,12 +150,13 @@ def test_two_reviewers_grade_blind() -> None:
     ],
 )  # fmt: skip
 def test_grades_as_people_type_them(typed: str, grade: float | None) -> None:
-    """From 1 to 5, in any width, with or without 点; anything else is none, and named by its row."""
+    """From 1 to 5, in any width, with or without 点; anything else is none, and named by its heading."""
     taken = read("blind", (KEY, {"grade_1": typed, "grade_2": "5"}))
 
     assert grade_of(typed) == grade
     assert [verdict.grade for verdict in taken.verdicts] == ([5] if grade is None else [grade, 5])
-    assert [why.startswith("grade_1 ") for _place, why in faults(taken)] == ([True] if grade is None else [])
+    named = [] if grade is not None else ["Blind, row 2, column Grade, reviewer 1"]
+    assert [place for place, _why in faults(taken)] == named
 
 
 def test_rows_of_other_runs_and_unknown_keys() -> None:
@@ -171,6 +173,6 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     )
 
     assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (2, 0, 1)
-    assert [str(place) for place, _why in taken.faults] == ["確認 row 4", "確認 row 5", "確認 row 6"]
+    assert [str(place) for place, _why in taken.faults] == ["Review, row 4", "Review, row 5", "Review, row 6"]
     assert "names no turn of this run" in str(taken.faults[0][1])
     assert "no key of its own" in str(taken.faults[2][1])

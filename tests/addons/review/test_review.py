@@ -61,7 +61,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
         f"grades.csv, line {good + 5}: a second grade for the same turn; the first is on"
         f" line {first}; skipped.",
     ]
-    assert "使えなかった行が 4 行" in done.out
+    assert "使えなかった記入が 4 件" in done.out
     assert "まだ記入のない行が 1 行" in done.out
     assert len(open_run().verdicts) == good
 
