@@ -531,7 +531,7 @@ def _is_neighbours(look: RedTurnEvidence) -> bool:
 def _tone(look: RedTurnEvidence) -> RootCause | None:
     """The content is fine, so that only the wording remains; None where the content is not.
 
-    Said of what a stand-in graded only where a judge of tone objected: counting hears no tone.
+    Where no model graded the whole answer, only a judge of tone can say so: counting hears no tone.
     """
     if objecting := _objecting(look):
         # The judge with the lowest grade says what to change.
@@ -545,9 +545,9 @@ def _tone(look: RedTurnEvidence) -> RootCause | None:
             "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
         return _because(look, "misunderstood", again)
-    # A stand-in compares words, and has nothing to say about how they sound.
+    # Neither counted words nor a judge of the content alone has anything to say about how it sounds.
     deciding = look.scores.get("turn")
-    if deciding and is_stand_in(deciding):
+    if deciding is None or is_stand_in(deciding):
         agrees = _("The content agrees with the right answer; counting words cannot tell what is wrong.")
         return _because(look, "unclear", sentences(agrees, look.red.reason))
     right = _("The content agrees with the right answer; what remains seems to be the wording.")

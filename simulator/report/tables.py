@@ -10,7 +10,7 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
-from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
+from simulator.stats.figures import JudgeSummary, Mark, Mean, RedTurn, Summary
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
@@ -125,7 +125,14 @@ def grade_text(score: Score) -> Text:
 
 def mark_text(red: RedTurn) -> Message:
     """The marks of a turn in words: never by colour alone."""
-    return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
+    return _("▲ {marks}", marks=list(map(_mark_title, red.marks)))
+
+
+def _mark_title(mark: Mark) -> Text:
+    """What is low: the verdict on the whole, or the grade of the judge that decides in its place."""
+    return (
+        _("Low grade ({judge})", judge=title("judge", mark.judge)) if mark.judge else title("mark", mark.kind)
+    )
 
 
 def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles) -> Message:

@@ -36,11 +36,15 @@ ENOUGH_TO_TELL = 10
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One reason why a turn is red; `reason` is the judge's own sentence."""
+    """One reason why a turn is red; `reason` is the judge's own sentence.
+
+    `judge` is named where another one than `turn` decides: its grade is the low one.
+    """
 
     kind: MarkKind
     severity: Severity
     reason: str = ""
+    judge: str = ""
 
 
 class Mean(Value):

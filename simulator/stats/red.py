@@ -143,7 +143,8 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
         if judged and isinstance(grade, int | float) and limit is not None and is_red(grade, limit):
             # A severity that the judge gave itself wins over the rule's.
             severity: Severity = judged.severity or ("major" if is_major(grade, worst) else "moderate")
-            marks.append(Mark(kind, severity, judged.reason))
+            decider = judged.judge if kind == "overall" and judged is not turn else ""
+            marks.append(Mark(kind, severity, judged.reason, decider))
     return tuple(marks)
 
 

@@ -173,6 +173,18 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
         assert (code, "write 200 for 200 rows" in err) == (2, True)
 
 
+def test_advice_rests_on_evidence(evaluate: Command) -> None:
+    """A right answer in many more words is low by ROUGE-L alone: no cause is made up."""
+    long = "お問い合わせありがとうございます。月額は4,180円でございます。ほかのご質問も、どうぞお気軽にお寄せください。"
+    reply = {"answer": long, "passages": [{"id": "fees", "text": "月額は4,180円です。"}]}
+    Path("bot.py").write_text(f"def answer(question):\n    return {reply!r}\n", encoding="utf-8")
+    row = {"id": "fee", "question": "月額はいくらですか", "reference": "月額は4,180円です。"}
+    evaluate("evaluate", rows(row), "--adapter", "bot.py:answer", "--offline", "--judges", "rouge_l")
+    fixes = json.loads(evaluate("fixes", "latest", "--json").out)["fixes"]
+
+    assert [fix["cause"] for fix in fixes] == ["unclear"]
+
+
 def test_a_data_set_is_needed(evaluate: Command) -> None:
     """Without one, one line says how it is named."""
     code, _, err = evaluate("evaluate")

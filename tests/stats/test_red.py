@@ -90,6 +90,14 @@ def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
     assert kinds(skipped) == kinds(failed) == kinds(foreign) == []
 
 
+def test_a_mark_names_the_judge_that_decides_in_place_of_turn() -> None:
+    """Its grade is the low one."""
+    assert [red_marks(TALK, (grade(judge, 1),), RedRules())[0].judge for judge in ("rouge_l", "turn")] == [
+        "rouge_l",
+        "",
+    ]
+
+
 def test_the_gravest_mark_counts() -> None:
     """Major before moderate before minor, in whatever order they were found; minor where there is none."""
     grades: tuple[Severity, ...] = ("minor", "moderate", "major")
