@@ -67,6 +67,14 @@ NEAREST = 4
 ROUNDS = 3
 # Temperatures: writing wants variety, checking does not.
 WRITING, CHECKING = 0.8, 0.0
+_NO_MODEL = _(
+    "cases make needs a model that writes the questions and checks them: set OPENAI_API_KEY or"
+    " REHEARSAL_JUDGE_URL."
+)
+_NO_MODEL_OFFLINE = _(
+    "cases make needs a model that writes the questions and checks them: set OPENAI_API_KEY or"
+    " REHEARSAL_JUDGE_URL, and leave out --offline."
+)
 
 
 class TestSetRequest(NamedTuple):
@@ -101,11 +109,7 @@ class TestSetRun:
         # work.
         writes, checks = known["user"], known["judge"]
         if writes is None or checks is None:
-            msg = _(
-                "cases make needs a model that writes the questions and checks them: set OPENAI_API_KEY or"
-                " REHEARSAL_JUDGE_URL, and leave out --offline."
-            )
-            raise InputError(msg)
+            raise InputError(_NO_MODEL_OFFLINE if settings.offline else _NO_MODEL)
         self.endpoints: dict[Role, Endpoint] = {"user": writes, "judge": checks}
         self.articles: tuple[Article, ...] = ()
         if request.knowledge is not None:

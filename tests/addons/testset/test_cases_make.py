@@ -60,6 +60,7 @@ def test_without_a_model_nothing_is_made(make: Any, arguments: tuple[str, ...]) 
     assert done.code == 2
     assert "cases make needs a model" in done.err
     assert "OPENAI_API_KEY" in done.err
+    assert ("--offline" in done.err) == ("--offline" in arguments)
     assert done.err.count("\n") == 1
     assert list(Path().iterdir()) == []
 
