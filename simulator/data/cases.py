@@ -267,9 +267,10 @@ class ColumnUse(NamedTuple):
         """The use of columns with these headers, in their order."""
         fields = {header: field_of(header) for header in headers}
         choices = choice_columns(tuple(fields))
+        is_key = bool(choices) or "choices" in fields.values()  # an answer beside choices is the right one
         return cls(
             tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices),
-            tuple(h for h, field in fields.items() if field == "answer"),
+            tuple(h for h, field in fields.items() if field == "answer" and not is_key),
             "references" in fields.values(),
         )
 

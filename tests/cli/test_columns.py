@@ -7,7 +7,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
-from simulator.data.cases import read_cases
+from simulator.data.cases import columns_of, read_cases
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
 
@@ -61,6 +61,14 @@ def test_columns_are_pairs(given: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "write references=answer" in capsys.readouterr().err
     assert main(["--columns", "references=answer", "--offline"]) == 2
     assert "name it with --cases" in capsys.readouterr().err
+
+
+def test_an_answer_beside_choices_is_the_key() -> None:
+    """It is no earlier answer of a bot, and is not said to be ignored."""
+    keyed = '{"question": "色は?", "choices": ["赤", "青"], "answer": 0}\n'
+
+    assert columns_of(_write("q.jsonl", keyed), {}).answers == ()
+    assert columns_of(_write("q.csv", PLAIN), {}).answers == ("answer",)
 
 
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
