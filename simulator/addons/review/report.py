@@ -49,8 +49,8 @@ Titles = Mapping[str, Text]
 SHOWN = 5
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
 GOOD, FAIR = 0.6, 0.4
-# From so many judged marks on their share is put into words; from these shares on it is good, or fair. Of
-# nine marks even 100 % may really be 70 (Wilson).
+# From so many judged marks on their share is put into words, from so many answers how far they agree with
+# people; from these shares on it is good, or fair. Of nine marks even 100 % may really be 70 (Wilson).
 ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 
 
@@ -139,7 +139,7 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
     if review is None:
         yield Section("blind", title, (Line(_("There are no grades to compare yet.")),))
         return
-    blocks: list[Block] = [Line(_agreement(review.kappa), "strong"), Facts(tuple(_agreement_facts(review)))]
+    blocks: list[Block] = [Line(_agreement(review), "strong"), Facts(tuple(_agreement_facts(review)))]
     # With equal rates, or unknown ones, shares are those of the sample.
     if review.weighted:
         note = _("Sampling rates are known, so these are shares of the whole run.")
@@ -149,9 +149,15 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
         yield _listed("missed", _("Missed turns"), map(_missed, review.missed))
 
 
-def _agreement(kappa: float | None) -> Message:
-    """The strength of agreement in a sentence."""
-    if kappa is None:
+def _agreement(review: BlindAgreement) -> Message:
+    """The strength of agreement in a sentence, or how many answers it takes to say it."""
+    if review.turns < ENOUGH:
+        return _(
+            "Too few to tell whether people and the judge agree ({n} answers; it takes {enough}).",
+            n=review.turns,
+            enough=ENOUGH,
+        )
+    if (kappa := review.kappa) is None:
         return _("People's grades do not vary, so the strength of agreement is not known yet.")
     if kappa >= GOOD:
         return _("People and the judge agree well.")
