@@ -175,7 +175,7 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Command) -> None:
 
 def test_advice_rests_on_evidence(evaluate: Command) -> None:
     """A right answer in many more words is low by ROUGE-L alone: no cause is made up."""
-    long = "お問い合わせありがとうございます。月額は4,180円でございます。ほかのご質問もお気軽にどうぞ。"
+    long = "お問い合わせありがとうございます。月額は4,180円でございます。どうぞお気軽にお問い合わせください。"
     reply = {"answer": long, "passages": [{"id": "fees", "text": "月額は4,180円です。"}]}
     Path("bot.py").write_text(f"def answer(question):\n    return {reply!r}\n", encoding="utf-8")
     row = {"id": "fee", "question": "月額はいくらですか", "reference": "月額は4,180円です。"}
