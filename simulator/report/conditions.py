@@ -80,7 +80,7 @@ def conditions_table(gate: Gate) -> Table:
                 text=condition_text(checked), note=_("added by default") if checked.by_default else ""
             ),
             _("Verdict"): verdict_cell,
-            _("Result"): lambda checked: Cell(text=value_text(checked), number=checked.value),
+            _("Result"): value_text,
             _("May lie between"): range_text,
             _("Rests on"): basis,
         },

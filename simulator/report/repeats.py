@@ -139,8 +139,12 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
         known = [value for turn in turns if (value := grades.get(turn)) is not None]
         return sum(known) / len(known) if known else None
 
+    def score(turns: list[tuple[str, int]]) -> Cell:
+        value = mean(turns)
+        return Cell(text=points(value), number=None if value is None else round(100 * value, 1))
+
     rows = [
-        (name, len(turns), Cell(text=points(mean(turns)), number=mean(turns)))
+        (name, len(turns), score(turns))
         for name, turns in (
             (_("earlier lines said again"), followed),
             (_("from the first line that no longer fitted"), after),

@@ -154,7 +154,8 @@ def outputs_section(results: Results) -> Section | None:
 def _share_cell(share: Share | None) -> Cell | None:
     if share is None:
         return None
-    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value))
+    percent = None if share.value is None else round(100 * share.value, 1)
+    return Cell(text=share_text(share.right, share.of, 1), number=percent)
 
 
 def _interval_text(share: Share | None) -> Text | None:

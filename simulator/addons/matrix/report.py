@@ -247,14 +247,14 @@ def _judged(cell: CellFigures, name: str) -> Cell:
         return Cell(text=NOTHING)
     text = _mean_text(judge.mean, judge.stderr)
     counts = f"{judge.n:,}/{judge.planned:,}"
-    return Cell(text=f"★ {text}" if cell.is_best(name) else text, number=judge.mean, note=counts)
+    return Cell(text=f"★ {text}" if cell.is_best(name) else text, note=counts)
 
 
 def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     """With two decimals, because classifiers are often close together."""
     labels = cell.labels.model_dump() if cell.labels else {}
     text = _mean_text(labels.get(key), labels.get(f"{key}_stderr"), 2)
-    return Cell(text=f"★ {text}" if best else text, number=labels.get(key))
+    return Cell(text=f"★ {text}" if best else text)
 
 
 # --- Worksheet ---
