@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
+from simulator.core.document import Table
 from simulator.core.types import Results
+from simulator.report.repeats import replay_section
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.diff_runs import a_result, stored
+from tests.sample_runs import summed
 
 BOT = "def answer(question):\n    return '分かりません。', []\n"
 
@@ -74,6 +77,11 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     assert None not in (told["score_followed"], told["score_after"])
     page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
     assert "前の発言をくり返した部分" in page
+    section = replay_section(after, summed(after))
+    assert section is not None
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    shares = told["score_followed"], told["score_after"]
+    assert [row[2].number for row in table.rows] == [pytest.approx(100 * each, abs=0.1) for each in shares]
     assert {len(c.turns) for c in ended.conversations} == {1}
     assert (without["diverged"], without["after"], without["score_after"]) == (3, 0, None)
     assert main(["diff", before.run.id, after.run.id, "--verbose"]) == 0
