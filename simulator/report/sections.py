@@ -121,7 +121,7 @@ def latency_section(results: Results) -> Section | None:
             rows.append((name, *seconds, len(known)))
     if not rows:
         return None
-    table = Table.of("times", ("", "p50", "p95", _("turns")), rows, counts=2)
+    table = Table.of("times", ("", "p50", "p95", pgettext("a number of them", "Answers")), rows, counts=2)
     return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 

@@ -147,9 +147,12 @@ def _examples(result: PairwiseResult, side: Side) -> Section:
                 alike.append(outcome)
     letter = side.upper()
     blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
-    if items := [_example(result, each) for each in list(by_case.values())[:EXAMPLES]]:
-        note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
-        blocks = Items(tuple(items)), Line(note, "soft")
+    if shown := list(by_case.values())[:EXAMPLES]:
+        blocks = (Items(tuple(_example(result, each) for each in shown)),)
+        # Reasons of rules and of the stand-in name no answer.
+        if any(each[0].how == "model" for each in shown):
+            note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
+            blocks += (Line(note, "soft"),)
     return Section(f"wins-{side}", _("Clear wins of {letter}", letter=letter), blocks)
 
 

@@ -146,10 +146,13 @@ def _gate(cell: CellFigures) -> Text:
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
     """How to read the tables, a sentence each."""
     yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
-    yield _(
-        "★ and differences compare row by row with the highest cell (Wilcoxon's signed-rank test; p is"
-        " multiplied by the number of pairs of cells, and below 5 % it is beyond chance)."
-    )
+    if any(cell.is_best(name) for cell in matrix.cells for name in cell.judges):
+        yield _("★ is better than every other cell, beyond chance.")
+    if any(cell.against for cell in matrix.cells):
+        yield _(
+            "Cells are compared row by row with the highest (Wilcoxon's signed-rank test; p is multiplied by"
+            " the number of pairs of cells, and below 5 % it is beyond chance)."
+        )
     if any(data.by_f1 for data in matrix.data):
         yield _(
             "Where rows have labels, cells are sorted by F1 (± a bootstrap standard error), and the highest"

@@ -1,6 +1,7 @@
 """`compare A B`: two runs side by side, from the command line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,5 +171,7 @@ def test_it_is_written_as_a_page(compare: Compare, language: Any, said: str) -> 
     page = Path("pairs.html").read_text(encoding="utf-8")
 
     assert "pairs.html" in done.err
+    # The stand-in's reason names no answer.
+    assert not re.search("回答1は|answer 1 is", page)
     assert [mark in page for mark in (said, f'<html lang="{language}">', "&lt;script&gt;")] == [True] * 3
     assert [mark in page for mark in ("<script", "<img")] == [False] * 2
