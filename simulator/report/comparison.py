@@ -341,7 +341,8 @@ class _Parts:
         changes, reds = self.changes, self.changes.reds
         counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
         turns = _(
-            "Turns compared: {n}, of these turned red {red}, no longer red {green}, still red {still}.",
+            "Turns compared (equal first answers to a question count once): {n}, of these turned red {red},"
+            " no longer red {green}, still red {still}.",
             n=_compared_turns(changes),
             **counts,
         )
