@@ -215,7 +215,7 @@ def _section_figures(section: Section, context: ReportContext) -> Iterator[_Figu
 def _joined(*titles: Text) -> Text:
     """Titles one after the other, without those that are empty."""
     first, *others = [title for title in titles if title]
-    return _("{first}：{others}", first=first, others=_joined(*others)) if others else first
+    return _("{first}: {others}", first=first, others=_joined(*others)) if others else first
 
 
 def _table_figures(section: Section, table: Table, context: ReportContext) -> Iterator[_Figure]:
@@ -236,7 +236,7 @@ def _table_figures(section: Section, table: Table, context: ReportContext) -> It
         mark: Mark = "red" if figure.red else _MARKS.get(figure.tone, "")
         yield (
             f"{section.key}.{table.name}.{context.text(name.text)}",
-            _("{title}：{name} ({column})", title=title, name=name.text, column=counted),
+            _("{title}: {name} ({column})", title=title, name=name.text, column=counted),
             SheetCell(text=context.text(figure.text), number=figure.number, mark=mark),
             _("{parts:dots}", parts=tuple(filter(None, (figure.note, *others)))),
         )
