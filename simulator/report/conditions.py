@@ -4,7 +4,7 @@ Imported where a run was asked for conditions: `--target "turn >= .9 and severit
 target with `--confidence`. They are decided in `stats/conditions.py`. A row of the table:
 
     Condition    Verdict     Result   May lie between   Rests on
-    Score ≥ 70   Undecided   74       62–83             63 (21 questions)
+    Score ≥ 70   Undecided   74       62 and 83         63 (21 questions)
 
 A condition on a count that allows some failures (`severity_major <= 3`) passes by what was seen: nobody can
 be 95 % sure that the next run has no more. It therefore reads "Passed (count)", and a note says how far it

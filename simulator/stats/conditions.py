@@ -521,7 +521,7 @@ def range_text(checked: CheckedCondition) -> Text:
     low, high = points(checked.low, against=against), points(checked.high, against=against)
     if measure == "seconds":
         return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
-    return _percent(checked, _("{low}–{high}", low=low, high=high))
+    return _percent(checked, _("{low} and {high}", low=low, high=high))
 
 
 def percent_up(share: float) -> str:

@@ -414,3 +414,10 @@ def test_the_range_of_a_cost_is_one_of_money() -> None:
     assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of turns"
     shown = [said(value_text(CheckedCondition(condition=each, **found)), "en") for each in (cost, turns)]
     assert shown == ["2 USD", "2"]
+
+
+def test_a_figure_lies_between_one_and_another() -> None:
+    """As the sentence and the column say that have the range."""
+    score = Condition(name="score", comparison=">=", threshold=0.7)
+    found = CheckedCondition(condition=score, value=0.74, low=0.62, high=0.83, decision="undecided", n=4)
+    assert said(range_text(found), "en") == "62 and 83"
