@@ -340,12 +340,14 @@ class _Parts:
         """The difference by judge, and how many turns changed colour."""
         changes, reds = self.changes, self.changes.reds
         counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
+        n = _compared_turns(changes)
         turns = _(
-            "Turns compared (equal first answers to a question count once): {n}, of these turned red {red},"
-            " no longer red {green}, still red {still}.",
-            n=_compared_turns(changes),
+            "Turns compared: {n}, of these turned red {red}, no longer red {green}, still red {still}.",
+            n=n,
             **counts,
         )
+        if n < changes.same_lines:
+            turns = sentences(turns, _("Equal first answers to a question count once."))
         cases = _(
             "Cases with more red turns {worse}, with fewer {better} (McNemar's test, p = {p}).",
             worse=reds.cases_worse,

@@ -8,10 +8,13 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.document import Table
 from simulator.core.types import Results
+from simulator.report.comparison import compared, comparison_report
 from simulator.report.repeats import replay_section
+from simulator.stats.comparison import RunFigures
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.diff_runs import a_result, stored
 from tests.sample_runs import summed
+from tests.texts import terminal
 
 BOT = "def answer(question):\n    return '分かりません。', []\n"
 
@@ -45,7 +48,7 @@ def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing diverges, and nothing is said of it."""
+    """Nothing diverges, and nothing is said of it; that equal first answers count once is."""
     before = rehearsed("--persona", "angry,calm", "--limit", "4", "--judges", "turn")
     after = rehearsed("--replay", before.run.id, "--judges", "turn", "--json")
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -53,6 +56,9 @@ def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) ->
     assert spoken(after) == spoken(before)
     assert not any(turn.diverged for c in after.conversations for turn in c.turns)
     assert "replay" not in told
+    one, other = (RunFigures(run, summed(run)) for run in (before, after))
+    shown = terminal(comparison_report(one, other, compared(one, other), "en"), 999)
+    assert "Equal first answers to a question count once." in shown
 
 
 def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apart(
