@@ -141,7 +141,7 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
 
     def score(turns: list[tuple[str, int]]) -> Cell:
         value = mean(turns)
-        return Cell(text=points(value), number=None if value is None else round(100 * value, 1))
+        return Cell(text=points(value), number=None if value is None else round(100 * value, 4))
 
     rows = [
         (name, len(turns), score(turns))

@@ -247,7 +247,8 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
     if value is None:
         return SheetCell(text="–", mark="failed")
     mark: Mark = "red" if limit and value < limit else ""
-    return SheetCell(text=points(value, against=limit), number=round(100 * value, 1), mark=mark)
+    # The worksheet rounds to what it shows; of 70.46 given as 70.5 it would make 71.
+    return SheetCell(text=points(value, against=limit), number=round(100 * value, 4), mark=mark)
 
 
 def history_sheet(context: ReportContext) -> Worksheet:
