@@ -1,6 +1,7 @@
 """Starts the program: `python run.py --persona angry` runs customers, `--help` shows the rest."""
 
 import gc
+import shlex
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 try:
     from simulator.cli.app import main
+    from simulator.core.messages import call_program
 except ModuleNotFoundError as missing:
     from simulator.core.messages import _, say  # needs no package
 
@@ -15,6 +17,7 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 if __name__ == "__main__":
+    call_program(f"python {shlex.quote(Path(sys.argv[0]).as_posix())}")  # ../rehearsal/run.py, say
     code = main(sys.argv[1:])
     gc.freeze()  # the process ends: no last collection of cycles
     sys.exit(code)

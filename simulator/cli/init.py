@@ -16,7 +16,7 @@ from simulator.core.shelves import DEMO
 from simulator.core.types import Language
 
 # The folder that is copied, once in each language. Commands in it are those of a checkout, and are written as
-# this program is called (`as_called`).
+# this program is called from the new folder.
 START = DEMO / "start"
 
 
@@ -34,20 +34,20 @@ def command(
                 "{file} is already there; nothing was written. Name another folder, or rename it.", file=file
             )
             raise InputError(msg)
+    program = as_called(CHECKOUT)
+    if program.endswith("run.py"):  # a path, which leads there from the current folder only
+        door = sys.argv[0] if Path(sys.argv[0]).is_absolute() else os.path.relpath(sys.argv[0], there)
+        program = f"python {shlex.quote(Path(door).as_posix())}"
     try:
         there.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():
             with file.open("x", encoding="utf-8") as copy:
-                copy.write(as_called(text.read_text(encoding="utf-8")))
+                copy.write(text.read_text(encoding="utf-8").replace(CHECKOUT, program))
     except OSError as error:
         msg = _(
             "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror
         )
         raise InputError(msg) from None
-    program = as_called(CHECKOUT)
-    if program == CHECKOUT:  # from another folder
-        door = sys.argv[0] if Path(sys.argv[0]).is_absolute() else os.path.relpath(sys.argv[0], there)
-        program = f"python {shlex.quote(door)}"
     if folder:
         program = f"cd {shlex.quote(str(there))} && {program}"
     written = _("Written: {files}.", files=tuple(str(file) for file in files))

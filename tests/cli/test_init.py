@@ -1,11 +1,16 @@
 """A folder of one's own: three files that work as they are, and never over files that are there."""
 
 import contextlib
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from simulator.core import shelves
 
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
 
@@ -38,6 +43,16 @@ def test_the_folder_that_it_makes_runs_at_once(command: Any, monkeypatch: pytest
         with contextlib.chdir(folder):
             assert command().code == 0
             assert here() == FILES | {"runs"}
+
+
+def test_commands_on_screen_and_in_files_work_where_the_user_stands() -> None:
+    """The program is named by the path that was typed, in the new folder by the path from there."""
+    path = Path(os.path.relpath(shelves.ROOT / "run.py"))
+    for words in (["init", "shop"], ["--nonsense"]):
+        done = subprocess.run([sys.executable, path, *words], capture_output=True, text=True, check=False)
+
+    assert f"See: python {path.as_posix()} simulate --help" in done.stderr
+    assert f"`python ../{path.as_posix()} list`" in Path("shop/rehearsal.toml").read_text("utf-8")
 
 
 def test_a_file_in_the_way_is_one_line(command: Any) -> None:

@@ -149,9 +149,8 @@ def test_ctrl_c_ends_it_cleanly(
     cut = sound(latest())
 
     assert code == 3
-    assert err.splitlines()[-1] == (
-        f"error: interrupted. Finish it with: python run.py --resume {cut.run.id}"
-    )
+    onward = f"python {ROOT / 'run.py'} --resume {cut.run.id}"
+    assert err.splitlines()[-1] == f"error: interrupted. Finish it with: {onward}"
     assert "Traceback" not in err
     assert cut.run.status == "interrupted"
     assert {c.ended for c in cut.conversations if c.turns} <= {Ended.INTERRUPTED, Ended.TURN_LIMIT}
