@@ -40,7 +40,8 @@ LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
 # What is typed to run the program in a checkout, where messages say it so; and what it is called here.
 CHECKOUT = "python run.py"
-# The command by which this process was started: `rehearsal` once installed.
+# The command by which this process was started: `rehearsal` once installed, `python ../rehearsal/run.py` from
+# a folder beside the checkout.
 _called = CHECKOUT
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
@@ -390,21 +391,28 @@ _PHRASE = (
 def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
     """The text in lines of at most `width` cells; its own line breaks are kept.
 
-    A Japanese character takes two cells. `by_phrase` breaks between phrases, where there is one:
+    A Japanese character takes two cells. A command of this program, which people copy, is one line however
+    long it is. `by_phrase` breaks between phrases, where there is one:
 
         "1ターンの採点をまとめて行う", 12 -> "1ターンの採" / "点をまとめて" / "行う"
         ... by phrase                     -> "1ターンの" / "採点をまとめ" / "て行う"
     """
-    units = re.compile(_PHRASE if by_phrase else _UNIT)  # --help does without
+    # Not "a rehearsal of ...", where the installed command is a word like any other.
+    command = rf"(?<![A-Za-z0-9,.] ){re.escape(as_called(CHECKOUT))}(?: [!-~]+)+[{_CLOSING}]*"
+    units = re.compile(_PHRASE if by_phrase else rf"{command}|{_UNIT}")  # --help does without
     return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width), units)]
 
 
 def _wrapped(paragraph: str, width: int, units: re.Pattern[str]) -> list[str]:
-    """One paragraph in lines; a unit that is wider than the line is cut where it must be."""
+    """One paragraph in lines; a unit that is wider than the line is cut where it must be, but no command."""
     from rich.cells import cell_len, chop_cells  # --help does without
 
     lines, free = [""], width
-    for unit in (part for found in units.findall(paragraph) for part in chop_cells(found, width)):
+    for unit in (
+        part
+        for found in units.findall(paragraph)
+        for part in ([found] if " " in found.strip() else chop_cells(found, width))
+    ):
         size = cell_len(unit)
         if size > free:
             lines.append("")

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.document import Report
+from simulator.core.document import Report, Section, Table
 from simulator.core.types import Language, RedRules, Spending
 from simulator.models.pricing import money
 from simulator.report.painters.console import paint
@@ -65,6 +65,16 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     out.flush()
 
     assert b"70 / 100" in raw.getvalue()
+
+
+def test_an_id_is_never_broken() -> None:
+    """A note beside it is, where both do not fit."""
+    rows = [("2026/11/28 17:34", "他の設定、代役、途中終了", "20261128-172438896-calm-9f58")]
+    table = Table.of("runs", ("日時", "備考", "実行"), rows, words=frozenset({1, 2}))
+    shown = terminal(Report("", "ja", sections=(Section("runs", "", (table,)),)), 64)
+
+    assert rows[0][2] in shown
+    assert max(map(cell_len, shown.splitlines())) <= 64
 
 
 def test_money_and_rules_read_well() -> None:

@@ -18,10 +18,11 @@ from simulator.core.messages import wrap
         ("first\nsecond", 20, ["first", "second"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
         ("", 10, [""]),
+        ("比べる: python run.py diff a/b9。", 12, ["比べる:", "python run.py diff a/b9。"]),
     ],
 )
 def test_text_breaks_where_a_reader_would(text: str, width: int, lines: list[str]) -> None:
-    """Between words, between Japanese characters, never before a full stop."""
+    """Between words, between Japanese characters, never before a full stop or within a command."""
     assert wrap(text, width) == lines
 
 

@@ -172,9 +172,11 @@ class _Painter:
         """A paragraph behind its head; the lines that follow stand below its text."""
         head, whole = self._fit(head), self._fit(text)
         deep = cell_len(head)
-        for line in wrap(whole, self._console.width - indent - deep) if whole else [""]:
+        room = max(2, self._console.width - indent - deep)
+        for line in wrap(whole, room) if whole else [""]:
             line_text = Styled(" " * indent).append(head, style).append(line, text_style)
-            self._console.print(line_text, highlight=False)
+            # A line that is wider is a command, which the terminal may break, but nobody's copy.
+            self._console.print(line_text, highlight=False, soft_wrap=cell_len(line) > room)
             self._after_space = False
             head = " " * deep
 
@@ -190,7 +192,7 @@ class _Painter:
                 grid.add_column(
                     Styled(self._fit(table.columns[place]), _SOFT),
                     justify="left" if left else "right",
-                    no_wrap=not left,
+                    no_wrap=not left or self._holds_ids(table, place),
                     overflow="fold",
                 )
             for row in table.rows:
@@ -203,6 +205,17 @@ class _Painter:
                 self._console.print(line, highlight=False, no_wrap=True, overflow="ignore", crop=False)
             self._after_space = False
         self.space()
+
+    def _holds_ids(self, table: Table, place: int) -> bool:
+        """Whether each cell is one word, as an id is: it stays whole, and the words beside it are broken."""
+        cells = [row[place] for row in table.rows]
+        words = [self._marked(cell) for cell in cells if not cell.note]
+        widest = max(map(cell_len, words), default=0)
+        return (
+            all(map(_ASCII.fullmatch, words))
+            and len(words) == len(cells)
+            and cell_len(self._fit(table.columns[place])) <= widest <= _WORD
+        )
 
     def _cell(self, cell: Cell) -> Styled:
         """The figure, and on a second line what it rests on."""
