@@ -103,6 +103,7 @@ def walked(kind: type[Walker], page: str, home: Path, *, columns: int) -> Walker
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
         patch.setenv("COLUMNS", str(columns))
         patch.setenv("NO_COLOR", "1")
+        patch.setenv("LC_ALL", "ja_JP.UTF-8" if ".ja." in page else "C.UTF-8")
         walk.go()
     return walk
 
