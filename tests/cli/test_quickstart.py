@@ -198,7 +198,7 @@ def test_the_wrong_fact_is_red_until_it_is_mended(walk: Walk) -> None:
     assert over_http == mended._replace(bot="http")
 
 
-# What is wrong behind each line of the table, but its first, which is Python's own.
+# What is wrong behind each line of the table, but its first, which takes a Python without the packages.
 TROUBLES = (
     "init",
     "no server",
@@ -222,7 +222,7 @@ passages = 'sources'
 def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, number: int) -> None:
     """Each message appears when what the table names is wrong."""
     table = walk.text.rpartition("\n## ")[2]
-    _python, *messages = re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)
+    _packages, *messages = re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)
     assert len(messages) == len(TROUBLES)
     trouble = TROUBLES[number]
     header = "column" if trouble == "no column" else "question"
