@@ -182,22 +182,31 @@ def _condition(part: str) -> Condition:
     name = _ALIASES.get(name, name)
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
-    # Nothing passes for being bad, and no share has to be hit exactly.
-    limited = name in LOWER_IS_BETTER or measure != "share"
-    allowed = {"<=", "<"} if limited else {">=", ">"}
-    # `severity_major == 0` and `red == 0` are what people write for "none at all".
-    if measure == "count" or (limited and not threshold):
-        allowed.add("==")
-    if comparison not in allowed:
-        instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
-        msg = _("{condition} is not what a target can ask: write {instead}", condition=part, instead=instead)
-        raise ValueError(msg)
+    # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.
+    if (name in FIGURES or condition.repeats) and (problem := _wrong_comparison(condition)):
+        raise ValueError(problem)
     if measure == "share":
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
     if threshold < 0 or (measure == "count" and threshold % 1):
         figures = {"name": name, "kinds": _KINDS[measure], "threshold": threshold}
         raise ValueError(_("{name} is {kinds}, and {threshold:g} is none", **figures))
     return condition
+
+
+def _wrong_comparison(condition: Condition) -> Message | None:
+    """What is said of a comparison that its figure cannot be asked; None where it can."""
+    name, threshold = condition.name, condition.threshold
+    # Nothing passes for being bad, and no share has to be hit exactly.
+    limited = name in LOWER_IS_BETTER or condition.measure != "share"
+    allowed = {"<=", "<"} if limited else {">=", ">"}
+    # `severity_major == 0` and `red == 0` are what people write for "none at all".
+    if condition.measure == "count" or (limited and not threshold):
+        allowed.add("==")
+    if condition.comparison in allowed:
+        return None
+    instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
+    given = {"condition": condition.text, "instead": instead}
+    return _("{condition} is not what a target can ask: write {instead}", **given)
 
 
 _KINDS = {
@@ -242,11 +251,13 @@ def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
 
 
 def check_names(target: float | str | None, judges: Iterable[str]) -> None:
-    """Raises UnknownName for a condition about something that the run will not have."""
+    """Raises InputError for a condition about something that the run will not have, or asked the wrong way."""
     known = {*FIGURES, *judges}
     for condition in target_conditions(target):
         if condition.name not in known and not condition.repeats:
             raise UnknownName(_("figure in --target"), condition.name, sorted(known))
+        if problem := _wrong_comparison(condition):
+            raise InputError(problem)
 
 
 # Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate. Nothing is fetched for it, so

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.core.errors import UnknownName
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.settings import (
     Condition,
     check_names,
@@ -71,12 +71,12 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     ("turn >= 0.9 or red <= 0.1", "is not a condition"), ("turn >= 0.9 and", "is not a condition"),
     ("", "is not a condition"), ("__import__('os')", "is not a condition"),
     ("turn >= 1.2.3", "is not a condition"),
-    ("turn >= 1.2", "between 0 and 1"), ("turn == 0.9", "write turn >= 0.9"), (True, "between 0 and 1"),
+    ("turn >= 1.2", "between 0 and 1"), ("pass^3 == 0.9", "write pass.3 >= 0.9"), (True, "between 0 and 1"),
     ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "write severity_major <= 1"),
     ("p95_seconds >= 1", "write p95_seconds <= 1"),
     ("cost_usd == 2", "write cost_usd <= 2"), ("cost_usd <= -1", "is an amount of dollars"),
     ("red >= 0.1", "write red <= 0.1"), ("failed > 0", "write failed <= 0"),
-    ("score <= 90", "write score >= 90"), ("turn < 0.9", "write turn >= 0.9"),
+    ("score <= 90", "write score >= 90"),
     ("red == 0.1", "write red <= 0.1"), ("refused_correctly == 0", "write refused_correctly >= 0"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
@@ -88,7 +88,10 @@ def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
 def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """A near one is offered."""
     with pytest.raises(UnknownName, match=r"unknown figure in --target 'tern'. Did you mean turn\?.*score"):
-        check_names("score >= 0.9 and tern >= 0.8", JUDGES)
+        check_names("score >= 0.9 and tern <= 0.8", JUDGES)
+    for given in ("turn < 90", "turn == 0.9"):
+        with pytest.raises(InputError, match=r"not what a target can ask: write turn >= 0.9"):
+            check_names(read_target(given), JUDGES)
     check_names("turn >= 0.9 and fluency >= 0.8 and severity_minor <= 3", JUDGES)
     assert target_conditions(0.9) == (Condition(name="score", comparison=">=", threshold=0.9),)
 
