@@ -43,4 +43,4 @@ def command(
         if matrix := matrices.matrix_or_record(files, prompts, one):
             return int(matrices.run_matrix(matrix, one))
     settings = load_settings(one | {"cases": files[0] if files else None})
-    return int(import_module(REHEARSAL).run_or_resume(settings, "single_turn"))
+    return int(import_module(REHEARSAL).run_or_resume(settings, "single_turn", flags))

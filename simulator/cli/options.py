@@ -151,8 +151,13 @@ def settings_of_run(
     So `report RUN` reports as the run was made, and `report RUN --target 90` with that one difference. Values
     of rehearsal.toml and the environment count for `always` alone: they may be meant for another bot by now.
     """
-    given = [name for name, value in flags.items() if value not in (None, False, [], ())]
-    return stored_settings({**stored, **{name: getattr(today, name) for name in (*given, *always)}})
+    names = (*given_flags(flags), *always)
+    return stored_settings({**stored, **{name: getattr(today, name) for name in names}})
+
+
+def given_flags(flags: Mapping[str, Any]) -> list[str]:
+    """The names of the options that stand on the command line."""
+    return [name for name, value in flags.items() if value not in (None, False, [], ())]
 
 
 def foreign_settings(protocol: Protocol) -> frozenset[str]:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cli.options import foreign_settings
+from simulator.cli.options import foreign_settings, given_flags
 from simulator.cli.terminal import (
     ExitCode,
     ProgressBar,
@@ -41,7 +41,7 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
-from simulator.core.settings import Protocol, Settings, read_shard
+from simulator.core.settings import Protocol, Settings, flag, read_shard
 from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
@@ -71,12 +71,16 @@ feature = Features(
     target="simulator.stats.target",
     to="simulator.cli.destinations",
 )
+# The options that say what --replay takes from the earlier run.
+REPLAYED = frozenset({"cases", "columns", "limit", "language", "persona", "repeats", "voice_opening"})
 # Unread files (pictures in a PDF folder, say) that are named at most.
 LISTED = 8
 
 
-def run_or_resume(settings: Settings, protocol: Protocol) -> int:
+def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, Any]) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code.
+
+    `flags` are the options of the command line, of which some do not go with --replay or --resume.
 
     Raises InputError for what users can fix, before anything is paid; `Unforeseen`, which names the run, for
     a mistake of ours once there is one.
@@ -87,8 +91,13 @@ def run_or_resume(settings: Settings, protocol: Protocol) -> int:
     check_engine(settings)
     if settings.to:
         feature("to").check_destinations(settings)
+    if settings.resume is None and settings.replay and (extra := set(given_flags(flags)) & REPLAYED):
+        names = tuple(sorted(map(flag, extra)))
+        raise InputError(
+            _("--replay has questions and customers of the run: leave out {names}.", names=names)
+        )
     with only_the_verdict(settings.quiet):
-        finished = start(settings) if settings.resume is None else feature("resume").resume(settings)
+        finished = start(settings) if settings.resume is None else feature("resume").resume(settings, flags)
     return finished if isinstance(finished, int) else finished.publish()
 
 

@@ -7,29 +7,37 @@ more --prices count as well, for these are what made it stop.
 """
 
 import contextlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from simulator.cli.options import given_flags
 from simulator.cli.rehearsal import FinishedRun, play
 from simulator.cli.terminal import say, stdout_to_stderr
 from simulator.core.errors import InputError, gone
 from simulator.core.messages import _
 from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import NOT_STORED, Settings, stored_settings
+from simulator.core.settings import NOT_STORED, Settings, flag, stored_settings
 from simulator.core.types import Run
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 
-def resume(settings: Settings) -> int | FinishedRun:
-    """Finishes a run with the options it was started with; of a finished one only the reports are written."""
+def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) -> int | FinishedRun:
+    """Finishes a run with the options it was started with; of a finished one only the reports are written.
+
+    Of the options on the command line, `flags`, those that say anything else are named as unused.
+    """
     path = find_run(str(settings.resume), settings.runs)
     results = read_run(path)
     name = results.run.id
     if HARNESS_NOTE in results.notes and results.run.status != "finished":
         raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
-    settings = _as_started(results.run, settings)
+    today, settings = settings, _as_started(results.run, settings)
+    if names := tuple(flag(name) for name in given_flags(flags) if _differs(today, settings, name)):
+        say(_("--resume goes on with the options of the run; not used: {names}.", names=names))
     if results.run.status == "finished":
         return FinishedRun(path, settings)
     # Locked before anything is made, paid or said: another process may be at work on it.
@@ -60,3 +68,9 @@ def _as_started(run: Run, settings: Settings) -> Settings:
         money["budget"] = settings.budget
     adapter = {"set": restore_secrets(stored_settings(run.settings).set, settings.set)}
     return stored_settings({**run.settings, **models, **money, **adapter}, **today)
+
+
+def _differs(today: Settings, run: Settings, name: str) -> bool:
+    """Whether a setting of today is not what the run goes on with; of a table, any part of it."""
+    given, kept = getattr(today, name), getattr(run, name)
+    return not given.items() <= kept.items() if isinstance(given, dict) else bool(given != kept)

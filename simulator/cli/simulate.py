@@ -19,4 +19,4 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    return int(import_module(REHEARSAL).run_or_resume(load_settings(flags), "dialogue"))
+    return int(import_module(REHEARSAL).run_or_resume(load_settings(flags), "dialogue", flags))

@@ -251,7 +251,7 @@ def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
 
 
 def check_names(target: float | str | None, judges: Iterable[str]) -> None:
-    """Raises InputError for a condition about something that the run will not have, or asked the wrong way."""
+    """Raises InputError for a condition about something that no run has, or asked the wrong way."""
     known = {*FIGURES, *judges}
     for condition in target_conditions(target):
         if condition.name not in known and not condition.repeats:

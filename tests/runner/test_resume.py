@@ -128,8 +128,8 @@ def whole(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     return found
 
 
-def test_a_finished_run_is_not_touched(server: OpenAIServer) -> None:
-    """--resume shows it again, with the exit code it had, and asks nobody."""
+def test_a_finished_run_is_not_touched(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """--resume shows it again, with the exit code it had, asks nobody, and names options without effect."""
     assert main([*OPTIONS, "--target", "1"]) == 1
     path = latest()
     before = path.read_bytes()
@@ -137,6 +137,9 @@ def test_a_finished_run_is_not_touched(server: OpenAIServer) -> None:
 
     assert main(["--resume", "latest"]) == 1
     assert main(["--resume", str(path.parent)]) == 1
+    assert "not used" not in capsys.readouterr().err
+    assert main([*OPTIONS, "--resume", "latest", "--turns", "9"]) == 1
+    assert "not used: --turns.\n" in capsys.readouterr().err
     assert (path.read_bytes(), server.requests) == (before, [])
 
 

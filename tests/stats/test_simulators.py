@@ -20,10 +20,11 @@ QUESTIONS = 6
 # The bot is at a loss with customers who shout; the grade of an answer is its last word.
 BOT = "def answer(question):\n    return 'no' if '!' in question else 'yes'\n"
 JUDGE = "def right(context):\n    return context.turn.answer.text == 'yes'\n"
-OPTIONS = (
-    "--cases", "cases.csv", "--adapter", "bot.py:answer", "--judges", "mine.py:right", "--persona", "calm",
-    "--turns", "3", "--language", "en", "--json", "--max-major", "1", "--cache", "off",
+REPLAYS = (
+    "--adapter", "bot.py:answer", "--judges", "mine.py:right", "--turns", "3", "--json", "--max-major", "1",
+    "--cache", "off",
 )  # fmt: skip
+OPTIONS = ("--cases", "cases.csv", "--persona", "calm", "--language", "en", *REPLAYS)
 BOTH = ("--user-model", "quiet", "--user-model", "loud")
 
 
@@ -121,11 +122,13 @@ def test_a_run_goes_on_with_who_is_missing(command: Command, customers: Customer
 def test_a_replay_has_the_models_of_its_run(command: Command) -> None:
     """Who said the lines goes on where they no longer fit; other models cannot."""
     before = command(*OPTIONS, *BOTH).json
-    again = command(*OPTIONS, *BOTH, "--replay", "latest").json
-    other = command(*OPTIONS, "--user-model", "quiet", "--user-model", "other", "--replay", "latest")
+    again = command(*REPLAYS, *BOTH, "--replay", "latest").json
+    other = command(*REPLAYS, "--user-model", "quiet", "--user-model", "other", "--replay", "latest")
+    extra = command(*OPTIONS, *BOTH, "--replay", "latest")
 
     assert again["simulators"] == before["simulators"]
     assert (other.code, "name one here" in other.err) == (2, True)
+    assert (extra.code, "leave out --cases, --language, --persona." in extra.err) == (2, True)
 
 
 @pytest.mark.parametrize(
