@@ -51,6 +51,7 @@ from simulator.core.messages import (
     pgettext,
     sentences,
     shown,
+    system_error,
     verbatim,
     wrap,
 )
@@ -401,7 +402,7 @@ def _read_env_file() -> None:
             if value is not None:
                 os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:
-        raise InputError(_(".env: cannot be read ({error}).", error=error)) from None
+        raise InputError(_(".env: cannot be read ({error}).", error=system_error(error))) from None
 
 
 @cache

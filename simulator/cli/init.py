@@ -11,7 +11,7 @@ from pathlib import Path
 from simulator.cli.options import argument, option
 from simulator.cli.terminal import ExitCode
 from simulator.core.errors import InputError
-from simulator.core.messages import CHECKOUT, _, as_called, language_of, localised
+from simulator.core.messages import CHECKOUT, _, as_called, language_of, localised, system_error
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
 
@@ -45,7 +45,9 @@ def command(
                 copy.write(text.read_text(encoding="utf-8").replace(CHECKOUT, program))
     except OSError as error:
         msg = _(
-            "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror
+            "{filename}: cannot be written ({strerror}).",
+            filename=error.filename,
+            strerror=system_error(error),
         )
         raise InputError(msg) from None
     if folder:

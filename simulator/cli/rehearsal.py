@@ -45,7 +45,7 @@ from simulator.core.settings import Protocol, Settings, flag, read_shard
 from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
-from simulator.data.knowledge import unread_files
+from simulator.data.knowledge import read_knowledge, unread_files
 from simulator.models.pricing import Ledger, money
 from simulator.runner import run
 from simulator.runner.context import RunContext
@@ -93,9 +93,8 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         feature("to").check_destinations(settings)
     if settings.resume is None and settings.replay and (extra := set(given_flags(flags)) & REPLAYED):
         names = tuple(sorted(map(flag, extra)))
-        raise InputError(
-            _("--replay has questions and customers of the run: leave out {names}.", names=names)
-        )
+        msg = _("--replay takes questions and customers from the run: leave out {names}.", names=names)
+        raise InputError(msg)
     with only_the_verdict(settings.quiet):
         finished = start(settings) if settings.resume is None else feature("resume").resume(settings, flags)
     return finished if isinstance(finished, int) else finished.publish()
@@ -370,11 +369,8 @@ def _with_whole_paths(settings: Settings) -> Settings:
     if settings.replay:  # `latest` would be another run then
         changes["replay"] = str(find_run(settings.replay, settings.runs).resolve())
     if settings.knowledge:
-        knowledge = Path(settings.knowledge)
-        if not knowledge.exists():
-            msg = _("--knowledge {knowledge}: no such file or folder.", knowledge=settings.knowledge)
-            raise InputError(msg)
-        changes["knowledge"] = str(knowledge.resolve())
+        read_knowledge(settings.knowledge)  # refuses what has no articles; reads none
+        changes["knowledge"] = str(Path(settings.knowledge).resolve())
     if settings.likeness:
         feature("likeness").logged_reference(settings.likeness)
         changes["likeness"] = str(Path(settings.likeness).resolve())

@@ -7,7 +7,7 @@ from typing import Any
 from simulator.cli.terminal import print_json, say
 from simulator.core.document import Report, View
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import _
+from simulator.core.messages import _, system_error
 from simulator.data.files import REPORT_AGAIN, replaced
 from simulator.report.painters.console import print_report
 
@@ -44,6 +44,6 @@ def write_for_user(path: str | Path, text: str) -> None:
     try:
         write_atomically(Path(path), text)
     except RunFileError as error:
-        reason = getattr(error.__cause__, "strerror", "")
+        reason = system_error(error.__cause__)
         raise InputError(_("{path}: cannot be written ({strerror}).", path=path, strerror=reason)) from None
     say(_("Written to {path}.", path=path))

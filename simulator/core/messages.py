@@ -217,6 +217,28 @@ def _as_value(value: object) -> Any:
     return str(value)
 
 
+# The commonest that a system says of a file, in the words of Linux and macOS; others stay English.
+_SYSTEM = {
+    said.template: said
+    for said in (
+        _("No such file or directory"),
+        _("Is a directory"),
+        _("Not a directory"),
+        _("Permission denied"),
+        _("File exists"),
+        _("File too large"),
+        _("Read-only file system"),
+        _("No space left on device"),
+    )
+}
+
+
+def system_error(error: BaseException | None) -> Message | str:
+    """What the system says of a file, without its name; of any other error what it says itself."""
+    said = getattr(error, "strerror", None) or ("" if error is None else message_of(error))
+    return _SYSTEM.get(said, said) if isinstance(said, str) else said
+
+
 # --- Showing them ---
 
 

@@ -326,7 +326,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
 Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
 
 
-def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
+def merged_prices(name: Message | str, *layers: Mapping[str, Any]) -> dict[str, Price]:
     """The prices of all layers; later layers go first. `name` is what the setting is called for a mistake."""
     merged: dict[str, Price] = {}
     # A later layer replaces single models: a price of rehearsal.toml stays beside one of --prices.
@@ -875,7 +875,10 @@ def load_settings(
     # Everything is merged before it is validated, or a wrong value of a lower layer would be reported
     # although a higher one replaces it. What a key is called where it was given, for whatever is wrong with
     # its value; the nearest layer last.
-    shown = {key: f"{key} in {path.name}{':' if key not in GONE else ''}" for key in from_file}
+    shown: dict[str, Message | str] = {
+        key: (_("{key} in {file}") if key in GONE else _("{key} in {file}:")).format(key=key, file=path.name)
+        for key in from_file
+    }
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}

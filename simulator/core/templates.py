@@ -29,7 +29,7 @@ from string import Template
 from typing import Any
 
 from simulator.core.errors import PromptError
-from simulator.core.messages import Language, _, encodable
+from simulator.core.messages import Language, _, encodable, system_error
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # Bytes of a file that somebody wrote by hand (16 MB): beyond it is a mistaken name, such as that of a
@@ -58,7 +58,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)
         raise PromptError(msg) from None
     except OSError as error:
-        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=system_error(error))
         raise PromptError(msg) from None
     except (ValueError, RecursionError) as error:
         # Brackets a thousand deep end Python's parser, not this program.

@@ -37,7 +37,7 @@ from typing import TextIO
 from xml.parsers import expat
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import Message, _, sentences, system_error
 from simulator.core.types import Language
 
 
@@ -72,7 +72,7 @@ def replaced(path: Path, advice: Message | None = None) -> Iterator[Path]:
         yield new
         new.replace(path)
     except OSError as error:
-        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=system_error(error))
         raise RunFileError(sentences(msg, advice)) from error
     finally:
         with contextlib.suppress(OSError):
@@ -249,7 +249,7 @@ def _unreadable(path: Path, error: Exception) -> CaseFileError:
     elif isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
         why = _("incomplete gzip file; pack it again, or use the unpacked file")
     else:
-        why = _("cannot be read ({reason})", reason=getattr(error, "strerror", None) or error)
+        why = _("cannot be read ({reason})", reason=system_error(error))
     return CaseFileError(_("{path}: {why}.", path=path, why=why))
 
 
@@ -428,7 +428,7 @@ class Spool:
         except OSError as error:
             msg = _(
                 "no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk.",
-                why=error.strerror,
+                why=system_error(error),
             )
             raise InputError(msg) from None
         self._starts.append(self._starts[-1] + len(body))

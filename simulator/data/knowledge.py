@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, system_error
 from simulator.core.shelves import Features
 from simulator.core.types import Passage
 from simulator.data.files import MAX_TEXT, language_of, plain_suffix, quote, read_text
@@ -206,7 +206,7 @@ def _files(root: Path) -> list[Path]:
         msg = _(
             "{filename}: cannot be read ({strerror}).",
             filename=error.filename or root,
-            strerror=error.strerror,
+            strerror=system_error(error),
         )
         raise InputError(msg) from None
 

@@ -213,6 +213,8 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
         )
     elif suffix == ".xls":
         what = _("an old Excel file; open it in Excel and save it as .xlsx")
+    elif not path.exists():
+        what = _("no such file; check the name and the folder")
     else:
         what = _(
             "'{suffix}' is not a known kind of data file; save it as {kinds}",

@@ -252,8 +252,7 @@ def read_list(name: str | None, option: str) -> tuple[str, ...]:
     try:
         lines = read_text(Path(name)).splitlines()
     except InputError as error:
-        msg = f"{option}: {error}"
-        raise InputError(msg) from None
+        raise InputError(_("{option}: {problem}", option=option, problem=error)) from None
     return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
 
 

@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from simulator.core import replies, shelves
 from simulator.core.errors import PromptError, value_problem
-from simulator.core.messages import _
+from simulator.core.messages import _, system_error
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,
@@ -553,7 +553,7 @@ def read_guidelines(path: Path) -> dict[str, str]:
         msg = _(
             "{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file.",
             path=path,
-            error=error,
+            error=system_error(error),
         )
         raise PromptError(msg) from None
     return dict.fromkeys(LANGUAGES, text)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from dotenv import dotenv_values, set_key
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, system_error
 from simulator.data.files import replaced
 from simulator.sheets.google_api import SHEETS, VARIABLES
 
@@ -58,7 +58,7 @@ def read_key(path: Path) -> Key:
             text = file.read(_LONGEST_KEY)
         found = json.loads(text)
     except OSError as error:
-        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=system_error(error))
         raise InputError(msg) from None
     except (ValueError, RecursionError):
         found = None
@@ -126,7 +126,9 @@ def moved(path: Path, place: Path) -> Path:
 
 
 def _unwritable(error: OSError) -> InputError:
-    msg = _("{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror)
+    msg = _(
+        "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=system_error(error)
+    )
     return InputError(msg)
 
 

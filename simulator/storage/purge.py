@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results
 from simulator.data.files import read_archive, readable_or_error
 from simulator.models.cache import cache_file
@@ -95,7 +95,7 @@ def delete_run(purge: Purge) -> None:
         msg = _(
             "{filename}: cannot be deleted ({strerror}). The rest of the run is still there.",
             filename=error.filename,
-            strerror=error.strerror,
+            strerror=system_error(error),
         )
         raise InputError(msg) from None
 

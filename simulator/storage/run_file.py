@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from simulator.core.errors import RunFileError
-from simulator.core.messages import _, sentences
+from simulator.core.messages import _, sentences, system_error
 from simulator.core.types import (
     Answer,
     Conversation,
@@ -110,7 +110,7 @@ class RunFile:
             msg = _(
                 "{folder}: cannot be written ({strerror}). Choose another folder with --runs.",
                 folder=folder,
-                strerror=error.strerror,
+                strerror=system_error(error),
             )
             raise RunFileError(msg) from None
         # Undone in reverse order where anything fails: first closed, then removed.
@@ -446,7 +446,7 @@ def lock_folder(folder: Path) -> IO[str]:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         lock = os.fdopen(os.open(folder / "run.lock", flags, 0o600), "a+", encoding="utf-8")
     except OSError as error:
-        msg = _("{folder}: cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
+        msg = _("{folder}: cannot be written ({strerror}).", folder=folder, strerror=system_error(error))
         raise RunFileError(msg) from None
     try:
         import fcntl  # missing on Windows, where SQLite's own lock has to do

@@ -3,10 +3,11 @@
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from simulator.core.messages import language_of
+from simulator.core.messages import Message, _, language_of, system_error
 from tests.paths import ROOT
 
 # They say something to whoever sits at the terminal.
@@ -63,6 +64,15 @@ def test_every_sentence_that_is_said_is_a_message() -> None:
 def test_words_are_found_where_they_are_said(line: str, words: list[str]) -> None:
     """In any argument and any branch, but not within a message."""
     assert [text for _, text in _said(ast.parse(line)) if WORD.search(text)] == words
+
+
+def test_what_a_system_says_of_a_file_is_a_sentence_of_ours() -> None:
+    """So it is translated; what no table has stays as it was said."""
+    with pytest.raises(OSError, match="No such file") as caught:
+        Path("missing").read_text(encoding="utf-8")
+    assert system_error(caught.value) == _("No such file or directory")
+    assert system_error(OSError(5, "Input/output error")) == "Input/output error"
+    assert system_error(ValueError(_("Odd."))) == Message("Odd.")
 
 
 def _said(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -296,10 +296,7 @@ def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str)
     [
         ("https://docs.google.com/spreadsheets/d/KEY", "not a file here; download it"),
         ("cases.xls", "an old Excel file; open it in Excel and save it as .xlsx"),
-        (
-            "cases.ods",
-            "'.ods' is not a known kind of data file; save it as CSV, TSV, JSONL, JSON, YAML or Excel",
-        ),
+        ("cases", "cases: no such file"),
         ("cases.xlsx#x", "cases.xlsx: no such file"),
     ],
 )

@@ -27,7 +27,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from simulator.addons.matrix.plan import CellId
 from simulator.core.errors import RunFileError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import replaced
 from simulator.storage.run_file import RUN_FILE, lock_folder, read_run
@@ -145,7 +145,7 @@ def read_record(path: Path) -> Record:
     try:
         return Record.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=system_error(error))
         raise RunFileError(msg) from None
     except (ValidationError, UnicodeDecodeError):
         msg = _(

@@ -24,7 +24,7 @@ from simulator.addons.testset.checks import TestSet, bare
 from simulator.addons.testset.plan import MADE
 from simulator.addons.testset.prompts import DialogueSummary, Prompts, Speaker, Speakers
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
 from simulator.core.types import Case, Facts, Language, Message, Persona
 from simulator.data.cases import read_cases
@@ -213,7 +213,9 @@ def save_personas(
         text = mix_of(list(zip(kinds, paths, strict=True)), usual)
         return SavedPersonas(paths, _save(folder, MIX, text) if text else None)
     except OSError as error:
-        msg = _("{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
+        msg = _(
+            "{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=system_error(error)
+        )
         raise InputError(msg) from None
 
 

@@ -81,7 +81,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
     [
         (("none", "--from", "x.csv"), "no run 'none'"),
         (("latest", "--from", "x.csv"), "x.csv: no such file"),
-        (("latest", "--from", "x.pdf"), "'.pdf' is not a known kind of data file"),
+        (("latest", "--from", "x.pdf"), "x.pdf: no such file"),
         (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
         (("latest", "--export", "labels.jsonl"), "nobody has graded a turn"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
