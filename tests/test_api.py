@@ -45,7 +45,7 @@ def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], t
     assert result.reasons == result.as_dict()["reasons"]
     for suffix in (".html", ".md", ".json", ".csv", ".xlsx", ".xml"):
         assert result.report(tmp_path / f"r{suffix}").stat().st_size > 500
-    with pytest.raises(InputError, match=r"kind of report '\.pdf'"):
+    with pytest.raises(InputError, match=r"kind of report: '\.pdf'"):
         result.report("r.pdf")
     assert capfd.readouterr() == ("", "")
 
@@ -107,9 +107,9 @@ def test_answers_are_graded_and_runs_compared() -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ({"turn": 1}, "unknown keyword 'turn'. Did you mean turns"),
-        ({"dry_run": True}, "unknown keyword 'dry_run'"),
-        ({"persona": "angy"}, "unknown persona 'angy'"),
+        ({"turn": 1}, "unknown keyword: 'turn'. Did you mean turns"),
+        ({"dry_run": True}, "unknown keyword: 'dry_run'"),
+        ({"persona": "angy"}, "unknown persona: 'angy'"),
         ({"cases": [{"fee": "x"}]}, "line 1: no question column"),
         ({"cases": []}, "the file is empty"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),

@@ -517,7 +517,7 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
     if kind == "NoSuchOption" and (setting := option.removeprefix("--").replace("-", "_")) in GONE:
         mistake = gone(option, setting)
     elif kind == "NoSuchOption":
-        near = ", ".join(sorted(error.possibilities or ()))
+        near = tuple(error.possibilities or ())[:2]  # the nearest first
         did_you_mean = _("Did you mean {names}?", names=near) if near else None
         mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)
     elif kind == "BadOptionUsage" and any(each.startswith(f"{option}=") for each in arguments):

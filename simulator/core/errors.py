@@ -89,7 +89,7 @@ class InputError(RehearsalError):
 def did_you_mean(name: str, known: Iterable[str]) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
     # 0.5 finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind.
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(known), n=2, cutoff=0.5)
     return _("Did you mean {names}?", names=", ".join(near)) if near else None
 
 
@@ -103,7 +103,7 @@ class UnknownName(InputError):
         known = sorted(names)
         super().__init__(
             sentences(
-                _("unknown {kind} '{name}'.", kind=kind, name=name),
+                _("unknown {kind}: '{name}'.", kind=kind, name=name),
                 did_you_mean(name, known),
                 _("There are: {names}.", names=", ".join(known)) if known else None,
                 hint,
@@ -114,8 +114,8 @@ class UnknownName(InputError):
 # What pydantic finds wrong with a value, by the type of its error; the names are those of its context. They
 # follow the name of a setting or a place in a file: "max_failed in rehearsal.toml: 2: must be at most 1."
 _VALUE_PROBLEMS: dict[str, Message] = {
-    "missing": _("is missing"),
-    "extra_forbidden": _("is not a known key"),
+    "missing": _("missing"),
+    "extra_forbidden": _("not a known key"),
     "literal_error": _("must be {expected}"),
     "greater_than": _("must be more than {gt:g}"),
     "greater_than_equal": _("must be at least {ge:g}"),

@@ -534,7 +534,9 @@ _LACKS: Mapping[Lack, Message] = {
     "repeats": _(
         "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
     ),
-    "few": _("Questions that say anything about {condition}: {cases}. It takes {least}."),
+    "few": _(
+        "{condition} takes at least {least} questions that say anything about it; this run has {cases}."
+    ),
     "nothing": _("No question of this run says anything about {condition}."),
     "silent": _(
         "{condition} cannot be decided: it takes {least} lines after the first, of these customers and of"

@@ -183,8 +183,8 @@ def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path:
     ("arguments", "message"),
     [
         (("--label", "faith"), "There are: correct, faithfulness, verdict"),
-        (("--judge", "groundednes"), "unknown judge 'groundednes'. Did you mean groundedness?"),
-        (("--judge", "groundedness.nothing"), "unknown part of this judge's verdict 'nothing'"),
+        (("--judge", "groundednes"), "unknown judge: 'groundednes'. Did you mean groundedness?"),
+        (("--judge", "groundedness.nothing"), "unknown part of this judge's verdict: 'nothing'"),
         (("--label", "verdict"), "say which is good with --good"),
         (("--good", "high"), "--good 'high'"),
         (("--judge", "./strict.toml"), "the judge skipped all 36 rows"),

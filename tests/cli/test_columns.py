@@ -40,12 +40,12 @@ def test_columns_are_taken_for_what_is_said(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"refs": "answer"}, "unknown case column in --columns 'refs'. Did you mean references?"),
+        ({"refs": "answer"}, "unknown case column in --columns: 'refs'. Did you mean references?"),
         (
             {"references": "answr"},
-            r"unknown column of q.csv in --columns 'answr'. Did you mean answer\? There are: ",
+            r"unknown column of q.csv in --columns: 'answr'. Did you mean answer\? There are: ",
         ),
-        ({"question": "Q"}, r"unknown column of q.csv in --columns 'Q'. There are: answer, question"),
+        ({"question": "Q"}, r"unknown column of q.csv in --columns: 'Q'. There are: answer, question"),
     ],
 )
 def test_a_column_that_is_not_there_is_told_with_those_that_are(columns: dict[str, str], said: str) -> None:

@@ -69,7 +69,7 @@ def test_reports_are_known_by_their_usual_names(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("exel", "unknown report 'exel'"),
+        ("exel", "unknown report: 'exel'"),
         ("post.py:sned", "sned"),
         ("post.py:text", "is str, not a function"),
         ("post.py:broken", "the wiki is away"),

@@ -79,7 +79,7 @@ def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
 
     assert (done.code, done.out.count("\n"), done.err) == (0, 2, "")
     assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err.startswith("error: unknown judge 'turm'")
+    assert wrong.err.startswith("error: unknown judge: 'turm'")
 
 
 def test_with_models_over_http(command: Any, server: OpenAIServer) -> None:

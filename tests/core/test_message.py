@@ -145,7 +145,7 @@ class Form(BaseModel, extra="forbid"):
         ({"name": 3}, "be text"), ({"name": "AB"}, "match the pattern '^[a-z]*$'"),
         ({"on": "x"}, "true or false"), ({"on": []}, "true or false"),
         ({"items": [1]}, "2 items or more, not 1"), ({"items": 3}, "a list"),
-        ({"table": 3}, "a table"), ({"other": 1}, "not a known key"), ({}, "is missing"),
+        ({"table": 3}, "a table"), ({"other": 1}, "not a known key"), ({}, "missing"),
     ],
 )  # fmt: skip
 def test_problems_of_values_are_said_in_both_languages(values: dict[str, object], said: str) -> None:

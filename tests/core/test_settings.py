@@ -155,11 +155,11 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("toml", "told"),
     [
-        ("turn = 3", "unknown setting 'turn'. Did you mean turns"),
+        ("turn = 3", "unknown setting: 'turn'. Did you mean turns"),
         ("typos = 0.1", "typos in rehearsal.toml is gone: write mistyped lines yourself"),
-        ("max-failed = 0.1", "unknown setting 'max-failed'. Did you mean max_failed"),
-        ("[reed]\nx = 1", "unknown setting 'reed'. Did you mean red"),
-        ("[red]\noveral = 0.7", "unknown key of [red] 'overal'. Did you mean overall"),
+        ("max-failed = 0.1", "unknown setting: 'max-failed'. Did you mean max_failed"),
+        ("[reed]\nx = 1", "unknown setting: 'reed'. Did you mean red"),
+        ("[red]\noveral = 0.7", "unknown key of [red]: 'overal'. Did you mean overall"),
         ("[red]\noverall = 70", "red in rehearsal.toml: overall 70: must be at most 1."),
         ("[red]\ncorrectness = -1", "correctness -1: must be at least 0."),
         ("[red]\ngroundedness = 6", "groundedness 6: must be at most 5."),
@@ -199,7 +199,7 @@ def test_a_run_goes_on_with_its_own_settings() -> None:
 
     assert not NOT_STORED & stored.keys()
     assert stored_settings(stored, resume="x", to=("json",)) == begun
-    with pytest.raises(InputError, match=r"unknown setting 'later'.*\(stored with the run\)"):
+    with pytest.raises(InputError, match=r"unknown setting: 'later'.*\(stored with the run\)"):
         stored_settings(stored | {"later": 1})
     with pytest.raises(InputError, match="turns of the run: 0: "):
         stored_settings(stored | {"turns": 0})

@@ -59,13 +59,13 @@ def test_everything_on_the_shelves_can_be_had() -> None:
 @pytest.mark.parametrize(
     ("look_up", "name", "message"),
     [
-        (load_judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
+        (load_judge, "relevanze", "unknown judge: 'relevanze'. Did you mean relevance, answer_relevancy?"),
         (shelves.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
-        (shelves.persona, "_user", "unknown persona '_user'."),
+        (shelves.persona, "_user", "unknown persona: '_user'."),
         (shelves.persona, "../personas/angry", "cannot be read"),
         (shelves.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
         (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
-        (load_judge, "bot.py:", "unknown name in bot.py ''."),
+        (load_judge, "bot.py:", "unknown name in bot.py: ''."),
         (load_judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_persona_of_ones_own(tmp_path: Path) -> None:
 
     assert shelves.persona("./louder.toml").id == "louder"
     assert shelves.persona("louder.toml").ja == shelves.persona("angry").ja
-    with pytest.raises(PromptError, match=r"wrong\.toml: ja\.nmae: is not a known key\. Did you mean name\?"):
+    with pytest.raises(PromptError, match=r"wrong\.toml: ja\.nmae: not a known key\. Did you mean name\?"):
         shelves.persona("./wrong.toml")
 
 
@@ -128,9 +128,9 @@ async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -
         (
             "bot.py:connect",
             {"tone": "x", "colour": "red"},
-            "unknown --set of adapter bot.py:connect 'colour'",
+            "unknown --set of adapter bot.py:connect: 'colour'",
         ),
-        ("bot.py:answer", {"colour": "red"}, "unknown --set of adapter bot.py:answer 'colour'"),
+        ("bot.py:answer", {"colour": "red"}, "unknown --set of adapter bot.py:answer: 'colour'"),
         ("http", {}, "adapter http needs --set"),
         ("demo", {"top": "0"}, "at least one passage is needed"),
     ],

@@ -17,7 +17,7 @@ ARTICLE = """{
 """
 REFUSED = {
     '{"default": ["em"],\n "path": ["gpt_similarty"]}': (
-        "path: unknown judge 'gpt_similarty'. Did you mean gpt_similarity"
+        "path: unknown judge: 'gpt_similarty'. Did you mean gpt_similarity"
     ),
     '{"path": [\n"em",\n{"name": "rougeL", "threshold": 1.5}]}': (
         "path: rougeL: threshold 1.5 is outside of its scale, 0 to 1."

@@ -101,7 +101,7 @@ def test_a_target_about_an_unknown_output_is_refused(run: Any) -> None:
     code, _, err = run("--target", "path.em >= 0.5")
 
     assert code == 2
-    assert "unknown figure in --target 'path.em'" in err
+    assert "unknown figure in --target: 'path.em'" in err
 
 
 def test_the_forecast_knows_every_call(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:

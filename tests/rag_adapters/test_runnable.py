@@ -241,8 +241,8 @@ async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> 
             "bot.py:bot: it cannot be made: TypeError: bot() missing 1 required",
         ),
         ("def bot(): return {}['key']", {}, "bot.py:bot: it cannot be made: KeyError: 'key' (bot.py, line"),
-        ("", {}, "unknown name in bot.py 'bot'."),
-        ("app = Echo()\nclass Z: ...", {"target": "bot.py:ap"}, "name in bot.py 'ap'. Did you mean app?"),
+        ("", {}, "unknown name in bot.py: 'bot'."),
+        ("app = Echo()\nclass Z: ...", {"target": "bot.py:ap"}, "name in bot.py: 'ap'. Did you mean app?"),
         ("app = Echo()", {"target": "bot.py:"}, "target=bot.py:: write file.py:function"),
         (MEMORY, {"target": "bot.py:graph"}, "bot.py:graph is not compiled"),
         (

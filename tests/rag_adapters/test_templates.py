@@ -135,7 +135,7 @@ async def test_the_plain_shape(plain: BotServer) -> None:
         ("", {"template": "difi"}, "template=difi: there is none of that name. There are: bedrock_agent, "),
         ("", {"template": "./none.toml"}, r"template=./none.toml: the file cannot be read \(No such file"),
         ("answer = ", {}, r"template=./t.toml: the file cannot be read \("),
-        ("answr = 'a'", {}, "template=./t.toml: answr: is not a known key"),
+        ("answr = 'a'", {}, "template=./t.toml: answr: not a known key"),
         ("answer = 3", {}, "template=./t.toml: answer: must be text"),
         ("answer = 'a'\nrequest = {m = '-'}", {}, r"request has no \$question"),
         (

@@ -185,7 +185,7 @@ def test_the_hash_is_of_the_words() -> None:
     ("change", "told"),
     [
         ((FULL, "version = 1"), "it has neither [ja] nor [en]"),
-        (("version = 2", ""), "version: is missing"),
+        (("version = 2", ""), "version: missing"),
         (("$labels\n$examples\n\n文", "$examples\n\n文"), "user uses $labels in one language only"),
         (("$questionです", "$reference"), "[ja] user: $reference would give the solution away"),
         (("$questionです", "${正解}"), "[ja] user: $正解 would give the solution away"),
@@ -195,7 +195,7 @@ def test_the_hash_is_of_the_words() -> None:
         (('1 = "rude"', ""), "must have texts for the same labels"),
         ((', label = "1" }', " }"), "[examples] row 001 has no label to show"),
         (("shots = 2", "shots = 4"), "4 examples are required, but there are only 3"),
-        (("shots = 2", "shot = 2"), "examples.shot: is not a known key"),
+        (("shots = 2", "shot = 2"), "examples.shot: not a known key"),
         (('en.system = "You are an expert."', ""), "[variants.expert] has no [en]"),
         (("[ja]", '[ja]\nchoice = "$label"'), "[ja] choice uses $label; it may use $letter, $number, $text"),
     ],

@@ -87,7 +87,7 @@ def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
 
 def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """A near one is offered."""
-    with pytest.raises(UnknownName, match=r"unknown figure in --target 'tern'. Did you mean turn\?.*score"):
+    with pytest.raises(UnknownName, match=r"unknown figure in --target: 'tern'. Did you mean turn\?.*score"):
         check_names("score >= 0.9 and tern <= 0.8", JUDGES)
     for given in ("turn < 90", "turn == 0.9"):
         with pytest.raises(InputError, match=r"not what a target can ask: write turn >= 0.9"):
@@ -143,7 +143,7 @@ def test_a_condition_is_decided_by_its_bound_or_by_what_was_seen(
     decided = checked(text, found, level)
 
     assert (decided.decision, decided.lack) == (decision, lack)
-    reasons = {"": "does not hold", "few": "It takes 5.", "nothing": "No question", "close": "not settled"}
+    reasons = {"": "does not hold", "few": "at least 5", "nothing": "No question", "close": "not settled"}
     said = decide_conditions(summed(), [decided], 1).reasons
     assert decision == "passed" or reasons.get(lack, "6 of 106 values are missing") in said[0]
 

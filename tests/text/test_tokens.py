@@ -44,7 +44,7 @@ def test_each_tokenizer_has_its_rule(name: str, expected: str) -> None:
 
 def test_an_unknown_tokenizer_is_named_with_those_there_are() -> None:
     """As for any other name."""
-    with pytest.raises(UnknownName, match=r"unknown tokenizer 'janome'.*cjk-char"):
+    with pytest.raises(UnknownName, match=r"unknown tokenizer: 'janome'.*cjk-char"):
         tokenizer("janome")
 
 

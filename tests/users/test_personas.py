@@ -26,7 +26,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
     """In one line with file and table: its phrases would never be said."""
     error = refused(f"[{language}.phrases]\n", f'[{language}.phrases]\npresing = ["違う"]\n')
 
-    said = f"unknown key of [{language}.phrases] in mine.toml 'presing'. Did you mean pressing"
+    said = f"unknown key of [{language}.phrases] in mine.toml: 'presing'. Did you mean pressing"
     assert str(error).startswith(said)
     assert "presing" in (told := shown(error.message, "ja"))
     assert not re.search("unknown|mean|There", told)
@@ -35,8 +35,8 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("patience = 3", "patiense = 3", "patiense: is not a known key. Did you mean patience, politeness?"),
-        ("voice = ", "voise = ", "ja.voise: is not a known key. Did you mean voice?"),
+        ("patience = 3", "patiense = 3", "patiense: not a known key. Did you mean patience, politeness?"),
+        ("voice = ", "voise = ", "ja.voise: not a known key. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
         ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),
         ("feeling = -1", "pushback = 1", "pushback: must be at least 2."),

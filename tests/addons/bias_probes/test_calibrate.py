@@ -134,9 +134,9 @@ def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pyte
         (("--judge", "turn", "--cases", "x.csv"), "--cases can only be used with --probes."),
         (("--judge", "turn", "--label", "x"), "FILE is missing: calibrate FILE --judge NAME --label LABEL"),
         (("labels.jsonl", "--judge", "turn"), "--label is missing: calibrate FILE"),
-        (("--probes", "--judge", "turns"), "unknown judge 'turns'. Did you mean turn?"),
+        (("--probes", "--judge", "turns"), "unknown judge: 'turns'. Did you mean turn?"),
         (("--probes", "--judge", " , "), "--judge names nobody."),
-        (("--probes", "--judge", "turn", "--language", "fr"), "unknown language 'fr'."),
+        (("--probes", "--judge", "turn", "--language", "fr"), "unknown language: 'fr'."),
     ],
 )
 def test_what_is_to_mend_is_one_line(command: Any, arguments: tuple[str, ...], message: str) -> None:

@@ -121,9 +121,9 @@ def test_a_models_judgements_are_forecast_and_paid_once(suggest: Command, server
     [
         (["none.csv", "--judges", "em"], "none.csv: no such file"),
         (["labels.jsonl"], "--judges is missing"),
-        (["labels.jsonl", "--judges", "nope"], "unknown judge 'nope'"),
-        (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method 'median'"),
-        (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl 'good'"),
+        (["labels.jsonl", "--judges", "nope"], "unknown judge: 'nope'"),
+        (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method: 'median'"),
+        (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl: 'good'"),
         (["labels.jsonl", "--write", "m.json"], "m.json: a: em: threshold 2 is outside of its scale"),
     ],
 )
