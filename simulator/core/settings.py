@@ -226,6 +226,18 @@ def _share(value: float) -> float:
     return value / 100 if value > 1 else value
 
 
+def read_share(value: object) -> object:
+    """A share as it was set: 20 and 20% mean 0.2, 1% is 0.01 and 0 is one, too; ValueError for 1.5 or 200."""
+    text = unicodedata.normalize("NFKC", value).strip() if isinstance(value, str) else value
+    try:
+        if isinstance(text, str) and text.endswith("%"):
+            return float(text.removesuffix("%")) / 100
+        number = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return value  # told as no number
+    return number and _share(number)
+
+
 def read_confidence(value: object) -> float | None:
     """A certainty as it was set: 95 and 95% mean 0.95, off means None; ValueError for anything else."""
     text = unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
@@ -714,7 +726,7 @@ class Settings(RowSettings):
         "The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
         "'turn >= 0.9 and red <= 0.1' hold."
     )
-    max_major: Share | None = setting(
+    max_major: Annotated[Share | None, BeforeValidator(read_share)] = setting(
         "Maximum share of questions with a major turn that a target allows. "
         "Default: 0.2, with --confidence 0."
     )

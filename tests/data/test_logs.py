@@ -295,7 +295,7 @@ def test_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
     assert (case.question, case.recorded[0].text) == ("送料は？", "550円です。")
     with pytest.raises(InputError, match="'y'"):
         read(role="y", text="x")
-    with pytest.raises(InputError, match="field of a message in --columns 'rolle'"):
+    with pytest.raises(InputError, match="field of a message in --columns: 'rolle'"):
         read(role="w", rolle="x")
 
 

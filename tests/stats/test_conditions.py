@@ -7,6 +7,7 @@ import pytest
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.settings import (
     Condition,
+    Settings,
     check_names,
     parse_conditions,
     read_confidence,
@@ -94,6 +95,16 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
             check_names(read_target(given), JUDGES)
     check_names("turn >= 0.9 and fluency >= 0.8 and severity_minor <= 3", JUDGES)
     assert target_conditions(0.9) == (Condition(name="score", comparison=">=", threshold=0.9),)
+
+
+def test_a_share_of_major_turns_may_be_a_percentage() -> None:
+    """20 and 20% mean 0.2, 1% is no whole; what is no share is refused."""
+    given = (20, "20", "20%", "２０％", "1%", "1", 0, "0", None)
+    read = [Settings.model_validate({"max_major": each}).max_major for each in given]
+    assert read == [0.2, 0.2, 0.2, 0.2, 0.01, 1, 0, 0, None]
+    for wrong in ("1.5", "-1", "200%", "some"):
+        with pytest.raises(ValueError, match="max_major"):
+            Settings.model_validate({"max_major": wrong})
 
 
 def test_a_certainty_may_be_a_percentage() -> None:

@@ -159,7 +159,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         InputError, match=r"say which is good with --good. There are: 'right one', 'half one'"
     ):
         read_dimension(file, "verdict")
-    with pytest.raises(UnknownName, match="value of label verdict 'best'"):
+    with pytest.raises(UnknownName, match="value of label verdict: 'best'"):
         read_dimension(file, "verdict", "best")
     with pytest.raises(
         InputError, match="--good 'high': the labels of faithfulness are numbers on a scale 1-4"
