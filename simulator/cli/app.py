@@ -72,7 +72,7 @@ COMMANDS = {
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
     "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
     "diff": (
-        "Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression."
+        "Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression."
     ),
     "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
     "compare": "Have a judge pick the better answer of two runs, turn by turn.",

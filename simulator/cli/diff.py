@@ -1,4 +1,4 @@
-"""`diff A B`: did the bot get better? Two runs are compared by question, without any call of a model.
+"""`diff RUN LATER`: did the bot get better? Two runs are compared by question, without any call of a model.
 
 Writes side-by-side.html beside the later run, shows the comparison, and ends with 1 on a regression. It is
 worked out in `stats/comparison.py` and worded in `report/comparison.py`; the verdict does not depend on
@@ -28,25 +28,25 @@ from simulator.storage.run_file import find_run, read_run, run_ids
 @takes("runs", "json_output", "verbose", "quiet")
 def command(
     flags: dict[str, Any],
-    before: str = argument("A", "The earlier run: id, start of an id, or path.", ...),
-    after: str = argument("B", "The later run.", "latest"),
+    before: str = argument("RUN", "The earlier run: id, start of an id, or path.", ...),
+    after: str = argument("LATER", "The later run.", "latest"),
     *,
     markdown: str | None = option("--markdown FILE", "Write the comparison as Markdown, for a pull request."),
 ) -> int:
-    """Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression.
+    """Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression.
 
     Conversations of the same case and customer are paired. It is a regression if the score fell beyond its
     interval; if another judge's mean did (corrected for the number of judges) while more cases turned red
-    than green; or if a case tagged must-not-break (壊さない, 必須) is red in B and was not in A. Too few
+    than green; or if a case tagged must-not-break (壊さない, 必須) is red now and was not in RUN. Too few
     data are reported, and are no regression. If the deciding judge used another rubric, the scores are not
-    compared: grade A again first; must-not-break still counts.
+    compared: grade RUN again first; must-not-break still counts.
     """
     settings = load_settings(flags)
     paths = [find_run(name, settings.runs) for name in (before, after)]
     one, other = (path.resolve().parent for path in paths)
     if one == other:
         older = [name for name in run_ids(settings.runs) if name < one.name]
-        same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
+        same = _("Both are the same run, {one}. All runs: python run.py history.", one=one.name)
         previous = _("The one before it: {run}.", run=older[-1]) if older else None
         raise InputError(sentences(same, previous))
     # The later run first: its rules for red hold for both.

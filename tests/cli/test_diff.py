@@ -1,4 +1,4 @@
-"""`diff A B` from the command line, its page, its Markdown, and replays beside free runs."""
+"""`diff RUN LATER` from the command line, its page, its Markdown, and replays beside free runs."""
 
 import json
 import os
