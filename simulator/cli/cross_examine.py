@@ -42,6 +42,7 @@ from simulator.storage.run_file import RunFile, find_run, read_run
     "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "user_temperature",
     "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
     "timeout", "seed", "max_failed", "runs", "dry_run", "json_output",
+    texts={"adapter": "The bot to ask. Default: that of the run."},
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

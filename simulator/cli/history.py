@@ -15,7 +15,7 @@ from simulator.report.painters.html import page
 from simulator.stats.history import history, history_json, past_runs
 
 
-@takes("adapter", "runs", "json_output")
+@takes("adapter", "runs", "json_output", texts={"adapter": "Only the runs of this bot."})
 def command(
     flags: dict[str, Any],
     *,

@@ -9,13 +9,13 @@ from typing import Any
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import argument, settings_of_run, takes
 from simulator.cli.publish import publish
-from simulator.cli.report import REPORTING
+from simulator.cli.report import REPORTING, TEXTS
 from simulator.core.settings import load_settings
 from simulator.runner.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults")
+@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", texts=TEXTS)
 def command(
     flags: dict[str, Any],
     parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),

@@ -169,6 +169,7 @@ def takes(
     *names: str,
     repeated: frozenset[str] = frozenset(),
     defaults: Mapping[str, str] = MappingProxyType({}),
+    texts: Mapping[str, str] = MappingProxyType({}),
     usual: frozenset[str] = USUAL,
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with these settings as options, after parameters of its own.
@@ -176,7 +177,8 @@ def takes(
     Of many, help shows the `usual` ones; of few, all.
 
     It is called with a dict of the flags, None or False where one is not on the command line. The options in
-    `repeated` may be repeated, and arrive as a list; `defaults` are what help shows for this command.
+    `repeated` may be repeated, and arrive as a list; `defaults` are what help shows for this command, and
+    `texts` the whole help of a setting that means something else here.
     """
 
     def with_options(command: Command) -> Callable[..., int]:
@@ -189,7 +191,14 @@ def takes(
         if len(names) < len(titles) / 2:  # a few options need no titles
             titles = dict.fromkeys(titles)
         options = [
-            _parameter(name, titles[name], repeated=name in repeated, default=defaults.get(name), usual=usual)
+            _parameter(
+                name,
+                titles[name],
+                repeated=name in repeated,
+                default=defaults.get(name),
+                text=texts.get(name),
+                usual=usual,
+            )
             for name in names
         ]
         # Typer reads a signature: this one has the command's own parameters, then one for each setting.
@@ -203,7 +212,13 @@ def takes(
 
 
 def _parameter(
-    name: str, title: str | None, *, repeated: bool, default: str | None, usual: frozenset[str]
+    name: str,
+    title: str | None,
+    *,
+    repeated: bool,
+    default: str | None,
+    text: str | None,
+    usual: frozenset[str],
 ) -> inspect.Parameter:
     """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks.
 
@@ -216,7 +231,7 @@ def _parameter(
     is_list = repeated or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
     metavar = None if is_switch else _METAVARS.get(name, "|".join(words) or "NAME")
-    text = f"{field.description}{_shown(default or _default_of(name, field))}"
+    text = text or f"{field.description}{_shown(default or _default_of(name, field))}"
     option = typer.Option(
         *_SHORT.get(name, ()), flag(name), help=text, metavar=metavar, rich_help_panel=title,
         show_default=False, hidden=name not in usual,

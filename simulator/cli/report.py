@@ -19,9 +19,13 @@ REPORTING = (
     "to", "sheet", "worksheet", "new_sheet", "folder", "check", "json_output", "verbose", "quiet",
     "open_page", "runs",
 )  # fmt: skip
+# No run follows for which a judge could be checked.
+TEXTS = {"check": "`json`: check columns of a sheet as the judge's own JSON."}
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge", "likeness")
+@takes(
+    *REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge", "likeness", texts=TEXTS
+)
 def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.
 

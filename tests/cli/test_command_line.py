@@ -56,6 +56,17 @@ def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
     assert done == run(*filter(None, [word]), "-h")
 
 
+def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
+    """Of a run that is over no judge is checked before, and its bot is known."""
+    for word, said in (
+        ("history", "Only the runs of this bot."), ("cross-examine", "The bot to ask. Default: that of"),
+        ("report", "`json`: check columns"), ("merge", "`json`: check columns"),
+    ):  # fmt: skip
+        shown = run(word, "--help").out
+        assert said in shown
+        assert not any(foreign in shown for foreign in ("Before the run", "Your own questions need one"))
+
+
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     """Each field is in one panel, but for the tables of the file, and fits the page."""
     fields = [name for names in PANELS.values() for name in names]
