@@ -47,10 +47,16 @@ def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
     assert sum(score.judge == "turn" and score.state == "scored" for score in results.scores) == 4
 
 
-def test_a_replay_of_no_run_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, and nothing is written."""
-    assert main(["--offline", "--replay", "nothing"]) == 2
-    assert "no run 'nothing'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("option", "said"), [("--replay", "no run 'nothing'"), ("--knowledge", "nothing: no readable files")]
+)
+def test_a_run_or_articles_that_are_not_there_are_told(
+    capsys: pytest.CaptureFixture[str], option: str, said: str
+) -> None:
+    """Exit code 2, and nothing is written; also of a folder without articles."""
+    Path("nothing").mkdir()
+    assert main(["--offline", option, "nothing"]) == 2
+    assert said in capsys.readouterr().err
     assert not Path("runs").exists()
 
 
