@@ -66,7 +66,7 @@ async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelF
     assert [each.row.case.id for each in graded] == [row.case.id for row in file.rows]
     assert all(grades[f"shop/{n:02}/right"] > grades[f"shop/{n:02}/wrong"] for n in range(12))
     assert {grade.scale for grade in row_grades(graded, "score")} == {(0, 1)}
-    with pytest.raises(UnknownName, match=r"part of this judge's verdict 'scor'. Did you mean score"):
+    with pytest.raises(UnknownName, match=r"part of this judge's verdict: 'scor'. Did you mean score"):
         row_grades(graded, "scor")
 
 
