@@ -71,16 +71,15 @@ class Retest(Value):
 class JudgeSummary(Value):
     """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
 
-    `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
-    failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
-    one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
-    turns on which reference and passages contradict each other. `failure_reason` is the most frequent one. A
-    judge of whole conversations counts these instead of turns: those that were held to their end. `stderr`
-    allows for what `retest` found; None is a judge that graded nothing twice.
+    `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
+    failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
+    `undecided` are those skipped turns on which reference and passages contradict each other.
+    `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
+    those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
+    nothing twice.
     """
 
     mean: float | None
-    answered_mean: float | None
     raw_mean: float | None
     stderr: float | None
     n: int

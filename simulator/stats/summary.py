@@ -587,7 +587,6 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         stderr = sqrt(stderr**2 + retest.variance / len(values))
     return JudgeSummary(
         mean=_mean(values),
-        answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
         raw_mean=_mean(s.scores[name].raw for s in scored),
         stderr=stderr,
         n=len(scored),
