@@ -82,7 +82,7 @@ def _settings(run: Run, flags: Mapping[str, Any], today: Settings) -> Settings:
     # The bot as it was: a demo bot without a model stays without one. A replay's lines, a script and the
     # opening in the persona's voice belong to the conversations that were held, not to questions about them.
     bot = {"demo_model": run.models["demo"]} if run.models.get("demo") else {}
-    stored = {**run.settings, "replay": None, "voice_opening": False, **bot}
+    stored = {**run.settings, "replay": None, "script": None, "voice_opening": False, **bot}
     settings = settings_of_run(stored, flags, today, ("json_output", "runs", "offline", "dry_run"))
     return settings.model_copy(update={"judges": (CONVERSATION,)})
 

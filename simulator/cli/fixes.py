@@ -138,7 +138,7 @@ def _ask_again(path: Path, results: Results, settings: Settings) -> None:
     say(shown(forecast, language))
     # The bot is the one that was rehearsed.
     models = models_named(results.run.models)
-    settings = settings.model_copy(update={**models, "replay": None})
+    settings = settings.model_copy(update={**models, "replay": None, "script": None})
     with stdout_to_stderr():
         asyncio.run(ask_again(path, settings, limit=MOST_ARTICLES))
     kept = _("The bot's answers are kept in the run file; it will not be asked the same again.")

@@ -30,7 +30,7 @@ PANELS = {
         "redact_patterns",
     ),
     "Customers": (
-        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "likeness",
+        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script", "likeness",
         "user_temperature", "customer_faults",
     ),
     "Judges": (
@@ -69,7 +69,7 @@ MODEL_WORK = (
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
 _SHAPES = {
-    "FILE": "cases guidelines contacts ng_words rules check prices outputs likeness",
+    "FILE": "cases guidelines contacts ng_words rules check prices script outputs likeness",
     "KEY=VALUE": "set",
     "CASE=FILE,...": "columns",
     "REGEX": "redact_patterns",

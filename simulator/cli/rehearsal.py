@@ -345,6 +345,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
         context.check_adapter(plan)
         check_target(context, plan)
         check_retest(context)
+        context.check_scripts(whole_plan)
 
     # Where it stands in the whole plan, and what was left out, are written with the run, not at its end: a
     # run that is killed can still be merged, and still says what is missing.

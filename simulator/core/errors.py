@@ -168,8 +168,7 @@ GONE: Mapping[str, Message] = {
     "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),
     "answers": _("cross-examine takes the answers with most figures and dates first"),
     "anchor": _("compare takes two runs at a time"),
-    "typos": _("write mistyped lines yourself, in the questions"),
-    "script": _("write the customer's lines in the column script of the questions (docs/cases.md)"),
+    "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 
 

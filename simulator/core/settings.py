@@ -715,6 +715,7 @@ class Settings(RowSettings):
     judge_temperature: Temperature = setting("Temperature of the grading model.", 0.2)
     max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
+    script: str | None = setting("What customers say before they go on alone (a file).")
     replay: str | None = setting("Repeat the customers' lines of an earlier run to this bot.")
     replay_diverged: Literal["go-on", "end", "keep"] = setting(
         "When a line no longer fits what the bot says: the customer goes on alone (go-on), the"

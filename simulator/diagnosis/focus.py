@@ -40,7 +40,8 @@ _SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
 # Settings that the new run shares with the earlier one, where they are not the defaults.
 _SHARED = (
     "adapter", "set", "turns", "repeats", "judges", "judging", "guidelines", "contacts", "ng_words", "rules",
-    "voice_opening", "offline", "user_model", "judge_model", "embed_model", "demo_model", "knowledge", "seed",
+    "voice_opening", "script", "offline", "user_model", "judge_model", "embed_model", "demo_model",
+    "knowledge", "seed",
 )  # fmt: skip
 
 

@@ -31,11 +31,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator import __version__
 from simulator.core import shelves
-from simulator.core.errors import InputError
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import OPENAI, Endpoint, host_of, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
@@ -104,6 +105,9 @@ class RunContext:
         self.applied_prompt = feature("prompt").AppliedPrompt(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
         self.replayed_turns = _replayed_turns(settings, self.redactor)
+        self.scripts: Mapping[str, tuple[str, ...]] = (
+            feature("script").read_scripts(Path(settings.script)) if settings.script else {}
+        )
 
     @cached_property
     def openings(self) -> Any:
@@ -161,8 +165,8 @@ class RunContext:
             then = self.persona_user(conversation) if diverged == "go-on" else None
             return self._masking(feature("script").ReplayUser(earlier, then, ends=diverged == "end"))
         lines, goes_on = self._given_lines(conversation)
-        scripted = feature("script").ScriptedUser
-        return self._masking(self.persona_user(conversation) if goes_on else scripted(lines))
+        user = self.persona_user(conversation) if goes_on else None
+        return self._masking(user if user and not lines else feature("script").MixedUser(lines, user))
 
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave."""
@@ -170,18 +174,21 @@ class RunContext:
             goes_on = self.settings.replay_diverged == "go-on"
             return max(len(earlier), self.settings.turns if goes_on else 0), True
         lines, goes_on = self._given_lines(conversation)
-        return self.settings.turns if goes_on else 1 + len(lines), goes_on
+        return max(self.settings.turns if goes_on else 1, 1 + len(lines)), goes_on
 
     def _given_lines(self, conversation: Conversation) -> tuple[Sequence[str], bool]:
-        """The given lines after the first, and whether the customer goes on by itself where there are none.
+        """The given lines after the first, and whether the customer goes on by itself after the last of them.
 
         A case's own script and a log of answers end with their last line. A row of a data set is
         asked once, whatever script it has.
         """
         if conversation.persona == SCRIPTED:
             return (), False
+        script = feature("script").script_of(self.scripts, conversation) if self.scripts else None
         is_log = self.settings.adapter == "recorded"  # only lines of the log have an answer
-        return conversation.case.script, not (conversation.case.script or is_log)
+        if script and not is_log:
+            return script, True
+        return script or conversation.case.script, not (conversation.case.script or is_log)
 
     def _masking(self, user: User) -> User:
         return feature("redact").MaskedUser(user, self.redactor) if self.redactor else user
@@ -273,6 +280,12 @@ class RunContext:
                     run=run.id,
                 )
                 raise InputError(msg)
+
+    def check_scripts(self, plan: Sequence[Conversation]) -> None:
+        """Raises UnknownName for a script without a planned conversation."""
+        if self.scripts and (unknown := feature("script").unused_scripts(self.scripts, plan)):
+            names = {conversation.case.id for conversation in plan}
+            raise UnknownName(_("case in {script}", script=self.settings.script), unknown[0], names)
 
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """The arguments that an adapter's `connect` may take by name, beside its settings."""

@@ -77,7 +77,7 @@ NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models. An earlier run that differs in
 # one of them is not like this one. The questions may be others: what counts is the mean conversation.
 _DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening",
+    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening", "script",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
 # Values of settings that runs of earlier versions did not store.

@@ -11,7 +11,7 @@ from simulator.core.errors import AccessDenied, BotFailure, ModelFailure, RunFil
 from simulator.core.types import Answer, Bot, Case, Conversation, Ended, Query, Turn, User, Utterance
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.conversation import ask, converse
-from simulator.users.scripted import ScriptedUser
+from simulator.users.scripted import MixedUser
 from tests.run_helpers import a_case, a_rich_case, a_talk, a_turn, echo
 
 
@@ -40,7 +40,7 @@ async def conversation(
     """A dialogue of up to three turns."""
     given: dict[str, Any] = {"turns": 3, "session": "s", "timeout": 5.0} | options
     return await converse(
-        start or a_talk(), user or ScriptedUser(["二つ目", "三つ目"]), bot, log or Notes(), **given
+        start or a_talk(), user or MixedUser(["二つ目", "三つ目"]), bot, log or Notes(), **given
     )
 
 

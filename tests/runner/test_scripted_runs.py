@@ -47,16 +47,35 @@ def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
     assert sum(score.judge == "turn" and score.state == "scored" for score in results.scores) == 4
 
 
+def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
+    """Lines of a file first, then the persona goes on."""
+    script = tmp_path / "lines.txt"
+    script.write_text("もう一度お願いします\n別の言い方で教えてください\n", encoding="utf-8")
+
+    results = rehearsed("--persona", "calm", "--limit", "4", "--script", str(script), "--turns", "5")
+
+    lines = spoken(results).values()
+    assert all(said[1:3] == ["もう一度お願いします", "別の言い方で教えてください"] for said in lines)
+    assert {conversation.ended for conversation in results.conversations} == {"satisfied", "gave_up"}
+
+
 @pytest.mark.parametrize(
-    ("option", "said"), [("--replay", "no run 'nothing'"), ("--knowledge", "nothing: no readable files")]
+    ("arguments", "message"),
+    [
+        (["--replay", "nothing"], "no run 'nothing'"),
+        (["--knowledge", "nothing"], "nothing: no readable files"),
+        (["--script", "none.txt"], "none.txt"),
+        (["--limit", "2", "--script", "lines.toml"], "fees-01-ja"),
+    ],
 )
-def test_a_run_or_articles_that_are_not_there_are_told(
-    capsys: pytest.CaptureFixture[str], option: str, said: str
+def test_a_wrong_script_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, and nothing is written; also of a folder without articles."""
+    """Exit code 2, and nothing is written; a misspelt id would otherwise be passed over in silence."""
     Path("nothing").mkdir()
-    assert main(["--offline", option, "nothing"]) == 2
-    assert said in capsys.readouterr().err
+    Path("lines.toml").write_text('"fees-01-jp" = ["もう一度"]\n', encoding="utf-8")
+    assert main(["--offline", *arguments]) == 2
+    assert message in capsys.readouterr().err
     assert not Path("runs").exists()
 
 

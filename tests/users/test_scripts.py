@@ -1,12 +1,22 @@
-"""Customers who say the lines of their case or of a finished run."""
+"""Customers who say given lines, read from a file or a finished run, alone or before another customer."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from simulator.core.errors import RunFileError
+from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Answer, Case, Ended, Language, Turn, Utterance
-from simulator.users.scripted import ReplayUser, ScriptedUser, still_fits, turns_of_run
+from simulator.users.scripted import (
+    EVERY_CASE,
+    MixedUser,
+    ReplayUser,
+    read_scripts,
+    script_of,
+    still_fits,
+    turns_of_run,
+    unused_scripts,
+)
 from tests.run_helpers import a_case, a_run, a_talk, a_turn
 
 ONE = (a_turn(),)
@@ -19,13 +29,13 @@ async def improvises(case: Case, turns: tuple[Turn, ...]) -> Utterance:
 
 async def test_lines_are_said_in_order_then_it_is_over() -> None:
     """The lines follow the question; after the last one the customer leaves."""
-    user = ScriptedUser(["二", "三"])
+    user = MixedUser(["二", "三"])
 
     assert (await user(a_case(), ())).text == a_case().question
     assert (await user(a_case(), ONE)).text == "二"
     assert (await user(a_case(), ONE * 2)).text == "三"
     assert await user(a_case(), ONE * 3) == Utterance(next="satisfied", reason="end of script")
-    assert (await ScriptedUser()(a_case(), ONE)).next == "satisfied"
+    assert (await MixedUser()(a_case(), ONE)).next == "satisfied"
 
 
 def exchange(index: int, user: str, answer: str = "はい、月額990円です。") -> Turn:
@@ -102,3 +112,82 @@ def test_the_turns_of_a_run(tmp_path: Path) -> None:
     assert told == [*said]
     with pytest.raises(RunFileError, match="this run file does not exist"):
         turns_of_run(tmp_path / "run.sqlite")
+
+
+SCRIPTS = {"fees-1": ("それって、ずっと同じ値段ですか。", "ありがとう。"), "fees-2": ("How long?",)}
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "# fees-1\nそれって、ずっと同じ値段ですか。\n\n  ありがとう。 \n# fees-2 \nHow long?\n"),
+        (
+            "a.txt",
+            "\r\n# fees-1\r\nそれって、ずっと同じ値段ですか。\r\nありがとう。\r\n# fees-2\r\nHow long?",
+        ),
+        ("a.jsonl", "\n".join(json.dumps({"id": k, "lines": v}) for k, v in SCRIPTS.items()) + "\n\n"),
+        ("a.toml", "\n".join(f'"{k}" = {json.dumps(v, ensure_ascii=False)}' for k, v in SCRIPTS.items())),
+    ],
+)
+def test_three_kinds_of_script_files(tmp_path: Path, name: str, text: str) -> None:
+    """Text under heads, JSONL and TOML hold the same, whatever the ends of their lines."""
+    assert read_scripts(written(tmp_path, name, text)) == SCRIPTS
+
+
+def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
+    """Lines before the first head belong to all cases that have no script of their own."""
+    scripts = read_scripts(written(tmp_path, "a.txt", "もしもし？\nまだですか。\n# fees-2\nHow long?\n"))
+
+    assert scripts == {EVERY_CASE: ("もしもし？", "まだですか。"), "fees-2": ("How long?",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.csv", "id,lines", "not a kind of script; save it as .txt, .jsonl or .toml"),
+        ("a.txt", "# fees-1\n# fees-2\nHow long?", "line 1: 'fees-1' has no lines"),
+        ("a.txt", "# fees-1\na\n# fees-1\nb", "line 3: 'fees-1' has a script already"),
+        ("a.jsonl", '{"id": "x", "lines": ["a"]}\n{"id": "y"', "line 2: not valid JSON"),
+        ("a.jsonl", '["a"]', "line 1: not a script"),
+        ("a.jsonl", '{"lines": ["a"]}', "line 1: not a script"),
+        ("a.jsonl", '{"id": "x", "lines": "a"}', "'x' has no lines"),
+        ("a.jsonl", '{"id": "x", "lines": ["a", " "]}', "has a line that is empty or not text"),
+        ("a.jsonl", '{"id": "x", "lines": ["\\ud83d"]}', "has a line that is empty or not text"),
+        ("a.toml", "x = [1]", "has a line that is empty or not text"),
+        ("a.toml", "[x]\ny = 1", "'x' has no lines"),
+        ("a.txt", " \n", "the file is empty"),
+    ],
+)
+def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    """File, line and what to write instead, before anything starts."""
+    with pytest.raises(CaseFileError) as met:
+        read_scripts(written(tmp_path, name, text))
+
+    assert name in str(met.value)
+    assert problem in str(met.value)
+
+
+def test_the_nearest_script_is_taken() -> None:
+    """That of the conversation before that of its case before the one for all."""
+    conversation = a_talk()
+    every, case, own = ("every",), ("case",), ("own",)
+
+    assert script_of({EVERY_CASE: every, "fees-1": case, conversation.id: own}, conversation) == own
+    assert script_of({EVERY_CASE: every, "fees-1": case}, conversation) == case
+    assert script_of({EVERY_CASE: every, "fees-9": case}, conversation) == every
+    assert script_of({"fees-9": case}, conversation) is None
+
+
+def test_scripts_without_a_conversation_are_told() -> None:
+    """A misspelt id shows; the script for every case is always of use."""
+    conversation, lines = a_talk(), ("a",)
+
+    scripts = dict.fromkeys((EVERY_CASE, "fees-1", conversation.id, "fee-1"), lines)
+    assert unused_scripts(scripts, [conversation]) == ("fee-1",)
+    assert unused_scripts({"fees-1": lines}, []) == ("fees-1",)

@@ -95,7 +95,7 @@ def user_files(settings: Settings) -> list[str]:
     given = (text.removeprefix("@") for text in settings.set.values())
     lists = (settings.outputs, settings.guidelines, settings.contacts, settings.ng_words, settings.rules)
     names = [
-        *(name.rpartition(":")[0] or name for name in code), *given, *lists,
+        *(name.rpartition(":")[0] or name for name in code), *given, *lists, settings.script or "",
         *map(os.path.relpath, prompt.files if prompt else ()),
     ]  # fmt: skip
     return [name for name in names if name and len(name) < _LONGEST_NAME and os.path.isfile(name)]  # noqa: PTH113

@@ -43,7 +43,7 @@ from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import HARNESS_NOTE, RunFile
-from simulator.users.scripted import ScriptedUser
+from simulator.users.scripted import MixedUser
 
 # Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
 # would write it there.
@@ -303,7 +303,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
         script = conversation.case.script  # masked with its case
         done = await converse(
             conversation,
-            ScriptedUser(script),
+            MixedUser(script),
             bot,
             file,
             turns=1 + len(script),
