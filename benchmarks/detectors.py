@@ -1,9 +1,8 @@
 """`make bench-detectors`: how often what is detected without a model is right, on labelled rows.
 
 The rows of detector_rows/ were written before the patterns were read, but for those of `build` that say
-otherwise: `build` may be looked at to better the patterns, and the weights of act_model.json are learned from
-it; `held` is for measuring alone. With `--before REF` an older
-version of the program is asked as well.
+otherwise: `build` may be looked at to better the patterns, `held` is for measuring alone. With `--before REF`
+an older version of the program is asked as well.
 """
 
 import argparse

@@ -154,11 +154,8 @@ def functions() -> dict[str, Use]:
     Where one takes several texts, the long one stands in each place that a bot or a customer fills.
     """
     found: dict[str, Use] = {
-        "acts.pieces": lambda text: (acts.pieces(text, "ja"), acts.pieces(text, "en")),
-        "acts.is_likely": lambda text: acts.is_likely("refusal", text, "ja"),
         "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
         "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
-        "acts.is_plain_refusal": lambda text: acts.is_plain_refusal(text, "en"),
         "acts.ends_with_question": lambda text: acts.ends_with_question(text, "ja"),
         "acts.is_handover": lambda text: (acts.is_handover(text, "ja"), acts.is_handover(text, "en")),
         "acts.passes_on": lambda text: acts.passes_on(text, "ja"),

@@ -38,7 +38,7 @@ from simulator.core.types import Answer, GradingContext, Language, Passage, Scor
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
-from simulator.text.acts import claims, is_handover, is_plain_refusal, parts
+from simulator.text.acts import claims, is_handover, is_refusal, parts
 from simulator.text.entities import (
     DetailIndex,
     Hours,
@@ -363,7 +363,7 @@ def references_of(context: GradingContext) -> tuple[str, ...]:
     The case's references are of its first question. On later turns they are what there is to go by.
     """
     texts = context.references or [text for row in context.case.references for text in row]
-    return tuple(text for text in texts if not is_plain_refusal(text, context.case.language))
+    return tuple(text for text in texts if not is_refusal(text, context.case.language))
 
 
 def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:

@@ -163,7 +163,7 @@ def unsupported(reading: TurnEvidence) -> list[str]:
 def comparison(reading: TurnEvidence) -> str:
     """The sentences of a reason: what answer and reference have in common, and how they differ."""
     found, say = reading.agreement, reading.say
-    declines = all(acts.is_plain_refusal(text, reading.language) for text in reading.context.references)
+    declines = all(acts.is_refusal(text, reading.language) for text in reading.context.references)
     if reading.refused or declines:
         return say("both_refuse" if reading.refused and declines else "only_one_refuses")
     said = [say("matched", share=percent(found.recall))]
@@ -408,8 +408,7 @@ STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
 @cache
 def rubric_of(judge: str) -> str:
     """The rubric of a lexical judge's scores: the formula, and a hash of all that decides its grades."""
-    read = (path.read_text(encoding="utf-8") for path in (acts.FILE, acts.WEIGHTS))
-    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), *read)}"
+    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), acts.FILE.read_text(encoding='utf-8'))}"
 
 
 class LexicalJudge:

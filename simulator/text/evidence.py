@@ -31,7 +31,6 @@ from simulator.text.acts import (
     LONGEST,
     Part,
     apologises,
-    is_plain_refusal,
     is_refusal,
     parts,
     passes_on,
@@ -309,7 +308,7 @@ def agreement(
     missing: list[str] = []
     outcomes = {
         _outcome(answer, language, refused=refuses(answer, (reference,), language)),
-        _outcome(reference, language, refused=is_plain_refusal(reference, language)),
+        _outcome(reference, language, refused=is_refusal(reference, language)),
     }
     if outcomes != {"answer"}:
         score = 1.0 if len(outcomes) == 1 else 0.05 if "answer" in outcomes else 0.4
@@ -371,25 +370,20 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
 def refuses(answer: str, references: Iterable[str], language: Language) -> bool:
     """Whether an answer is worded as a refusal, and says not what a right answer says.
 
-    An answer that says what the reference says declines nothing, however it is worded. References are judged
-    by the patterns alone: the regression takes some of them for refusals.
+    An answer that says what the reference says declines nothing, however it is worded.
     """
     if not is_refusal(answer, language):
         return False
-    right = (
-        without_courtesies(each, language) for each in references if not is_plain_refusal(each, language)
-    )
+    right = (without_courtesies(each, language) for each in references if not is_refusal(each, language))
     return not any(_says(answer, each, language) for each in right)
 
 
 def _says(refusal: str, wanted: str, language: Language) -> bool:
-    """Whether what is worded as a refusal says most of this, or all its details and part of its words."""
-    recall = share(topic_units(wanted), content_units(without_courtesies(refusal, language)))
-    if recall < SAYS_PART:
+    """Whether what is worded as a refusal says all details of this, and part of its words."""
+    if share(topic_units(wanted), content_units(without_courtesies(refusal, language))) < SAYS_PART:
         return False
     details = details_of(wanted)
-    has_details = bool(details) and all(is_said(each, refusal) for each in details)
-    return has_details or (recall >= SAME_WORDS and not is_plain_refusal(refusal, language))
+    return bool(details) and all(is_said(each, refusal) for each in details)
 
 
 def _outcome(text: str, language: Language, *, refused: bool) -> str:
@@ -421,7 +415,7 @@ def expected_response(case: Case) -> ExpectedResponse:
     if case.is_complaint:
         return "comfort"
     known = all_references(case)
-    declined = bool(known) and all(is_plain_refusal(text, case.language) for text in known)
+    declined = bool(known) and all(is_refusal(text, case.language) for text in known)
     return "refuse" if case.answerable is False or (case.answerable is None and declined) else "answer"
 
 

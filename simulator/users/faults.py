@@ -45,7 +45,7 @@ from simulator.core.types import (
     Value,
 )
 from simulator.storage.results import cache_latest
-from simulator.text.acts import is_plain_refusal, passes_on
+from simulator.text.acts import is_refusal, passes_on
 from simulator.text.entities import Date, Measure, Specific, details_of, located, numbers_in
 from simulator.text.evidence import (
     all_references,
@@ -142,7 +142,7 @@ def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | 
         if is_complete is False:
             references = ()  # what agrees with a reference was not enough
         elif is_complete is None:
-            known = (text for text in references if not is_plain_refusal(text, case.language))
+            known = (text for text in references if not is_refusal(text, case.language))
             is_complete = best_agreement("\n".join(answers), known, case.language).score >= ANSWERED
         if is_complete:
             return turn.index

@@ -27,7 +27,7 @@ from typing import Any
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, Got, Language, Persona, Reaction, Turn, Utterance
-from simulator.text.acts import apologises, ends_with_question, is_plain_refusal, is_refusal, parts, passes_on
+from simulator.text.acts import apologises, ends_with_question, is_refusal, parts, passes_on
 from simulator.text.evidence import (
     CHANCE,
     all_references,
@@ -234,7 +234,7 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     if case.is_complaint:
         return 0.0
     # A reference that declines says nothing that a customer could be given.
-    known = [text for text in all_references(case) if not is_plain_refusal(text, case.language)]
+    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
     if known:
         return best_agreement("\n".join(texts), known, case.language).score
     chance = CHANCE[case.language]

@@ -113,14 +113,13 @@ def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
 
 
 def test_who_says_what_is_right_does_not_refuse() -> None:
-    """An answer only worded like a refusal is none where it says the right answer; a plain refusal is one."""
-    answer = "That is all I have on this. The answer is tomorrow."
-    plain = "I am sorry, I cannot say whether it is tomorrow."
+    """An answer only worded like a refusal is none where it says the right answer with its figures."""
+    answer = "I do not have information on any fee for the card except 300 yen a month."
 
     assert is_refusal(answer, "en")
-    assert refuses(answer, ("next week",), "en")
-    assert not refuses(answer, ("tomorrow",), "en")
-    assert refuses(plain, ("tomorrow",), "en")
+    assert refuses(answer, ("The fee for the card is 500 yen a month.",), "en")
+    assert not refuses(answer, ("The fee for the card is 300 yen a month.",), "en")
+    assert refuses("I am sorry, I cannot say whether it is tomorrow.", ("tomorrow",), "en")
 
 
 def test_an_endless_sentence_is_a_claim_and_read_in_no_time() -> None:

@@ -1,0 +1,133 @@
+"""What real desks say is taken for a refusal or a handover only where it is one."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from simulator.core.types import Answer, Case, Language, Turn
+from simulator.stats.answerability import turn_outcome
+from simulator.text.acts import is_handover, is_refusal, passes_on
+from tests import metric_references
+from tests.paths import FIXTURES
+
+# At most one in a hundred ordinary lines.
+FEW = 0.01
+# The whole sets, of which fixtures are drawn; not part of this program.
+COLLECTION = metric_references.COLLECTION.with_name("humans")
+SETS = {"ja": ("jmultiwoz_ja_dev",), "en": ("star_en_dev", "taskmaster4_en_dev")}
+# How many lines these sets hold, those that were said twice counted once.
+DISTINCT = {"ja": 1163, "en": 1063}
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+
+
+def labelled(language: Language) -> list[dict[str, Any]]:
+    text = (FIXTURES / f"desk_lines_{language}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def collected(language: Language) -> Iterator[str]:
+    """All lines of desks in the sets, as often as they were said."""
+    for name in SETS[language]:
+        with gzip.open(COLLECTION / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+            turns = chain.from_iterable(json.loads(line)["turns"] for line in file)
+            yield from (turn["text"].replace("\n", " ") for turn in turns if turn["role"] == "desk")
+
+
+def refused(text: str, language: Language) -> bool:
+    """As the table of answered and refused questions counts it."""
+    case = Case(id="1", question="?", language=language, answerable=True)
+    return turn_outcome(Turn(index=1, user="?", answer=Answer(text=text)), case) == "refused"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ordinary_lines_refuse_nothing(language: Language) -> None:
+    """Prices, bookings, questions back and "nothing matches your wishes" are no refusals.
+
+    The fixture holds every line of the sets that the patterns take for a refusal, and one in three of the
+    others.
+    """
+    rows = labelled(language)
+    ordinary = [row["text"] for row in rows if not row["refusal"]]
+    wrong = [text for text in dict.fromkeys(ordinary) if refused(text, language)]
+
+    assert len(ordinary) >= 380
+    assert len(wrong) <= FEW * DISTINCT[language], wrong
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ordinary_lines_pass_nobody_on(language: Language) -> None:
+    """Who announces a drink, or to write with details, brings in no person."""
+    ordinary = [row["text"] for row in labelled(language) if not row["refusal"]]
+
+    for passes in (passes_on, is_handover):
+        wrong = [text for text in ordinary if passes(text, language)]
+        assert len(wrong) <= FEW * len(ordinary), wrong
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lines_that_refuse_are_still_found(language: Language) -> None:
+    """Most of what real desks decline is; who says nothing else, and plainly, always."""
+    declined = [row["text"] for row in labelled(language) if row["refusal"]]
+    found = [text for text in declined if is_refusal(text, language)]
+
+    assert len(found) >= 0.75 * len(declined)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_of_all_lines_at_hand_few_are_taken_for_refusals(language: Language) -> None:
+    """Over whole sets of real desks, counted as often as a line was said."""
+    if not COLLECTION.is_dir():
+        pytest.skip(f"the collection of real desks' lines is not at hand ({COLLECTION.name}/)")
+    declined = {row["text"] for row in labelled(language) if row["refusal"]}
+    ordinary = [text for text in collected(language) if text not in declined]
+    wrong = [text for text in ordinary if refused(text, language) or passes_on(text, language)]
+
+    assert len(ordinary) > 1000
+    assert len(wrong) <= FEW * len(ordinary), wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Your report has been submitted. We will look into it and will contact you in due course.", "en"),
+        ("Your table is booked. A colleague will call you to confirm.", "en"),
+        ("Can I get your full name please?", "en"),
+        ("What can I get for you today?", "en"),
+        ("Hi, may I put your name down?", "en"),
+        ("I am sorry, but the hotel is not able to accommodate you.", "en"),
+        ("Unfortunately Ms Abe is not able to make Monday at 3 pm.", "en"),
+        ("I could not find any rooms for these dates.", "en"),
+        ("I do not have that on the menu. Did you mean a flat white?", "en"),
+        ("There are no flights that match your dates.", "en"),
+        ("電話番号は0120000371になります。", "ja"),
+        ("申し訳ございません。その条件では見つかりませんでした。", "ja"),
+        ("ご希望に合う物件は見つかりませんでした。ほかの駅でお探ししましょうか？", "ja"),
+        ("該当する商品がございません。", "ja"),
+        ("申し訳ありません。ご指定の条件ではご紹介できません。いかが致しましょう？", "ja"),
+    ],
+)
+def test_what_a_desk_does_is_no_refusal(text: str, language: Language) -> None:
+    """It has done something, asks for something, or has searched and found none."""
+    assert not refused(text, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("I could not find any information about rooms in our material.", "en"),
+        ("I can't see your flight from here.", "en"),
+        ("This bot is not able to answer that.", "en"),
+        ("Would you like me to get an agent?", "en"),
+        ("その条件に関する情報は見つかりませんでした。", "ja"),
+        ("ホテルの電話番号はご案内できません。", "ja"),
+        ("ご契約条件についてはお答えできません。", "ja"),
+        ("該当する商品の記載が見当たりません。", "ja"),
+    ],
+)
+def test_who_does_not_know_refuses_all_the_same(text: str, language: Language) -> None:
+    """What was searched is the material, not the shelf."""
+    assert refused(text, language)
