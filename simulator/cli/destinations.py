@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
 from simulator.core.shelves import Features, user_object
 from simulator.core.types import Language
-from simulator.storage.run_file import RUN_FILE, add_note
+from simulator.storage.run_file import RUN_FILE, add_note, run_ids
 
 if TYPE_CHECKING:
     from simulator.report.context import ReportContext
@@ -172,11 +173,21 @@ def _function(name: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+def _workbook(output: ReportOutput) -> Path:
+    """Writes report.xlsx, with what the team wrote into workbooks of earlier runs of the folder."""
+    folder = output.folder.resolve()
+    before = takewhile(lambda name: name != folder.name, run_ids(folder.parent))
+    earlier = [folder.parent / name for name in before]
+    context = output.context
+    path: Path = _format("xlsx").save(
+        _worksheets(context), output.folder / RUN_FILE, context.language, earlier=earlier
+    )
+    return path
+
+
 DESTINATIONS: dict[str, Destination] = {
     "sheets": _sheets,
-    "xlsx": lambda out: str(
-        _format("xlsx").save(_worksheets(out.context), out.folder / RUN_FILE, out.context.language)
-    ),
+    "xlsx": lambda out: str(_workbook(out)),
     "json": _file(
         "report.json",
         lambda out: _format("files").json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),

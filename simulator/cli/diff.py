@@ -45,7 +45,8 @@ def command(
     paths = [find_run(name, settings.runs) for name in (before, after)]
     one, other = (path.resolve().parent for path in paths)
     if one == other:
-        older = [name for name in run_ids(settings.runs) if name < one.name]
+        runs = run_ids(settings.runs)
+        older = runs[: runs.index(one.name)] if one.name in runs else []
         same = _("Both are the same run, {one}. All runs: python run.py history.", one=one.name)
         previous = _("The one before it: {run}.", run=older[-1]) if older else None
         raise InputError(sentences(same, previous))

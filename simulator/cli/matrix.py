@@ -52,7 +52,7 @@ from simulator.runner.plan import read_plan
 from simulator.sheets.excel import paint
 from simulator.sheets.model import Worksheet
 from simulator.storage.results import without_superseded
-from simulator.storage.run_file import new_run_id, read_run, run_ids
+from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
@@ -92,9 +92,10 @@ def _record_to_resume(name: str, runs: Path) -> Path | None:
     path = records.find_record(name, runs)
     if path is None or name != "latest":
         return path
-    newest = run_ids(runs)[-1:]
-    runs_of_cells = {cell.run for cell in records.read_record(path).cells}
-    return path if not newest or newest[0] in runs_of_cells or newest[0] < path.parent.name else None
+    record, newest = records.read_record(path), run_ids(runs)[-1:]
+    runs_of_cells = {cell.run for cell in record.cells}
+    is_last = not newest or newest[0] in runs_of_cells
+    return path if is_last or created_at(runs / newest[0] / RUN_FILE) < record.created else None
 
 
 # --- Running it ---

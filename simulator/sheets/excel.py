@@ -101,12 +101,19 @@ class _Workbook(NamedTuple):
     touched: bool = True
 
 
-def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "ja") -> Path:
+def save(
+    worksheets: Sequence[Worksheet],
+    run_file: Path,
+    language: Language = "ja",
+    *,
+    earlier: Iterable[Path] = (),
+) -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
     What the team wrote into the newest workbook beside the run file is carried over; where there is none,
-    what it wrote in those of earlier runs about what is the same again. A workbook that is open in Excel is
-    left alone; stderr says where the report stands instead. Returns the path that was written.
+    what it wrote in those in `earlier`, the folders of earlier runs, about what is the same again. A workbook
+    that is open in Excel is left alone; stderr says where the report stands instead. Returns the path that
+    was written.
 
     Raises RunFileError where nothing can be written. A workbook that cannot be read counts as the team's: it
     is left alone with a line on stderr, and the report gets the next number.
@@ -137,7 +144,7 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
         first = int((number and number[1]) or 1) + workbooks[edited].touched
         alone = False
     else:
-        carried = _from_earlier_runs(worksheets, run_file)
+        carried = _from_earlier_runs(worksheets, earlier)
         # A worksheet that nothing is carried into stays the one that it is.
         alone = all(map(is_, carried, worksheets))
     for n in range(first, first + _MOST_FILES):
@@ -186,14 +193,12 @@ def _touched(path: Path, properties: Mapping[str, str]) -> bool:
     return properties.get(_WRITTEN) != str(path.stat().st_mtime)
 
 
-def _from_earlier_runs(worksheets: Sequence[Worksheet], run_file: Path) -> tuple[Worksheet, ...]:
-    """The worksheets with what the team wrote into workbooks of earlier runs, beside rows of the same key.
+def _from_earlier_runs(worksheets: Sequence[Worksheet], folders: Iterable[Path]) -> tuple[Worksheet, ...]:
+    """The worksheets with what the team wrote into workbooks in these folders, beside rows of the same key.
 
-    The names of folders say which run is earlier; of several workbooks the one that was saved last counts.
+    Of several workbooks the one that was saved last counts.
     """
-    run, names = run_file.parent.resolve(), [sheet.name for sheet in worksheets if lasting(sheet)]
-    # Ids of runs begin with their time.
-    folders = (path.parent for path in run.parent.glob(f"*/{run_file.name}") if path.parent.name < run.name)
+    names = [sheet.name for sheet in worksheets if lasting(sheet)]
     found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
     written = dict(islice(((path, content) for path, content in found if content), _READ))
     for path, content in written.items():

@@ -34,7 +34,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,7 +58,14 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import JUDGE
 from simulator.storage import schema
-from simulator.storage.results import Reader, StoredConversations, StoredScores, results_of, run_of
+from simulator.storage.results import (
+    Reader,
+    StoredConversations,
+    StoredScores,
+    read_about,
+    results_of,
+    run_of,
+)
 
 RUN_FILE = "run.sqlite"
 # Notes of a run, stored under "note:KEY": the request of lm_eval that it answers, and the rows of its data
@@ -384,11 +391,13 @@ def find_run(name: str, runs: Path) -> Path:
             return path
         if (path / RUN_FILE).is_file():
             return path / RUN_FILE
+        if name and path.name == name and (runs / name / RUN_FILE).is_file():
+            return runs / name / RUN_FILE
     ids = run_ids(runs)
-    # Ids begin with their time, so the last one is the newest, and the beginning of one is easily typed.
+    # Ids begin with their time, so the beginning of one is easily typed; which is the newest, the files say.
     matches = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
-    if name in ids or len(matches) == 1:
-        return runs / (name if name in ids else matches[0]) / RUN_FILE
+    if len(matches) == 1:
+        return runs / matches[0] / RUN_FILE
     problem = _("no run '{name}' in {folder}/.", name=name[:80], folder=runs)
     if matches:
         problem = _("{n} runs start with '{name}'.", n=len(matches), name=name)
@@ -398,10 +407,34 @@ def find_run(name: str, runs: Path) -> Path:
 
 
 def run_ids(runs: Path) -> list[str]:
-    """The ids of the runs in a folder, oldest first."""
+    """The ids of the runs in a folder, oldest first: by the time in each run file, not by the folder's name.
+
+    A name has the local time of the machine that made it, and zones differ and change. A file that cannot be
+    read counts as of the time when it was last written, so that nobody takes an older run for the newest one.
+    """
     if not runs.is_dir():
         return []
-    return sorted(entry.name for entry in runs.iterdir() if (entry / RUN_FILE).is_file())
+    paths = [entry / RUN_FILE for entry in runs.iterdir() if (entry / RUN_FILE).is_file()]
+    return [path.parent.name for path in sorted(paths, key=lambda path: (created_at(path), path.parent.name))]
+
+
+def created_at(path: Path) -> datetime:
+    """When the run in a file was started, in UTC; for one that cannot be read, when it was last written."""
+    # Of every run in a folder: no more is read than that.
+    with (
+        contextlib.suppress(sqlite3.Error, ValueError, LookupError, TypeError, OverflowError, RecursionError),
+        contextlib.closing(sqlite3.connect(path, timeout=10)) as file,
+    ):
+        return datetime.fromisoformat(json.loads(read_about(file, "run"))["created"]).astimezone(UTC)
+    return written_at(path)
+
+
+def written_at(path: Path) -> datetime:
+    """When a file was last written, in UTC; the beginning of time where nobody can say."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    except (OSError, ValueError, OverflowError):  # gone meanwhile, or of no time at all
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def read_newest(folder: Path) -> Iterator[Run]:
@@ -426,7 +459,7 @@ def replay_of(run: Run) -> str | None:
 
 
 def new_run_id(now: datetime, personas: Iterable[str]) -> str:
-    """An id that sorts by time and can be read aloud: 20260401-093000512-angry-3f2a."""
+    """An id that begins with the time `now` and can be read aloud: 20260401-093000512-angry-3f2a."""
     names = list(personas)
     persona = names[0] if len(names) == 1 else "mixed"
     # It is the name of a folder, in every file system and shell.

@@ -153,7 +153,7 @@ def test_files_that_are_not_ours_or_cannot_be_read(
 
 
 def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
-    """They are no reason to be without a report, and it has what others have; a later run has no say."""
+    """They are no reason to be without a report, and it has what others have; only the named have a say."""
     folders = [tmp_path / f"2026112{day}-090400-mixed-0000" for day in range(1, 6)]
     for folder in folders:
         folder.mkdir()
@@ -172,12 +172,12 @@ def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
         for name, part in parts.items():
             package.writestr(name, part[:-200] if "worksheets/sheet" in name else part)
 
-    path = excel.save(SHEETS, run / "run.sqlite")
+    path = excel.save(SHEETS, run / "run.sqlite", earlier=folders[:3])
 
     assert [cells["comment"] for _name, _key, cells in theirs(path) if "comment" in cells] == [
         "資料にあります"
     ]
-    assert excel.save(SHEETS, run / "run.sqlite") == path
+    assert excel.save(SHEETS, run / "run.sqlite", earlier=folders[:3]) == path
 
 
 @pytest.mark.parametrize("tab", ["確認", "Review", "Ｒｅｖｉｅｗ ", "山田さん"])

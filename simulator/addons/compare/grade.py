@@ -80,6 +80,7 @@ def matched(one: Results, other: Results) -> TurnPairs:
     Both answers are graded by the case of the later run: its references may have been corrected since.
     """
     partners = begun_conversations(other, one)
+    one_is_later = (one.run.created, one.run.id) > (other.run.created, other.run.id)
     pairs: list[Pair] = []
     differing = alone = 0
     for key, conversation in begun_conversations(one, other).items():
@@ -89,8 +90,7 @@ def matched(one: Results, other: Results) -> TurnPairs:
             continue
         # From the first line that differs on, the bots answered different things.
         same = _turns_after_same_lines(conversation, partner)
-        # Ids of runs begin with their time, so that the larger one is the later one.
-        case = {"case": (conversation if one.run.id > other.run.id else partner).case}
+        case = {"case": (conversation if one_is_later else partner).case}
         a, b = (held.model_copy(update=case) for held in (conversation, partner))
         # A log that ends after a customer's line has no answer to compare.
         answered = [

@@ -19,7 +19,7 @@ One process holds the lock of the folder; whoever comes second is told so.
 
 import contextlib
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -30,7 +30,7 @@ from simulator.core.errors import RunFileError
 from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import replaced
-from simulator.storage.run_file import RUN_FILE, lock_folder, read_run
+from simulator.storage.run_file import RUN_FILE, lock_folder, read_run, written_at
 
 NAME = "matrix.json"
 # `failed`: it cannot be run as it is; `open`: not begun, or interrupted. Either is tried again by a resume.
@@ -163,17 +163,29 @@ def find_record(name: str, runs: Path) -> Path | None:
             return given
         if (given / NAME).is_file():
             return given / NAME
-    # Ids begin with their time, so that the last one is the newest.
     ids = record_ids(runs)
     matches = ids[-1:] if name == "latest" else [known for known in ids if name and known.startswith(name)]
     return runs / matches[0] / NAME if len(matches) == 1 else None
 
 
 def record_ids(runs: Path) -> list[str]:
-    """The ids of the matrices in a folder of runs, oldest first."""
+    """The ids of the matrices in a folder of runs, oldest first by the time in their records.
+
+    A record that cannot be read counts as of the time when it was last written.
+    """
     if not runs.is_dir():
         return []
-    return sorted(entry.name for entry in runs.iterdir() if (entry / NAME).is_file())
+    paths = [entry / NAME for entry in runs.iterdir() if (entry / NAME).is_file()]
+    return [
+        path.parent.name for path in sorted(paths, key=lambda path: (_created_at(path), path.parent.name))
+    ]
+
+
+def _created_at(path: Path) -> datetime:
+    try:
+        return read_record(path).created.astimezone(UTC)
+    except RunFileError:
+        return written_at(path)
 
 
 def run_of(path: Path) -> Run | None:
