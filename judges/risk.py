@@ -1,17 +1,13 @@
 """Risk: whether an answer keeps to the rules of the desk, each with a verdict of its own."""
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator import Fill, GradingContext, Rule, Score, Texts
+from simulator import Fill, GradingContext, Rule, Score, Texts, is_quoted_from
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_risk.toml"))
-# Where a quotation leaves words out.
-_GAP = re.compile(r"…+|\.{3,}|・{3,}|\[[.…]+\]")
 _GRAVEST = ("major", "moderate", "minor")
 
 
@@ -34,7 +30,7 @@ async def risk(
     for each in sorted(filled.verdicts, key=lambda each: ("untested", "kept", "broken").index(each.verdict)):
         if each.rule not in found:
             dropped["unknown"] += 1
-        elif each.verdict == "broken" and not _is_said(each.quote, context.turn.answer.text):
+        elif each.verdict == "broken" and not is_quoted_from(each.quote, context.turn.answer.text):
             dropped["unquoted"] += 1
         else:
             quote = each.quote if each.verdict == "broken" else ""
@@ -56,14 +52,3 @@ async def risk(
         reason=gap.join((*told, filled.reason, *notes)),
         detail=detail,
     )
-
-
-def _is_said(quote: str, answer: str) -> bool:
-    """Whether every stretch of the quotation stands in the answer; signs, spaces and case do not matter."""
-    said = _letters(answer)
-    stretches = [letters for part in _GAP.split(quote) if (letters := _letters(part))]
-    return bool(stretches) and all(stretch in said for stretch in stretches)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())

@@ -82,6 +82,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.text.entities import Specific as Specific
     from simulator.text.entities import located as located
     from simulator.text.entities import specifics_of as specifics_of
+    from simulator.text.normalise import is_quoted_from as is_quoted_from
     from simulator.text.typography import nfkc as nfkc
     from simulator.text.typography import straight as straight
     from simulator.text.typography import straight_pattern as straight_pattern
@@ -113,6 +114,7 @@ _NAMES = {
     "text.choices": "multiple_choice",
     "text.entities": "Specific located specifics_of",
     "text.metrics": "metrics",
+    "text.normalise": "is_quoted_from",
     "text.typography": "nfkc straight straight_pattern",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

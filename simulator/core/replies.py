@@ -232,10 +232,10 @@ def _listed_or_none(value: Any) -> Any:
 
 
 def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
-    """Those of which both sides say something, and not the same."""
+    """Those that say something, and not the same on both sides."""
     # A model that lists agreements under conflicts would have the turn skipped.
     sides = ((each, _plain(each.reference), _plain(each.passages)) for each in conflicts)
-    return [each for each, one, other in sides if one != other and not {one, other} & _NONE]
+    return [each for each, one, other in sides if one != other and not {one, other} <= _NONE]
 
 
 Grade = Annotated[

@@ -70,6 +70,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "correctness": _("Correctness"),
         "coherence": _("Coherence"),
         "overall": _("Overall"),
+        "conflicts_ignored": _("contradictions ignored"),
     },
     "mark": {
         "no_answer": _("No answer"),

@@ -17,26 +17,29 @@ How a filled-in form becomes a Score:
     rubric               the hash of prompt, form and model
 
 Where the reference contradicts the passages nobody knows which is right: the turn is skipped, with both sides
-in the reason. Where several customers begin alike, their first turn is the same to the judge: it is graded
-once, and the scores of the others say whose it is (SAME_AS).
+in the reason. The judge has to quote them. A conflict whose words are not in the reference and in a passage
+is ignored and counted (CONFLICTS_IGNORED), for one slip of the judge would hide a wrong answer.
+
+Where several customers begin alike, their first turn is the same to the judge: it is graded once, and the
+scores of the others say whose it is (SAME_AS).
 """
 
 import asyncio
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import SAME_AS, GradingContext, Score
+from simulator.core.types import CONFLICTS_IGNORED, SAME_AS, GradingContext, Score
 from simulator.grading.judge import bare, by_rule, failed
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE
 from simulator.models.reading import parse_parts, parse_reply
+from simulator.text.normalise import is_quoted_from
 
 # Characters of a malformed reply that the model is shown when it is asked once more.
 SHOWN_REPLY = 4000
@@ -213,18 +216,27 @@ class ModelJudge:
             key: replies.FIELD_KINDS[kind].kept(getattr(filled, key), context)
             for key, kind in rubric.fields.items()
         }
+        conflicts = [key for key, kind in rubric.fields.items() if kind == "conflicts"]
+        quoted = {key: [each for each in kept[key] if _is_quoted(each, context)] for key in conflicts}
+        ignored = sum(len(kept[key]) - len(each) for key, each in quoted.items())
+        kept |= quoted
         verdict = kept[rubric.value]
         detail = encodable(filled.model_copy(update=kept).model_dump(mode="json"))
         dropped = sum(
-            len(getattr(filled, key)) - len(each) for key, each in kept.items() if isinstance(each, list)
+            len(getattr(filled, key)) - len(each)
+            for key, each in kept.items()
+            if isinstance(each, list) and key not in conflicts
         )
         if dropped:
             detail["dropped"] = dropped
-        if conflicts := _conflicts(rubric, detail, context):
-            sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
+        if ignored:
+            detail[CONFLICTS_IGNORED] = ignored
+        if found := [each for key in conflicts for each in detail[key]]:
+            sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in found[0].items()}
             reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = bare(self._name(rubric), context, "skipped", reason)
-            return skipped.model_copy(update={"detail": {"conflicts": conflicts}, "rubric": self.rubric_hash})
+            told = {"conflicts": found} | ({CONFLICTS_IGNORED: ignored} if ignored else {})
+            return skipped.model_copy(update={"detail": told, "rubric": self.rubric_hash})
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, context)
@@ -287,11 +299,13 @@ class FormFiller:
         )
 
 
-def _conflicts(rubric: Rubric, detail: Mapping[str, Any], context: GradingContext) -> list[dict[str, str]]:
-    """Where reference and passages contradict each other; none unless the judge has seen both."""
-    if not context.turn.answer.passages or not (context.references or context.case_references):
-        return []
-    return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
+def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
+    """Whether the words of both sides stand in a reference of the turn and in one of its passages."""
+    references = context.references or context.case_references
+    passages = (f"[{passage.id}] {passage.text}" for passage in context.turn.answer.passages)
+    return any(is_quoted_from(conflict.reference, text) for text in references) and any(
+        is_quoted_from(conflict.passages, text) for text in passages
+    )
 
 
 def _unseen(score: Score, left_out: int, context: GradingContext, frame: PromptFrame) -> Score:

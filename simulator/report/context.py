@@ -194,6 +194,7 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             " has to be fixed.",
             n=n,
         )
+    yield from _ignored_conflicts(summary)
     if summary.missing:
         yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
     if summary.bot_failures:
@@ -217,6 +218,17 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         )
     if n := summary.simulator.failed:
         yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
+
+
+def _ignored_conflicts(summary: Summary) -> Iterator[Message]:
+    """How many contradictions a judge named in words that do not stand where it says, judge by judge."""
+    for name, judge in summary.judges.items():
+        if judge.conflicts_ignored:
+            ignored = _(
+                "{judge}, contradictions of reference and passages that were ignored because the words are"
+                " not there: {n}."
+            )
+            yield ignored.format(judge=title("judge", name), n=judge.conflicts_ignored)
 
 
 def _remarks(summary: Summary) -> Iterator[Message]:

@@ -73,7 +73,8 @@ class JudgeSummary(Value):
 
     `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
     failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
-    `undecided` are those skipped turns on which reference and passages contradict each other.
+    `undecided` are those skipped turns on which reference and passages contradict each other,
+    `conflicts_ignored` the contradictions in words that stand in neither (`CONFLICTS_IGNORED`).
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
     nothing twice.
@@ -93,6 +94,7 @@ class JudgeSummary(Value):
     failure_reason: str = ""
     excluded: int = 0
     undecided: int = 0
+    conflicts_ignored: int = 0
     retest: Retest | None = None
 
 

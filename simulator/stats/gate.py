@@ -368,6 +368,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "judges": {
             name: {key: rounded(getattr(judge, key)) for key in shown}
             | ({"excluded": judge.excluded} if judge.excluded else {})
+            | ({"conflicts_ignored": n} if (n := judge.conflicts_ignored) else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.judges.items()
         },

@@ -43,6 +43,8 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 KINDS: tuple[MarkKind, ...] = (
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
 )  # fmt: skip
+# What a judge held against the reference, which says nothing where a passage contradicts it.
+_OF_THE_REFERENCE: frozenset[MarkKind] = frozenset({"overall", "correctness"})
 # How a grade is held against a limit: below it, or at it as well.
 _Compare = Callable[[float, float], bool]
 # The gravest first, as lists are sorted.
@@ -71,7 +73,7 @@ class RuleTally(NamedTuple):
 
 
 class UndecidedTurn(NamedTuple):
-    """A turn without a grade because its evidence conflicts: what `reference` and `passages` say."""
+    """A turn that `turn` did not grade because `reference` and `passages` say different things."""
 
     case: Case
     turn: Turn
@@ -102,8 +104,8 @@ def red_marks(
 
     A turn without an answer has the one mark `no_answer`, whatever the rules: it is the bot's own
     failure. Without `primary`, `turn` decides, or else the first judge among the scores. Where reference and
-    passages contradict each other, neither they nor what is held against them make it red. A turn that was
-    graded twice is as red as the milder of its two gradings.
+    passages contradict each other, nobody knows whether the answer is right (`_OF_THE_REFERENCE`); all else
+    that makes it red still does. A turn that was graded twice is as red as the milder of its two gradings.
     """
     # Callers may hand over the scores of more than one conversation.
     of_turn = [score for score in scores if score.conversation == conversation]
@@ -122,8 +124,7 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
     for score in scored.values():
         if is_unanswered(score):
             return (Mark(kind="no_answer", severity="major", reason=score.reason),)
-    if any(map(is_undecided, of_turn)):
-        return ()
+    undecided = any(map(is_undecided, of_turn))
     verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
     names = ("groundedness", "claims", "facts", "risk", CONVERSATION)
     grounded, claims, facts, risk, whole = map(scored.get, names)
@@ -140,6 +141,8 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
     )
     marks = []
     for kind, judged, grade, is_red, limit, is_major, worst in rows:
+        if undecided and kind in _OF_THE_REFERENCE:
+            continue
         if judged and isinstance(grade, int | float) and limit is not None and is_red(grade, limit):
             # A severity that the judge gave itself wins over the rule's.
             severity: Severity = judged.severity or ("major" if is_major(grade, worst) else "moderate")

@@ -35,6 +35,7 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import Features, judge_name
 from simulator.core.types import (
     COMPLETE,
+    CONFLICTS_IGNORED,
     CONVERSATION,
     LEXICAL,
     PASSED,
@@ -158,7 +159,8 @@ class Grade:
     """What figures need of a score: no text.
 
     `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
-    that the evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
+    that the evidence conflicts, `ignored` counts conflicts in words that do not stand there, `of_output`
+    means that this grades one output of a row, without a threshold.
     `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
     on the judge's own `scale`; both are None unless `state` is scored.
     """
@@ -172,6 +174,7 @@ class Grade:
     failure: str | None
     reason: str
     undecided: bool
+    ignored: int
     of_output: bool
     retest: Outcome = ""
     second: float | None = None
@@ -466,10 +469,17 @@ def _grade(score: Score, rules: RedRules) -> Grade:
         failure,
         score.reason if failure else "",
         is_undecided(score),
+        _count(score, CONFLICTS_IGNORED),
         "output" in score.detail and "passed" not in score.detail,
         retest,
         second.value if second else None,
     )
+
+
+def _count(score: Score, key: str) -> int:
+    """A number in the detail of a score; 0 where a judge of the user's own keeps something else there."""
+    found = score.detail.get(key)
+    return found if isinstance(found, int) else 0
 
 
 def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
@@ -598,6 +608,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         excluded=sum(s.excluded for s in spoken),
         undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
+        conflicts_ignored=sum(s.scores[name].ignored for s in due if name in s.scores),
         retest=retest if twice else None,
     )
 

@@ -68,6 +68,36 @@ def squad_form(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_ASCII_PUNCTUATION)).split())
 
 
+# Where a quotation leaves words out; signs between two digits, which keep them apart; and all other signs.
+_GAP = re.compile(r"…+|\.{3,}|・{3,}|\[[.…]+\]")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_SIGN = re.compile(r"(?!(?<=\d)[.|](?=\d))[\W_]")
+
+
+def is_quoted_from(quotation: str, text: str) -> bool:
+    """Whether every stretch of the quotation stands in the text; signs, spaces, width and case do not matter.
+
+    Stretches are what "…" parts. A number stands there as a whole only: "200円" is no quotation from
+    「1,200円」. A quotation without letters and digits is from nowhere.
+    """
+    letters = _letters(text)
+    stretches = [stretch for part in _GAP.split(quotation) if (stretch := _letters(part))]
+    return bool(stretches) and all(_whole(stretch).search(letters) for stretch in stretches)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, with a mark where two numbers would run into one."""
+    parted = _BETWEEN_DIGITS.sub(lambda signs: "." if signs[0] == "." else "|", folded(text))
+    return _SIGN.sub("", parted)
+
+
+def _whole(stretch: str) -> re.Pattern[str]:
+    """The stretch, without more digits before or after a number at its ends."""
+    before = r"(?<!\d)(?<!\d\.)" if stretch[0].isdigit() else ""
+    after = r"(?!\.?\d)" if stretch[-1].isdigit() else ""
+    return re.compile(before + re.escape(stretch) + after)
+
+
 DEFAULT_TOKENIZER = "cjk-char"
 
 _WORD = rf"[^\W_{CJK}]+"

@@ -106,14 +106,16 @@ def test_the_gravest_mark_counts() -> None:
     assert [worst_severity(marks[:n]) for n in range(4)] == ["minor", "minor", "moderate", "major"]
 
 
-def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
-    """Neither decides: no second mark either, and no other judge in the turn judge's place."""
+@pytest.mark.parametrize("primary", ["", "turn", "similarity"])
+def test_where_reference_and_passages_disagree_only_what_rests_on_them_is_hidden(primary: str) -> None:
+    """No low grade; but what no passage says, a wrong fact, a broken rule and an open request are red."""
     found = {"conflicts": [{"reference": "4,180円", "passages": "5,280円"}]}
     undecided = Score(judge="turn", conversation=TALK, turn=1, state="skipped", detail=found)
-    low = (grade("similarity", 1), grade("groundedness", 1), grade("claims", 0), grade("facts", 0))
+    others = ("groundedness", "claims", "facts", "risk", "conversation")
+    low = (grade("groundedness", 1), *(grade(judge, 0) for judge in others[1:]))
 
-    assert kinds(undecided, *low) == []
-    assert kinds(undecided, *low, primary="turn") == []
+    assert kinds(undecided, grade("similarity", 1), primary=primary) == []
+    assert kinds(undecided, grade("similarity", 1), *low, primary=primary) == list(others)
 
 
 @pytest.mark.parametrize(
