@@ -34,7 +34,7 @@ def fields_of_turns(cell: Cell) -> Record:
     """The columns that a list of turns stands for.
 
     The first question is the question, later ones are the script. References and recorded answers are per
-    turn, passages are those of all turns, `answerable` is set when all turns agree. Turns are
+    turn, passages are those of all turns, `answerable` is that of the first question. Turns are
     {question, reference} or {role, content}. Raises ValueError.
     """
     value = cell.value
@@ -52,8 +52,6 @@ def fields_of_turns(cell: Cell) -> Record:
     for number, field in enumerate(fields[1:], 2):
         if "question" not in field:
             raise ValueError(_("turn {number:d} has no question", number=number))
-    # One answerability for the case, where all turns that have one agree.
-    verdicts = {str(field["answerable"]) for field in fields if "answerable" in field}
     record: Record = {
         "question": fields[0].get("question"),
         "script": [text(Cell("question", field["question"])) for field in fields[1:]],
@@ -61,7 +59,7 @@ def fields_of_turns(cell: Cell) -> Record:
             list(chain(*references(Cell("reference", field.get("references", []))))) for field in fields
         ],
         "passages": list(dict.fromkeys(id_ for field in fields for id_ in _passages(field))),
-        "answerable": verdicts.pop() if len(verdicts) == 1 else None,
+        "answerable": fields[0].get("answerable"),
         "recorded": _recorded(fields),
     }
     return {**record, "history": opening} if opening else record

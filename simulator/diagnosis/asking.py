@@ -278,8 +278,8 @@ class CauseJudge:
     def _findings(self, look: RedTurnEvidence) -> Iterable[str]:
         """What ids, the case and the bot asked again have shown: facts that a model need not guess at."""
         language, text = look.language, self.prompts.text
-        if look.case.answerable is not None:
-            yield text(language, "answerable" if look.case.answerable else "unanswerable")
+        if look.answerable is not None:
+            yield text(language, "answerable" if look.answerable else "unanswerable")
         came = {article_of(passage.id) for passage in look.turn.answer.passages}
         needed = [article_of(each) for each in look.case.passages] if look.turn.index == 1 else []
         for key, ids in (

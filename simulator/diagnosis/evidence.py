@@ -53,10 +53,13 @@ from simulator.text.entities import (
     required,
 )
 from simulator.text.evidence import (
+    SAME,
     Agreement,
     agreement,
     content_units,
     declines_wrongly,
+    is_another_matter,
+    is_follow_up,
     share,
     statements,
     topic_units,
@@ -100,8 +103,6 @@ SAYS_SOMETHING = 5
 INVENTED = 0.3
 # An answer that shares this much with an earlier one repeats it; or retells it, where it lacks what is asked.
 REPEATED, RETOLD = 0.9, 0.55
-# Questions that share this much of their content ask the same: a later line that does presses for an answer.
-SAME = 0.5
 
 # The causes that a turn can have (diagnosis/root_cause.py), how much of a reference an article says, and
 # where what was needed was (`NeededArticles`).
@@ -574,8 +575,24 @@ class RedTurnEvidence:
         self.handed_over = is_handover(self.said, self.language)
 
     @property
+    def answerable(self) -> bool | None:
+        """Whether this turn can be answered, by the case; None on a later turn that asks something else."""
+        return None if self._is_follow_up else self.case.answerable
+
+    @cached_property
+    def _is_follow_up(self) -> bool:
+        """Whether it asks something else than the case, or a passage is about what only it asks."""
+        if self.turn.index == 1 or is_follow_up(self.context):
+            return self.turn.index > 1
+        topic = topic_units(self.asked)
+        is_met = any(share(topic, content_units(passage)) >= SAME for passage in self.passages)
+        return is_met and is_another_matter(self.context)
+
+    @property
     def should_refuse(self) -> bool:
-        """Whether a right answer declines: by the case, or because all its references do."""
+        """Whether a right answer declines: by the case, or because all the references do."""
+        if self._is_follow_up:
+            return bool(self.context.references) and not self.references
         if self.case.answerable is None and self.case.handover != "required":
             return any(self.case.references) and not self.references
         return self.case.answerable is False

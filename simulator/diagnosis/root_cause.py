@@ -275,7 +275,8 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for 
 def _should_refuse(look: RedTurnEvidence) -> RootCause:
     """The bot should have declined; where it did, only how it did so can be wrong.
 
-    Certain where the question file says so and the answer does nothing but state a figure of its own.
+    Certain where the question file says so of this very question, and the answer does nothing but state a
+    figure of its own.
     """
     if look.refused or look.only_asks:
         return _tone(look) or _unclear(look)
@@ -284,7 +285,8 @@ def _should_refuse(look: RedTurnEvidence) -> RootCause:
         " instead it said {quote}.",
         quote=_stated(look),
     )
-    return _because(look, "should_refuse", refuse, sure=look.only_states and look.case.answerable is False)
+    sure = look.turn.index == 1 and look.answerable is False and look.only_states
+    return _because(look, "should_refuse", refuse, sure=sure)
 
 
 def _kept(look: RedTurnEvidence) -> RootCause:
@@ -479,15 +481,15 @@ def _should_answer(look: RedTurnEvidence) -> RootCause | None:
             "The answer is in {article}, which the search found, but the bot declined to answer.",
             article=_article(look),
         )
-        sure = bool(look.case.answerable) and look.came_whole and look.says_no
+        sure = bool(look.answerable) and look.came_whole and look.says_no
         sure = sure and look.agreement.recall < LITTLE
         return _because(look, "should_answer", sentence, sure=sure)
-    if look.refused and (look.case.answerable or look.need.place == "hidden"):
+    if look.refused and (look.answerable or look.need.place == "hidden"):
         sentence = _(
             "The articles answer this question, but the bot declined. Whether it had found the"
             " needed article is not known."
         )
-    elif look.only_asks and look.case.answerable:
+    elif look.only_asks and look.answerable:
         sentence = _(
             "The question can be answered, but the bot only asked a question back: {quote}",
             quote=_stated(look),

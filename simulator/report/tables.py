@@ -198,7 +198,9 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
     known = case.references_at(turn) or (() if case.script else case.references_at(1))
     if text := excerpt(case.label or next(iter(known), ""), length):
         return _("Expected: {text}", text=safe_text(text))
-    return _("Expected: say that it is not in the material") if case.answerable is False else ""
+    # That is known of the first question alone.
+    is_declined = case.answerable is False and turn == 1
+    return _("Expected: say that it is not in the material") if is_declined else ""
 
 
 def ending(conversation: Conversation) -> Text:

@@ -174,6 +174,8 @@ WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
 RECALL = 0.9
 # A reference with less content than this may be said in words that it does not have.
 TELLING = 4
+# Questions that share this much of their content ask the same: a later line that does presses for an answer.
+SAME = 0.5
 # Less than this share of what a reference says beyond the question, or of all that it says, is chance.
 LITTLE_NEW, LITTLE = 0.08, 0.2
 # Clauses of less content than this are not reported as left out.
@@ -419,6 +421,24 @@ def expected_response(case: Case) -> ExpectedResponse:
     return "refuse" if case.answerable is False or (case.answerable is None and declined) else "answer"
 
 
+def is_follow_up(context: GradingContext) -> bool:
+    """Whether a later turn asks something else than the case's first question, which `answerable` is about.
+
+    It does where it has right answers of its own, or the case has its words (as a log has) and they are about
+    another matter. "Are you sure?" and the same in other words press for the first one, and so do customers
+    who are played, as far as can be counted.
+    """
+    if context.turn.index == 1 or context.references:
+        return context.turn.index > 1
+    return bool(context.case.script) and is_another_matter(context)
+
+
+def is_another_matter(context: GradingContext) -> bool:
+    """Whether the customer's line has a topic, which is not that of the case's first question."""
+    topic = topic_units(context.turn.meant)
+    return total_weight(topic) >= TELLING and share(topic, content_units(context.case.question)) < SAME
+
+
 def all_references(case: Case) -> tuple[str, ...]:
     """The references of all turns."""
     return tuple(text for row in case.references for text in row)
@@ -649,12 +669,21 @@ class TurnEvidence:
 
     @cached_property
     def expected(self) -> ExpectedResponse:
-        """What a right answer does."""
-        return expected_response(self.case)
+        """What a right answer to this turn does; that the first question has none says nothing of others."""
+        expected = expected_response(self.case)
+        if expected != "refuse" or not is_follow_up(self.context):
+            return expected
+        own = self.context.references
+        return "refuse" if own and all(is_refusal(text, self.language) for text in own) else "answer"
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The references of this turn; where it has none of its own, those of all turns of the case."""
+        """The references of this turn; where it has none of its own, those of all turns of the case.
+
+        That the first question is declined is no right answer to another one.
+        """
+        if expected_response(self.case) == "refuse" and is_follow_up(self.context):
+            return self.context.references
         return self.context.references or all_references(self.case)
 
     @cached_property
