@@ -5,8 +5,9 @@
 Reads a JSON object a line, {"id": 1, "args": [...], "kwargs": {...}}, or for a runnable {"id": 1, "inputs":
 {...}, "config": {...}}, whose inputs are tried in turn. Answers {"id": 1, "result": ...}, {"id": 1, "pieces":
 [...]} for a stream, or {"id": 1, "error": "..."}; {"id": 1, "first": true} when a stream says its first
-words. The first line says what the bot is. What the bot prints goes to the standard error; the end of the
-input ends the process.
+words. Beside the result of a LangChain runnable stands what its retrievers found on the way: {"seen": {...}}.
+The first line says what the bot is. What the bot prints goes to the standard error; the end of the input ends
+the process.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ if __name__ == "__main__":  # the modules beside this file would hide those of t
     sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _HERE]  # noqa: PTH100
 
 import asyncio
+import dataclasses
 import importlib
 import importlib.util
 import inspect
 import json
+import operator
 import signal
 import threading
 import traceback
@@ -30,8 +33,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# What is kept of objects: messages and documents of LangChain and others.
+# What is kept of objects: messages and documents of LangChain and others; of messages also what tools left.
 _ATTRIBUTES = ("content", "type", "role", "page_content", "metadata", "id", "text", "score")
+_OF_MESSAGES = ("artifact", "name", "status")
+# Characters of an object that is none of these, as text: an id, a date, a path.
+_LONGEST_WORD = 1000
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
 # Lists within each other deeper than this are told as text; an object may hold itself.
 _DEEPEST = 20
@@ -49,10 +55,40 @@ def plain(value: Any, depth: int = 0) -> Any:
         return {"tuple": [plain(each, depth + 1) for each in value]}
     if isinstance(value, (list, set, frozenset)):
         return [plain(each, depth + 1) for each in value]
+    number = _number(value)
+    return _object(value, depth) if number is None else number
+
+
+def _number(value: Any) -> int | float | None:
+    """A number of any library, as scores of an index are; None for anything else, an array included."""
+    for converted in (operator.index, float):
+        try:
+            return converted(value)
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def _object(value: Any, depth: int) -> dict[str, Any]:
+    """The fields that an object declares, else the attributes that messages and documents have."""
+    name = type(value).__name__
+    speaks = hasattr(value, "content")
+    if not speaks and not hasattr(value, "page_content") and not isinstance(value, type):
+        own = _declared(value)
+        if own is not None:
+            return {"fields": [[key, plain(each, depth + 1)] for key, each in own.items()], "name": name}
+    names = _ATTRIBUTES + _OF_MESSAGES if speaks else _ATTRIBUTES
     # Callables are left out: a message has a method `text` in some versions, a field in others.
-    found = {name: getattr(value, name) for name in _ATTRIBUTES if hasattr(value, name)}
-    fields = {name: plain(each, depth + 1) for name, each in found.items() if not callable(each)}
-    return {"object": fields, "name": type(value).__name__} if fields else {"other": type(value).__name__}
+    there = {each: getattr(value, each) for each in names if hasattr(value, each)}
+    fields = {key: plain(each, depth + 1) for key, each in there.items() if not callable(each)}
+    return {"object": fields, "name": name} if fields else {"other": name, "text": str(value)[:_LONGEST_WORD]}
+
+
+def _declared(value: Any) -> dict[str, Any] | None:
+    """The fields of a data class or a pydantic object; None of anything else."""
+    if dataclasses.is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    return dict(value) if hasattr(value, "model_fields_set") else None
 
 
 def described(error: BaseException) -> str:
@@ -106,6 +142,52 @@ def parameters_of(function: Any) -> list[list[Any]] | None:
     ]
 
 
+class Seen:
+    """Sees what retrievers find on the way to an answer that does not show it, and what models count.
+
+    A part of a LangChain handler, whose base class comes from the environment of the bot. `retrieved` says
+    that somebody searched, though nothing was found: then the answer rests on nothing, which is not the same
+    as an answer that shows no passages. Runs in line, so nothing arrives after the answer.
+    """
+
+    run_inline = True
+    counted: Any = None
+
+    def __init__(self) -> None:
+        self.documents: list[Any] = []
+        self.retrieved = False
+        self._retrieving: set[Any] = set()
+
+    def on_retriever_start(self, serialized: Any, query: str, *, run_id: Any, **_told: Any) -> None:
+        """Remembers who searches: what a retriever asks of others is its own affair."""
+        self._retrieving.add(run_id)
+
+    def on_retriever_end(self, documents: Any, *, parent_run_id: Any = None, **_told: Any) -> None:
+        """Keeps what was found, once."""
+        self.retrieved = True
+        if parent_run_id not in self._retrieving:
+            self.documents += [each for each in documents if each not in self.documents]
+
+    def told(self) -> dict[str, Any]:
+        """All of it: the documents, whether anybody searched, and model, tokens in and out of each model."""
+        counts = getattr(self.counted, "usage_metadata", {})
+        usage = [[model, each["input_tokens"], each["output_tokens"]] for model, each in counts.items()]
+        return {"documents": self.documents, "retrieved": self.retrieved, "usage": usage}
+
+
+def watcher() -> Any:
+    """A LangChain handler that sees; None where the bot has not imported LangChain, and nothing to see."""
+    if "langchain_core" not in sys.modules:
+        return None
+    callbacks = importlib.import_module("langchain_core.callbacks")
+    watch = type("Watch", (Seen, callbacks.BaseCallbackHandler), {})()
+    counter = getattr(callbacks, "UsageMetadataCallbackHandler", None)  # not in versions before 0.3.49
+    if counter is not None:
+        watch.counted = counter()
+        watch.counted.run_inline = True
+    return watch
+
+
 class Host:
     """The bot, its event loop on a thread of its own, and the two ends of the pipe."""
 
@@ -125,10 +207,12 @@ class Host:
     def answer(self, question: dict[str, Any]) -> None:
         """Answers one question, on the thread that was started for it."""
         try:
-            result = self.invoked(question) if "inputs" in question else self.called(question)
+            watch = watcher() if "inputs" in question else None
+            result = self.invoked(question, watch) if "inputs" in question else self.called(question)
             pieces = self.pieces_of(result)
             if pieces is None:
-                self.send(id=question["id"], result=plain(result))
+                seen = {} if watch is None else {name: plain(each) for name, each in watch.told().items()}
+                self.send(id=question["id"], result=plain(result), seen=seen)
             else:
                 self.send(id=question["id"], pieces=plain(self.streamed(pieces, question["id"])))
         except BaseException as error:
@@ -156,13 +240,15 @@ class Host:
             all_pieces.append(piece)
         return all_pieces
 
-    def invoked(self, question: dict[str, Any]) -> Any:
+    def invoked(self, question: dict[str, Any], watch: Any) -> Any:
         """What the runnable gives for the first input that it takes; from then on it gets that form."""
         forms, misfits = question["inputs"], []
+        handlers = [each for each in (watch, getattr(watch, "counted", None)) if each is not None]
+        config = {**question["config"], "callbacks": handlers} if handlers else question["config"]
         # Once it took a form, an error is the bot's own.
         for name in [self.form] if self.form else forms:
             try:
-                result = self.ran(forms[name], question["config"])
+                result = self.ran(forms[name], config)
             except _MISFITS as error:
                 if self.form:
                     raise
@@ -207,7 +293,8 @@ def main() -> None:
     try:
         thing = found(sys.argv[1])
     except BaseException as error:
-        out.write(json.dumps({"failed": described(error)}).encode("ascii") + b"\n")
+        failed = {"failed": described(error), "missing": isinstance(error, ImportError)}
+        out.write(json.dumps(failed).encode("ascii") + b"\n")
         out.flush()
         os._exit(1)
     host = Host(thing, out)

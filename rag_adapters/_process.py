@@ -14,6 +14,7 @@ an answer. What the bot prints goes to its standard error, the last lines of whi
 """
 
 import asyncio
+import dataclasses
 import inspect
 import itertools
 import json
@@ -23,6 +24,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +32,7 @@ from typing import Any
 from simulator import Answer, BotFailure, InputError, Query, Traits, _, returned
 
 from . import _host
+from ._output import answer_in
 from .function import Pieces, arguments_of, traits_taken
 
 # Bytes of one answer; lines of the standard error shown with a failure; characters of it, or of an error.
@@ -149,6 +152,8 @@ class ProcessBot:
             raise BotFailure("error", _clean(str(told["error"])))
         if "pieces" in told:
             answer = Pieces(waiting.began).joined(_value(told["pieces"]))
+        elif self.ask is _inputs:  # a runnable, whose retrievers were watched
+            answer = answer_in(_value(told.get("result")), _seen(told))
         else:
             answer = returned.answer_of(_value(told.get("result")))
         return answer.model_copy(update={"first_token_seconds": waiting.first})
@@ -228,7 +233,14 @@ class Host:
         if told is None or not told.get("ready"):
             await self._over()
             failed = told and told.get("failed")
-            raise BotFailure("error", _clean(failed)) if isinstance(failed, str) else self.failure()
+            if not isinstance(failed, str):
+                raise self.failure()
+            # The name of another environment, most often: the one that is meant has what the bot imports.
+            lacks = told is not None and told.get("missing") is True
+            advice = _(
+                "{error}; name the Python of the environment in which the bot runs", error=_clean(failed)
+            )
+            raise BotFailure("error", advice if lacks else _clean(failed))
         self.hello = told
         self._reading = asyncio.create_task(self._read())
 
@@ -333,6 +345,12 @@ def _clean(text: str) -> str:
     return " ".join(plain.split())[:_LONGEST_TEXT]
 
 
+def _seen(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the runnable's retrievers were seen to find."""
+    seen = told.get("seen")
+    return {str(name): _value(each) for name, each in seen.items()} if isinstance(seen, dict) else {}
+
+
 def _value(told: Any) -> Any:
     """What `_host.plain` made JSON of."""
     if isinstance(told, list):
@@ -343,6 +361,25 @@ def _value(told: Any) -> Any:
         return {str(key): _value(each) for key, each in told["map"]}
     if "tuple" in told:
         return tuple(map(_value, told["tuple"]))
+    return _object(told)
+
+
+def _object(told: Mapping[str, Any]) -> Any:
     if "object" in told:
         return SimpleNamespace(**{str(key): _value(each) for key, each in told["object"].items()})
-    return told.get("other")
+    name = _clean(str(told.get("name", told.get("other"))))
+    if "fields" in told:
+        fields = {str(key): _value(each) for key, each in told["fields"]}
+        fields = {key: each for key, each in fields.items() if key.isidentifier() and not iskeyword(key)}
+        return dataclasses.make_dataclass(name, fields)(**fields)
+    return type(name, (_Other,), {})(str(told.get("text", name)))
+
+
+class _Other:
+    """An object of the other process of which nothing is known but its text: an id, a date, a path."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text

@@ -26,10 +26,13 @@ from simulator import (
     BotFailure,
     InputError,
     Query,
+    Sentence,
     Traits,
     _,
     describe_error,
+    other_python,
     returned,
+    sentences,
     user_object,
 )
 
@@ -79,7 +82,7 @@ def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the B
         for each in (function, called)
         for is_async in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     )
-    bot = (_asynchronous if asynchronous else _synchronous)(function, arguments)
+    bot = (_asynchronous if asynchronous else _synchronous)(function, arguments, target)
     # The runner asks a bot's traits before it sends a system text or a history.
     vars(bot).update(traits=Traits(takes=traits_taken(declared or [])))
     return bot
@@ -98,7 +101,7 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     raise InputError(msg)
 
 
-def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
+def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call], target: str) -> Bot:
     def bot(query: Query) -> Answer:
         positional, named = arguments(query)
         began = time.perf_counter()
@@ -109,13 +112,13 @@ def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call
             if inspect.isgenerator(result):
                 return Pieces(began).joined(result)
         except (Exception, SystemExit) as error:
-            raise failure_of(error) from error
+            raise failure_of(error, target) from error
         return returned.answer_of(result)
 
     return bot
 
 
-def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
+def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Call], target: str) -> Bot:
     async def bot(query: Query) -> Answer:
         positional, named = arguments(query)
         pieces = Pieces(time.perf_counter())
@@ -126,7 +129,7 @@ def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Cal
             async for piece in result:
                 pieces.add(piece)
         except (Exception, SystemExit) as error:
-            raise failure_of(error) from error
+            raise failure_of(error, target) from error
         return pieces.answer()
 
     return bot
@@ -145,14 +148,21 @@ def load(target: str) -> Any:
     if not where or not name:
         msg = _("target={target}: write file.py:function or package.module:function.", target=target)
         raise InputError(msg)
-    return user_object(target)
+    return user_object(target, is_bot=True)
 
 
-def failure_of(error: BaseException) -> BotFailure:
+def failure_of(error: BaseException, target: str) -> BotFailure:
     """The failure for an exception of the user's code, with the line that raised it."""
     if isinstance(error, BotFailure):
         return error
-    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", describe_error(error))
+    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", described(error, target))
+
+
+def described(error: BaseException, target: str) -> Sentence:
+    """What was raised and where; of a package that is missing, also how another interpreter has it."""
+    if not isinstance(error, ImportError):
+        return describe_error(error)
+    return sentences(describe_error(error), other_python(target.rpartition(":")[0]))
 
 
 # --- What it gives ---

@@ -1,7 +1,7 @@
 """A LangChain or LangGraph runnable of your own: --set target=bot.py:chain.
 
 First the runnable and the bot that is made of it; then what it is given (by what it declares, by a setting,
-or by trying), and what it gave, whatever its shape, as an answer with its passages.
+or by trying). What it gave is read by _output.py.
 
     ChatPromptTemplate.from_template("{question}") | model   declares a field: {"question": ...}
     StateGraph(MessagesState).compile()                      declares messages: {"messages": [...]}
@@ -11,23 +11,17 @@ or by trying), and what it gave, whatever its shape, as an answer with its passa
 
 Each conversation is a thread (`thread_id`, `session_id`). What keeps its own dialogue (a checkpointer, a
 message history) is told each line once; all others are told the whole dialogue each time.
-
-Passages are looked for in this order: where a setting says, beside the answer, in a field that usually holds
-them, in tools' artifacts, in what retrievers were seen to find on the way, in the words of tools.
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import inspect
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from simulator import (
@@ -35,19 +29,16 @@ from simulator import (
     BotFailure,
     InputError,
     Message,
-    Passage,
     Query,
     Sentence,
-    Usage,
     _,
-    describe_error,
     on_a_thread,
-    passages_of,
-    returned,
 )
 
+from ._host import Seen
 from ._json import JsonPath
-from .function import failure_of, load
+from ._output import answer_in
+from .function import described, failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
 Form = Callable[[Query, Sequence[Message]], Any]
@@ -59,7 +50,6 @@ _QUESTION = (
 )  # fmt: skip
 _HISTORY = ("chat_history", "history", "conversation_history")
 
-_INTERRUPT = "__interrupt__"
 # Exceptions of a runnable that gets an input of the wrong shape; those of LangGraph by name, as it may not be
 # installed.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
@@ -86,7 +76,8 @@ async def connect(
         msg = f"{target}: {error}"
         raise InputError(msg) from None
     answer_path = JsonPath("answer", answer) if answer else None
-    return RunnableBot(runnable, form, answer_path, JsonPath("passages", passages) if passages else None)
+    passages_path = JsonPath("passages", passages) if passages else None
+    return RunnableBot(target, runnable, form, answer_path, passages_path)
 
 
 async def _runnable(found: Any, target: str) -> Any:
@@ -106,7 +97,7 @@ async def _runnable(found: Any, target: str) -> Any:
             runnable = found()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
-            msg = _("{target}: it cannot be made: {error}", target=target, error=describe_error(error))
+            msg = _("{target}: it cannot be made: {error}", target=target, error=described(error, target))
             raise InputError(msg) from None
         if _runs(runnable):
             return runnable
@@ -124,10 +115,19 @@ class RunnableBot:
     """A runnable as the bot; if it declares no input, the first question finds out the form."""
 
     def __init__(
-        self, runnable: Any, form: Form | None, answer: JsonPath | None, passages: JsonPath | None
+        self,
+        target: str,
+        runnable: Any,
+        form: Form | None,
+        answer: JsonPath | None,
+        passages: JsonPath | None,
     ) -> None:
-        """`answer` and `passages` say where these stand in the output; None where that is to be found."""
-        self.runnable, self.form, self.answer, self.passages = runnable, form, answer, passages
+        """`target` is how it was named.
+
+        `answer` and `passages` say where these stand in the output; None where that is to be found.
+        """
+        self.target, self.runnable, self.form = target, runnable, form
+        self.answer, self.passages = answer, passages
         self._form_lock = asyncio.Lock()
 
     async def __call__(self, query: Query) -> Answer:
@@ -139,8 +139,8 @@ class RunnableBot:
         try:
             output = await self._output(query, config)
         except Exception as error:
-            raise failure_of(error) from error
-        return answer_in(output, watch, self.answer, self.passages)
+            raise failure_of(error, self.target) from error
+        return answer_in(output, watch.told(), self.answer, self.passages)
 
     async def _output(self, query: Query, config: dict[str, Any]) -> Any:
         # What keeps the dialogue itself must not be told it twice.
@@ -342,155 +342,10 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
 # --- What it gave ---
 
 
-class Watch(BaseCallbackHandler):
-    """Sees what retrievers find on the way to an answer that does not show it, and what models count.
-
-    `retrieved` says that somebody searched, though nothing was found: then the answer rests on nothing, which
-    is not the same as an answer that shows no passages. Runs in line, so nothing arrives after the answer.
-    """
-
-    run_inline = True
+class Watch(Seen, BaseCallbackHandler):
+    """What retrievers find on the way to an answer that does not show it, and what models count."""
 
     def __init__(self) -> None:
-        self.documents: list[Document] = []
-        self.retrieved = False
+        super().__init__()
         self.counted = UsageMetadataCallbackHandler()
         self.counted.run_inline = True
-        self._retrieving: set[UUID] = set()
-
-    def on_retriever_start(
-        self, serialized: dict[str, Any], query: str, *, run_id: UUID, **_told: Any
-    ) -> None:
-        """Remembers who searches: what a retriever asks of others is its own affair."""
-        self._retrieving.add(run_id)
-
-    def on_retriever_end(
-        self, documents: Sequence[Document], *, parent_run_id: UUID | None = None, **_told: Any
-    ) -> None:
-        """Keeps what was found, once."""
-        self.retrieved = True
-        if parent_run_id not in self._retrieving:
-            self.documents += [each for each in documents if each not in self.documents]
-
-    @property
-    def usage(self) -> Usage | None:
-        """The tokens of all models together, where they tell."""
-        counts = self.counted.usage_metadata
-        if not counts:
-            return None
-        return Usage(
-            model=", ".join(counts),
-            tokens_in=sum(each["input_tokens"] for each in counts.values()),
-            tokens_out=sum(each["output_tokens"] for each in counts.values()),
-        )
-
-
-def answer_in(output: Any, watch: Watch, answer: JsonPath | None, passages: JsonPath | None) -> Answer:
-    """The answer in an output; raises BotFailure when there is none.
-
-    By the path of the setting; else of a mapping, data class or pydantic object by its fields; else as
-    whatever a function may return. Passages that a setting names are shown even when there are none; all
-    others only where something says that there was a search.
-    """
-    fields = _fields_of(output)
-    # It waits for a person to approve something, and the customer has no answer.
-    if _INTERRUPT in fields:
-        asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
-        raise BotFailure("error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200]))
-    if answer:
-        said = Answer(text=returned.text_of(answer.of(fields)), shows_passages=False)
-    elif fields:
-        said = Answer(text=_text(fields), shows_passages=False)
-    else:
-        said = returned.answer_of(output)
-    if passages:
-        found, shows = passages_of(passages.within(fields)), True
-    else:
-        found = said.passages or _passages(fields, watch, said.text)
-        shows = bool(found) or watch.retrieved or said.shows_passages or _shows_none(fields)
-    told = {"passages": found, "shows_passages": shows, "usage": said.usage or watch.usage}
-    return said.model_copy(update=told)
-
-
-def _fields_of(output: Any) -> Mapping[str, Any]:
-    """The fields of a mapping, a dataclass or a pydantic object; an answer or a message is read as it is."""
-    if isinstance(output, Mapping):
-        return output
-    if isinstance(output, Answer) or hasattr(output, "content"):
-        return {}
-    if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        return {each.name: getattr(output, each.name) for each in dataclasses.fields(output)}
-    return dict(output) if hasattr(output, "model_fields_set") else {}
-
-
-def _text(fields: Mapping[str, Any]) -> str:
-    messages = fields.get("messages")
-    last = messages[-1] if isinstance(messages, Sequence) and messages else None
-    # A tool may give the answer itself, with no word of the model after it.
-    if _of(last, "type") == "tool":
-        return _tool_text(last)
-    # A field that is called answer goes before the messages, unless the model's own words are the last of
-    # them.
-    own = next((fields[key] for key in returned.ANSWER_KEYS if fields.get(key)), None)
-    if last is not None and (own is None or _of(last, "type") == "ai"):
-        return returned.last_said(messages)
-    return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)
-
-
-def _shows_none(fields: Mapping[str, Any]) -> bool:
-    """Whether a field for passages holds none of them; what is no passage says nothing of passages."""
-    for name in returned.PASSAGE_KEYS:
-        with contextlib.suppress(BotFailure):
-            if name in fields and not passages_of(fields[name]):
-                return True
-    return False
-
-
-def _passages(fields: Mapping[str, Any], watch: Watch, answer: str) -> tuple[Passage, ...]:
-    """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said.
-
-    Only tools of this turn count, and none whose words are the answer itself.
-    """
-    tools = _tools_of_this_turn(fields.get("messages"))
-    sources = [fields.get(name) for name in returned.PASSAGE_KEYS]
-    sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])
-    sources.append(watch.documents)
-    found = next(filter(None, map(_lenient, sources)), ())
-    return found or tuple(
-        each for each in map(_words, tools, range(1, len(tools) + 1)) if each.text != answer
-    )
-
-
-def _lenient(documents: Any) -> tuple[Passage, ...]:
-    """Passages, where the value is such; other fields may have these names too."""
-    try:
-        return passages_of(documents)
-    except BotFailure:
-        return ()
-
-
-def _tools_of_this_turn(messages: Any) -> list[Any]:
-    """What tools said since the customer did."""
-    found: list[Any] = []
-    for message in reversed(messages if isinstance(messages, Sequence) else ()):
-        kind = _of(message, "type")
-        if kind == "human":
-            break
-        if kind == "tool" and _of(message, "status") != "error":
-            # Walked from the end to the customer's line; in the order of the calls again.
-            found.insert(0, message)
-    return found
-
-
-def _words(tool: Any, number: int) -> Passage:
-    name = _of(tool, "name") or "tool"
-    return Passage(id=f"{name}-{number}", text=_tool_text(tool), source=name)
-
-
-def _tool_text(tool: Any) -> str:
-    return returned.text_of(returned.joined(_of(tool, "content")))
-
-
-def _of(message: Any, name: str) -> Any:
-    """A field of a message; graphs elsewhere send them as mappings."""
-    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)

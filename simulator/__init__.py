@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.messages import sentences as sentences
     from simulator.core.secrets import is_telling as is_telling
     from simulator.core.shelves import describe_error as describe_error
+    from simulator.core.shelves import other_python as other_python
     from simulator.core.shelves import user_object as user_object
     from simulator.core.templates import Texts as Texts
     from simulator.core.templates import read_text_file as read_text_file
@@ -101,7 +102,7 @@ _NAMES = {
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling",
-    "core.shelves": "describe_error user_object",
+    "core.shelves": "describe_error other_python user_object",
     "core.templates": "Texts read_text_file",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
     " Turn Usage token_count traits_of",

@@ -25,6 +25,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import shlex
 import sys
 import sysconfig
 import traceback
@@ -229,20 +230,37 @@ def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[...
     elif ":" in name:
         found = _own(name, is_elsewhere="python" in (given or {}))
     elif name in adapter_names():
-        found = _callable(importlib.import_module(f"{_SHELVES}.rag_adapters.{name}").connect, name)
+        found = _callable(_adapter(name).connect, name)
     else:
         raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
     return limited(found)  # type: ignore[no-any-return]
+
+
+def _adapter(name: str) -> ModuleType:
+    """The module of an adapter on the shelf. Raises InputError where a package that it needs is missing."""
+    try:
+        return importlib.import_module(f"{_SHELVES}.rag_adapters.{name}")
+    except ImportError as error:
+        if str(error.name).partition(".")[0] == "simulator":
+            raise
+        msg = _(
+            "adapter {name}: a package that it needs cannot be imported ({error}). Install what this program"
+            " needs once more.",
+            name=name,
+            error=" ".join(str(error).split())[:300],
+        )
+        own = _("Your own bot: --adapter bot.py:answer.") if name == "demo" else None
+        raise InputError(sentences(msg, own)) from None
 
 
 def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
     """The `connect` of the adapter that fits an object of the user's."""
     kind = "function"
     if not is_elsewhere:
-        thing = user_object(name)
+        thing = user_object(name, is_bot=True)
         runs = not callable(thing) and (hasattr(thing, "ainvoke") or hasattr(thing, "invoke"))
         kind = "runnable" if runs else "function"
-    adapter = importlib.import_module(f"{_SHELVES}.rag_adapters.{kind}")
+    adapter = _adapter(kind)
     if kind == "function" and not is_elsewhere:
         adapter.function_of(thing, name)
     connect = functools.partial(adapter.connect, target=name)
@@ -409,11 +427,12 @@ class Features(dict[str, str]):
         return importlib.import_module(self[name])
 
 
-def user_object(name: str) -> Any:
+def user_object(name: str, *, is_bot: bool = False) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory.
 
     Raises InputError where it cannot be imported, whatever its code raises (but Ctrl-C), and UnknownName,
-    with what can be called there, where it has no such name.
+    with what can be called there, where it has no such name. Of a bot (`is_bot`) whose packages are missing
+    it says how another interpreter answers in its place.
     """
     module_name, _unused, attribute = name.rpartition(":")
     # The working directory may hold a simulator.py of the user's; this package is imported already.
@@ -434,8 +453,10 @@ def user_object(name: str) -> Any:
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        msg = _("{name}: cannot be imported: {error}", name=name, error=describe_error(error))
-        raise InputError(msg) from None
+        why = describe_error(error)
+        if is_bot and isinstance(error, ImportError):
+            why = sentences(why, other_python(module_name))
+        raise InputError(_("{name}: cannot be imported: {error}", name=name, error=why)) from None
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -445,6 +466,27 @@ def user_object(name: str) -> Any:
             raise UnknownName(_("name in {module}", module=module_name), part, public)
         found = getattr(found, part)
     return found
+
+
+def other_python(module_name: str) -> Message:
+    """What helps a bot whose packages are not installed here: the interpreter of its own environment.
+
+    Named is the one of an environment beside the bot's file or above it, where there is one.
+    """
+    beside = Path(module_name).resolve().parents if _is_path(module_name) else [Path.cwd()]
+    names = ("bin/python", "Scripts/python.exe")
+    there = [
+        each
+        for folder in list(beside)[:3]
+        for name in names
+        for each in (folder / ".venv" / name, folder / "venv" / name)
+        if each.is_file() and each.parents[1] != Path(sys.prefix)
+    ]
+    python = os.path.relpath(there[0]) if there else "../bot/.venv/bin/python"
+    return _(
+        "If your bot has an environment of its own, name the Python of that: --set python={python}.",
+        python=shlex.quote(Path(python).as_posix()),
+    )
 
 
 def describe_error(error: BaseException) -> Message:

@@ -383,6 +383,12 @@ def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, 
 
 
 def versions() -> dict[str, str]:
-    """Versions that can change a result, for the run file."""
-    own = {"rehearsal": __version__, "python": platform.python_version()}
-    return own | {package: importlib.metadata.version(package) for package in PACKAGES}
+    """Versions that can change a result, for the run file. A package that is missing has none.
+
+    faiss-cpu, say, which only the demo's bot needs, may not be there in the environment of one's own bot.
+    """
+    found = {"rehearsal": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found

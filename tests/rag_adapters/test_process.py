@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from simulator import BotFailure, InputError, Passage
+from simulator import Answer, BotFailure, InputError, Passage, Query, Usage
 from simulator.cli.app import main
 from simulator.core import shelves
+from simulator.core.types import Failure
 from tests.asking import QUERY
+from tests.langchain_bot import PRELUDE, PRICES
 
 TABLE = (Passage(id="1", text="料金表"),)
 FOUND = (Passage(id="p1", text="料金表", source="p1", score=0.5),)
@@ -93,6 +95,105 @@ async def test_what_a_bot_gives_comes_through(
     assert (answer.text, answer.passages) == (text, passages)
     assert (await bot(QUERY)).text == text
     assert (answer.first_token_seconds is not None) is ("yield" in source)
+
+
+# Runnables by the question that they are asked: what each gives, and whatever it does on the way.
+RUNNABLES = """
+    from dataclasses import dataclass
+    from uuid import UUID
+
+    import numpy as np
+    from langchain_core.language_models import FakeMessagesListChatModel
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import interrupt
+    from pydantic import BaseModel
+
+    @dataclass
+    class Out:
+        answer: str
+        documents: list
+
+    class Model(BaseModel):
+        answer: str
+        documents: list
+
+    class Nothing(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            return []
+
+    class Both(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            handler = run_manager.get_child()
+            return Shelf().invoke(query, {"callbacks": handler}) + [Document("隠れた", id="hidden")]
+
+    def tool(text, status="success", artifact=None):
+        return ToolMessage(text, name="search", tool_call_id="1", status=status, artifact=artifact)
+
+    def dialogue(*tools):
+        return {"messages": [HumanMessage("q"), *tools, AIMessage("a")]}
+
+    def ask(state):
+        interrupt("返金してよいですか")
+
+    usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    counted = AIMessage("a", usage_metadata=usage, response_metadata={"model_name": "m-1"})
+    graph = StateGraph(MessagesState).add_node(ask).add_edge(START, "ask")
+    waiting = graph.compile(checkpointer=InMemorySaver())
+    prompt = ChatPromptTemplate.from_template("{context}")
+    model = FakeMessagesListChatModel(responses=[counted])
+    chain = {"context": Shelf() | joined} | prompt | model | StrOutputParser()
+    numbered = Document("料金表", metadata={"id": UUID(int=1), "score": np.float32(0.5)})
+    GIVEN = {
+        "a chain that shows its words alone": lambda: chain.invoke("q"),
+        "twice": lambda: (Shelf().invoke("q"), Shelf().invoke("r"), "a")[-1],
+        "a retriever in a retriever": lambda: (Both().invoke("q"), "a")[-1],
+        "a search that found nothing": lambda: (Nothing().invoke("q"), "a")[-1],
+        "no search": lambda: "a",
+        "a field": lambda: {"answer": "a", "context": [PRICES]},
+        "an empty field": lambda: {"answer": "a", "context": []},
+        "a dataclass": lambda: Out("a", [PRICES]),
+        "an object of pydantic": lambda: Model(answer="a", documents=[PRICES]),
+        "a pair": lambda: ("a", [PRICES]),
+        "the score of an index": lambda: ("a", [(Document("料金表", id="p"), np.float32(0.5))]),
+        "an id that is no text": lambda: {"answer": "a", "context": [numbered]},
+        "an artifact": lambda: dialogue(tool("t", artifact=[PRICES])),
+        "words of tools": lambda: dialogue(tool("x", "error"), tool("今")),
+        "a graph that waits": lambda: waiting.invoke(
+            {"messages": [HumanMessage("q")]}, {"configurable": {"thread_id": "t"}}
+        ),
+        "a thing that is no answer": lambda: UUID(int=1),
+    }
+    bot = RunnableLambda(lambda question: GIVEN[question]())
+"""
+NAMES = [
+    line.split('"')[1] for line in RUNNABLES.splitlines() if line.startswith('        "') and "lambda" in line
+]
+
+
+async def said(bot: Any, query: Query) -> Answer | Failure:
+    """The answer, or the failure."""
+    try:
+        answer: Answer = await bot(query)
+    except BotFailure as error:
+        return error.failure
+    return answer
+
+
+async def test_a_runnable_elsewhere_is_read_as_one_of_this_interpreter(made: Bots) -> None:
+    """Passages that its retrievers found on the way, its tools' artifacts, its tokens: nothing is lost."""
+    bot = await made(PRELUDE + dedent(RUNNABLES), "bot", python=sys.executable)
+    here = await shelves.connect("bot.py:bot", {}, {})
+    queries = {name: QUERY.model_copy(update={"text": name}) for name in NAMES}
+    answers = {name: await said(bot, query) for name, query in queries.items()}
+
+    assert answers == {name: await said(here, query) for name, query in queries.items()}
+    usage = Usage(model="m-1", tokens_in=7, tokens_out=3)
+    assert answers["a chain that shows its words alone"] == Answer(text="a", passages=(PRICES,), usage=usage)
+    assert answers["a search that found nothing"] == Answer(text="a", passages=())
+    assert answers["no search"] == Answer(text="a", shows_passages=False)
+    assert answers["an artifact"] == Answer(text="a", passages=(PRICES,))
+    assert len(NAMES) == 16
 
 
 async def test_it_runs_elsewhere_with_modules_of_its_own(made: Bots, python: str) -> None:
@@ -223,7 +324,7 @@ async def test_late_answers_are_nobodys(made: Bots) -> None:
 @pytest.mark.parametrize(
     ("source", "given", "message"),
     [
-        ("import nothing_like_it", {}, "ModuleNotFoundError: No module named 'nothing_like_it'"),
+        ("import nothing_like_it", {}, "No module named 'nothing_like_it' (bot.py, line 1); name the Python"),
         ("def other(): pass", {}, "has no attribute 'answer'"),
         ("answer = 3", {}, "bot.py:answer is int, not a function"),
         ("def answer(): pass", {}, "the function takes no parameter"),

@@ -1,0 +1,95 @@
+"""Packages that are not installed: what a bot imports, and what only some bots need."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import faiss
+import pytest
+
+from tests.commands import Command
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FEW = ("--offline", "--persona", "calm", "--limit", "1", "--turns", "1")
+CHAIN = """
+from langchain_core.runnables import RunnableLambda
+
+def found(question: str):
+    import no_such_package
+
+bot = RunnableLambda(found)
+"""
+HINT = "If your bot has an environment of its own, name the Python of that: --set python="
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("import no_such_package\ndef bot(question): ...", 2),
+        ("from json import no_such_name\ndef bot(question): ...", 2),
+        ("def bot(question):\n    import no_such_package", 3),
+        ("async def bot(question):\n    import no_such_package", 3),
+        (CHAIN, 3),
+    ],
+)
+def test_a_bot_whose_packages_are_missing_is_told_of_its_own_python(
+    command: Command, source: str, code: int
+) -> None:
+    """At its import or in its answers, functions and chains alike."""
+    Path("bot.py").write_text(source, encoding="utf-8")
+    done = command("--adapter", "bot.py:bot", *FEW)
+
+    assert done.code == code
+    assert f"{HINT}../bot/.venv/bin/python." in done.err
+
+
+@pytest.mark.parametrize("python", [".venv/bin/python", "venv/Scripts/python.exe"])
+def test_an_environment_beside_the_bot_is_named(command: Command, python: str) -> None:
+    """As it can be pasted into a shell."""
+    folder = Path("my shop")
+    (folder / python).parent.mkdir(parents=True)
+    (folder / python).touch()
+    (folder / "bot.py").write_text("import no_such_package", encoding="utf-8")
+
+    assert f"{HINT}'my shop/{python}'." in command("--adapter", "my shop/bot.py:bot", *FEW).error
+
+
+def test_other_code_of_a_users_is_not_told_of_another_python(command: Command) -> None:
+    """A judge runs here, whatever Python the bot has; and so does a bot with another mistake."""
+    Path("own.py").write_text("import no_such_package\ndef judge(context): ...", encoding="utf-8")
+    Path("bot.py").write_text("bot = 1 / 0", encoding="utf-8")
+
+    assert "python=" not in command(*FEW, "--judges", "own.py:judge").error
+    assert "python=" not in command(*FEW, "--adapter", "bot.py:bot").error
+
+
+def without(folder: Path, package: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program, in an environment that has all packages but this one."""
+    site = folder / "site"
+    site.mkdir()
+    for path in Path(faiss.__file__).parents[1].iterdir():
+        if not path.name.startswith(package):
+            (site / path.name).symlink_to(path)
+    return subprocess.run(
+        [sys.executable, "-S", CHECKOUT / "run.py", *arguments],
+        env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, encoding="utf-8",
+        check=False,
+    )  # fmt: skip
+
+
+def test_ones_own_bot_is_rehearsed_where_the_demos_packages_are_missing(tmp_path: Path) -> None:
+    """What its package would be is in no run file; the run is as any other."""
+    Path("bot.py").write_text("def answer(question):\n    return '550円です。'\n", encoding="utf-8")
+    done = without(tmp_path, "faiss", *FEW, "--adapter", "bot.py:answer", "--json")
+
+    assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_demo_without_its_packages_is_one_line(tmp_path: Path) -> None:
+    """For the user to mend: exit code 2, and which package it is."""
+    done = without(tmp_path, "faiss", *FEW)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "adapter demo: a package that it needs cannot be imported (No module named 'faiss')" in done.stderr
+    assert "--adapter bot.py:answer" in done.stderr
