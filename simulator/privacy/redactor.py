@@ -18,6 +18,7 @@ file, to reports and to every model, and to the tested bot as well.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -78,6 +79,7 @@ _PLAIN = str.maketrans(
 )
 # What is masked already is one sign that no pattern has, repeated: places stay the same.
 _TAKEN = "\ue000"
+_FREE = re.compile(f"[^{_TAKEN}]+")
 
 
 class RedactedText(NamedTuple):
@@ -138,10 +140,12 @@ class Redactor:
 
     def _found(self, text: str) -> Iterator[_Span]:
         original = masks().sub(lambda known: _TAKEN * len(known[0]), text)
+        # Of a pattern that would reach over a mask, what stands before or behind it may match by itself.
+        gaps = [gap.span() for gap in _FREE.finditer(original)] if self._own else []
         for own in self._own:
-            for match in own.finditer(original):
+            for match in chain.from_iterable(own.finditer(original, *gap) for gap in gaps):
                 start, end = match.span(1 if own.groups else 0)
-                if start < end and _TAKEN not in original[start:end]:
+                if start < end:
                     yield _Span(start, end, 0, "custom")
         plain = straight(original).translate(_PLAIN)
         known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]

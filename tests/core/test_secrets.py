@@ -250,6 +250,17 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
     assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
 
 
+@pytest.mark.parametrize("name", ["GITHUB_PAT", "AZURE_DEVOPS_PAT", "gitlab.pat", "x-pat", "PAT"])
+def test_a_personal_access_token_is_a_secret(name: str) -> None:
+    """By the end of its name, in the environment and among the settings; a path, a patch and a pattern are none."""
+    token = "glx-11AAaa22"
+
+    assert known_secrets({}, {name: token}) == known_secrets({name: token}, {}) == (token,)
+    assert without_secrets({name: token}) == {name: "***"}
+    for other in ("SEARCH_PATH", "PATCH", "answer_pattern", "COMPAT", "spat", "SHOP_PAT_FILE"):
+        assert known_secrets({other: token}, {other: token}) == ()
+
+
 def test_what_is_short_or_a_plain_word_gives_no_secret_away() -> None:
     """From 6 characters on; of letters only from 12, in one case from 16."""
     either = ("abc-1", "abc-12", "aB" * 5 + "a", "aB" * 6, "a" * 15, "a" * 16)

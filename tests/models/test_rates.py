@@ -67,3 +67,20 @@ def test_milliseconds_are_more_exact_than_seconds() -> None:
     assert [wait_asked_for({"retry-after-ms": ms, "retry-after": "1"}) for ms in ("0", "-1")] == [0, 1]
     assert wait_asked_for({"retry-after": "0"}) == 0
     assert wait_asked_for({}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("Sat, 21 Nov 2026 09:00:30 GMT", 30),
+        ("Sat, 21 Nov 2026 18:00:30 +0900", 30),
+        ("Sat, 21 Nov 2026 09:00:30 -0000", 30),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
+        ("Sat, 21 Nov 2026 08:59:59 GMT", None),
+    ],
+)
+def test_a_date_is_read_by_the_clock_of_whoever_sent_it(asked: str, seconds: float | None) -> None:
+    """Whatever this machine's clock says; what is over is no wait asked for."""
+    sent = {"date": "Sat, 21 Nov 2026 09:00:00 GMT", "retry-after": asked}
+
+    assert wait_asked_for(sent) == seconds

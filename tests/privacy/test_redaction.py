@@ -50,6 +50,18 @@ def test_a_teams_own_patterns_are_masked_first_group_or_all() -> None:
     )
 
 
+def test_a_teams_own_pattern_reaches_over_no_mask() -> None:
+    """What stands on both sides of a mask is not taken together; on either side it is found all the same."""
+    redactor = Redactor([r"注文.{0,12}番", r"会員番号.+", r"席.*です"])
+
+    assert redactor.redact("注文090-1234-5678の番", "ja").text == "注文[電話番号]の番"
+    for text in ("注文[電話番号]の番", "席[氏名]です", "会員番号[伏せ字]", "注文[電話番号]、[電話番号]の番"):
+        assert redactor.redact(text, "ja") == (text, {})
+    assert redactor.redact("[電話番号]の注文はA12番、[氏名]", "ja").text == "[電話番号]の[伏せ字]、[氏名]"
+    assert redactor.redact("会員番号はA12、[氏名]です", "ja").text == "[伏せ字][氏名]です"
+    assert redactor.redact("席はA12です、[電話番号]です", "ja").text == "[伏せ字]、[電話番号]です"
+
+
 def test_a_broken_pattern_says_how_to_mend_it() -> None:
     """A regular expression that is none is the user's to mend."""
     with pytest.raises(InputError, match="invalid regular expression"):

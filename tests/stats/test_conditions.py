@@ -15,7 +15,7 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import Language, Results, Spending
+from simulator.core.types import Failure, Language, Results, Spending
 from simulator.report.conditions import conditions_table
 from simulator.report.context import notes, verdict
 from simulator.stats.conditions import (
@@ -316,6 +316,29 @@ def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, deci
     assert found.value == value
     assert found.n == (7 if "first" in text else 8)
     assert check_condition(condition, found, None, 0.2).decision == decision
+
+
+@pytest.mark.parametrize("name", ["p95_seconds", "first_token_p95_seconds"])
+@pytest.mark.parametrize(("dead", "value", "decision"), [(1, 1.0, "passed"), (2, None, "missed")])
+def test_a_dead_answer_is_slower_than_any(name: str, dead: int, value: float | None, decision: str) -> None:
+    """However quickly it failed: of 21 answers one may be lost within 95 %, a second one is too many."""
+    results = a_result({(f"q{n}", "calm", 1): [1.0] for n in range(21)})
+    refused = Failure(kind="unreachable", message="no connection")
+    answered = []
+    for place, talk in enumerate(results.conversations):
+        [turn] = talk.turns
+        lost = {"text": "", "error": refused, "seconds": 0.01, "first_token_seconds": 0.01}
+        given = lost if place < dead else {"seconds": 1.0, "first_token_seconds": 1.0}
+        turn = turn.model_copy(update={"answer": turn.answer.model_copy(update=given)})
+        answered.append(talk.model_copy(update={"turns": (turn,)}))
+    results = results.model_copy(update={"conversations": tuple(answered)})
+    (condition,) = parse_conditions(f"{name} <= 2")
+    found = measure_condition(condition, results, summed(results, ("turn",)))
+    verdict = check_condition(condition, found, None, 0.05)
+
+    assert (found.n, found.failed) == (21, 0)
+    assert verdict.decision == decision
+    assert verdict.as_json()["value"] == value
 
 
 def test_an_unknown_cost_is_too_much_as_soon_as_its_known_part_is() -> None:

@@ -58,6 +58,17 @@ def test_failed_grades_above_the_limit_make_it_incomplete(failed: int, incomplet
         assert gate.reasons == ("Failed grades: 6 of 100 (6.0 %); 5 % are tolerated.",)
 
 
+def test_skipped_grades_make_no_share_of_failed_ones_smaller() -> None:
+    """Of 20 grades that were due 2 failed, however many turns the judge had nothing to say about."""
+    some = summary().judges["turn"]
+    judge = some.model_copy(update={"n": 18, "failed": 2, "skipped": 980, "planned": 1000})
+
+    gate = decide(summary(score=0.95, interval=None, judges={"turn": judge}), 0.9, 0.05, 1.0)
+
+    assert (gate.passed, gate.incomplete) == (False, True)
+    assert "Failed grades: 2 of 20 (10.0 %); 5 % are tolerated." in gate.reasons
+
+
 def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
     """A judge that fails on a tenth of the turns cannot decide, however well the others did."""
     some = summary().judges["turn"]

@@ -1,9 +1,11 @@
 """Which turns are red, and why."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simulator.core.settings import load_settings
 from simulator.core.types import RedRules, Score, Severity
 from simulator.stats.figures import Mark
 from simulator.stats.red import deciding_judges, is_red_alone, primary_judge, red_marks, worst_severity
@@ -69,6 +71,20 @@ def test_every_rule_can_be_switched_off() -> None:
 
     assert kinds(*low, rules=OFF) == []
     assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
+
+
+@pytest.mark.parametrize("off", ["false", "0"])
+@pytest.mark.parametrize("kind", sorted(RedRules.model_fields))
+def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path: Path) -> None:
+    """In `[red]` of rehearsal.toml; all other marks of the same turn stay."""
+    whole = ("claims", "facts", "risk", "conversation")
+    low = [grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1)]
+    low += [grade(judge, 0.0) for judge in whole]
+    (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
+    rules = load_settings({}).red
+
+    assert set(kinds(*low)) == {*RedRules.model_fields}
+    assert set(kinds(*low, rules=rules)) == {*RedRules.model_fields} - {kind}
 
 
 def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:

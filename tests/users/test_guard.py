@@ -185,6 +185,17 @@ def test_a_line_is_long_for_whom_it_is_long() -> None:
     assert judge.norm(PersonaText(name="客", voice="短く話す")) == NORMS["ja"]
 
 
+@pytest.mark.parametrize(("language", "most"), [("ja", 200), ("en", 500)])
+def test_of_an_unknown_customer_a_line_has_so_many_letters(language: Language, most: int) -> None:
+    """As many are no fault, one more is; blanks around it do not count."""
+    letters = {"ja": "送料の件", "en": "postage "}[language] * most
+    longest = letters[:most - 1] + letters[0]
+
+    assert len(longest) == most
+    assert GUARDS[language].broken_rule(f" {longest}\n", []) is None
+    assert GUARDS[language].broken_rule(letters[:most] + letters[0], []) == "too_long"
+
+
 def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a changed _guard.toml lacks is said before anything starts."""
     path = tmp_path / "_guard.toml"
