@@ -252,7 +252,7 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
 
 @pytest.mark.parametrize("name", ["GITHUB_PAT", "AZURE_DEVOPS_PAT", "gitlab.pat", "x-pat", "PAT"])
 def test_a_personal_access_token_is_a_secret(name: str) -> None:
-    """By the end of its name, in the environment and among the settings; a path, a patch and a pattern are none."""
+    """By the end of its name, in the environment and among settings; a path and a pattern are none."""
     token = "glx-11AAaa22"
 
     assert known_secrets({}, {name: token}) == known_secrets({name: token}, {}) == (token,)

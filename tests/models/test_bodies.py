@@ -13,6 +13,7 @@ import pytest
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
 from simulator.models.exchange import LARGEST_BODY, BodyError, unpacked
+from simulator.models.pricing import BudgetSpent, Ledger
 from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve
@@ -91,6 +92,20 @@ async def test_a_bomb_is_a_models_typed_failure(encoding: str, status: bytes) ->
             await model_at(server.url, made).say(ASKED)
 
     assert (met.value.failure.kind, len(server.requests)) == ("malformed", 1)
+
+
+async def test_a_reply_that_is_too_large_is_held_against_the_budget() -> None:
+    """Nobody read what it cost, and the endpoint bills it: the most that it can have cost is gone."""
+    ledger = Ledger({}, budget=0.03)
+    async with RawServer(ok(b" " * (LARGEST_BODY + 1))) as server, connected() as made:
+        model = model_at(server.url, made, name="gpt-4.1", ledger=ledger)
+        with pytest.raises(ModelFailure, match=TOO_LONG):
+            await model.say(ASKED)
+        with pytest.raises(BudgetSpent):
+            await model.say(ASKED)
+
+    assert len(server.requests) == 1
+    assert (ledger.spent.calls, ledger.spent.uncounted, ledger.spent.cost_usd) == (1, 1, None)
 
 
 async def test_neither_asks_for_more_than_it_counts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from simulator.core.errors import AccessDenied, BotFailure, ModelFailure, RunFileError
 from simulator.core.types import Answer, Bot, Case, Conversation, Ended, Query, Turn, User, Utterance
 from simulator.models.pricing import BudgetSpent
-from simulator.runner.conversation import ask, converse
+from simulator.runner.conversation import ask, conversation_context, converse
 from simulator.users.scripted import MixedUser
 from tests.run_helpers import a_case, a_rich_case, a_talk, a_turn, echo
 
@@ -99,6 +99,42 @@ async def test_a_customer_leaves_in_three_ways(way: str, ended: Ended) -> None:
 
     assert (done.ended, done.closing, done.reason) == (ended, "ではこれで。", "済んだ")
     assert len(done.turns) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "ended", "asked"),
+    [
+        (Utterance(text="まだあります。", next="stay", reason="続き"), Ended.TURN_LIMIT, 3),
+        (Utterance(text="助かりました。", next="satisfied", reason="済んだ"), Ended.SATISFIED, 3),
+        (Utterance(text="もういいです。", next="gave_up", reason="無駄"), Ended.GAVE_UP, 3),
+        (None, Ended.TURN_LIMIT, 2),
+    ],
+)
+async def test_at_the_limit_the_customer_says_how_it_went(
+    words: Utterance | None, ended: Ended, asked: int
+) -> None:
+    """Who is content with the last answer left content; who would stay is stopped, and the bot not asked.
+
+    Where nobody is to be asked how they leave, the limit ends it.
+    """
+    asks: list[int] = []
+    log = Notes()
+
+    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        asks.append(len(turns))
+        return words if words and len(turns) == 3 else Utterance(text=f"その{len(turns) + 1}")
+
+    done = await conversation(user, log=log, parting=words is not None)
+
+    assert (done.ended, len(done.turns), len(asks)) == (ended, 3, asked)
+    assert [text for kind, _turn, text in log.lines if kind == "said"] == [
+        a_case().question,
+        "その2",
+        "その3",
+    ]
+    assert done.reason == (words.reason if words else "")
+    assert (context := conversation_context(done))
+    assert context.turn.index == 3
 
 
 async def test_two_failures_in_a_row_end_it() -> None:

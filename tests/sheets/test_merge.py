@@ -159,6 +159,29 @@ def test_the_teams_cells_stay_and_the_programs_are_new(team: Team) -> None:
     assert [row.cells["question"] for row in rows(team).values()] == ["変わった"] * 3
 
 
+def test_a_row_that_the_team_copied_is_theirs(team: Team) -> None:
+    """The first of both goes on being the report's, however often that is made; a note names the copy."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    first = rows(team)["r1/a"]
+    for title, text in {"キー": "r1/a", "質問": first.cells["question"], "コメント": "次の方へ"}.items():
+        team.type(5, title, text)
+    [note] = [each.text for each in team.edited().notes if each.about == "copy"]
+    assert str(note) == "確認, row 5: the same key as row 2; read as an added row"
+    for question in ("変わった", "また"):
+        team.report(review(question=question))
+
+        read = [
+            (row.key, row.cells["question"], row.cells.get("comment")) for row in team.edited().rows["review"]
+        ]
+        assert sorted(read) == [
+            ("", "質問 r1/a", "次の方へ"),
+            ("r1/a", question, "私見"),
+            ("r1/b", question, None),
+            ("r1/c", question, None),
+        ]
+
+
 def test_columns_of_ones_own_stay(team: Team) -> None:
     """Where they were, beside their rows."""
     team.report(review())

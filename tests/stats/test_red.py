@@ -1,5 +1,6 @@
 """Which turns are red, and why."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,16 @@ import pytest
 
 from simulator.core.settings import load_settings
 from simulator.core.types import RedRules, Score, Severity
-from simulator.stats.figures import Mark
-from simulator.stats.red import deciding_judges, is_red_alone, primary_judge, red_marks, worst_severity
+from simulator.stats.figures import Mark, RedTurn
+from simulator.stats.red import (
+    deciding_judges,
+    is_red_alone,
+    primary_judge,
+    red_marks,
+    red_questions,
+    worst_severity,
+)
+from tests.sample_runs import summed
 
 TALK = "angry/fees#0"
 OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
@@ -71,6 +80,43 @@ def test_every_rule_can_be_switched_off() -> None:
 
     assert kinds(*low, rules=OFF) == []
     assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
+
+
+def test_questions_come_with_the_gravest_first() -> None:
+    """By the worst turn of each, by how many are as bad, by how many are red at all; else as they came."""
+
+    def turns(case: str, *severities: Severity) -> list[RedTurn]:
+        told: dict[str, Any] = {
+            "persona": "calm",
+            "question": "?",
+            "reason": "",
+            "failure": None,
+            "value": 0.2,
+        }
+        return [
+            RedTurn(
+                case=case, conversation=f"calm/{case}#{at}", turn=1, answer=f"{case}{at}",
+                marks=(Mark("overall", severity, ""),), **told,
+            )
+            for at, severity in enumerate(severities)
+        ]  # fmt: skip
+
+    questions = [
+        turns("minor", "minor"),
+        turns("often moderate", "moderate", "moderate", "minor"),
+        turns("moderate", "moderate"),
+        turns("major", "major"),
+        turns("as major", "major"),
+        turns("twice major", "minor", "major", "major"),
+        turns("major and more", "moderate", "major"),
+    ]
+    figures = summed().model_copy(update={"reddest": tuple(chain.from_iterable(questions))})
+    ranked = red_questions(figures)
+
+    assert [found[0].case for found in ranked] == [
+        "twice major", "major and more", "major", "as major", "often moderate", "moderate", "minor",
+    ]  # fmt: skip
+    assert [worst_severity(red.marks) for red in ranked[0]] == ["major", "major", "minor"]
 
 
 @pytest.mark.parametrize("off", ["false", "0"])

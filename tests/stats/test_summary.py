@@ -11,6 +11,7 @@ from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import LAST_TURN, course, figures_of
+from tests.diff_runs import a_result
 from tests.golden_files import compare
 from tests.sample_pages import full
 from tests.sample_runs import JUDGES, rehearsed
@@ -124,6 +125,21 @@ def test_personas_have_their_own_rows() -> None:
     assert angry.score == pytest.approx((0.9 + 1.6 / 3) / 2)
     assert (angry.judges["similarity"].n, angry.judges["similarity"].planned) == (2, 5)
     assert (simulator.guarded, simulator.failed, simulator.rules) == (1, 1, {"repeat": 1, "language": 1})
+
+
+def test_the_questions_with_most_red_turns_come_first() -> None:
+    """Of as many the one with the lowest score; what nobody could grade comes last of its kind."""
+    grades = {
+        "ungraded": [0.8], "fine": [1.0, 1.0], "poor": [0.8, 0.8], "once": [0.8, 0.4], "twice": [0.4, 0.6],
+        "low": [0.2, 0.8],
+    }  # fmt: skip
+    results = a_result({(case, "calm", 1): values for case, values in grades.items()})
+    scores = tuple(score for score in results.scores if "ungraded" not in score.conversation)
+    found = summary(results.model_copy(update={"scores": scores}), ("turn",))
+
+    assert [(each.case, each.red) for each in found.cases] == [
+        ("twice", 2), ("low", 1), ("once", 1), ("poor", 0), ("fine", 0), ("ungraded", 0),
+    ]  # fmt: skip
 
 
 def test_conversations_that_never_began_are_planned_only() -> None:

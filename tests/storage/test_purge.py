@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
+from simulator.models.cache import ResponseCache, cache_file
 from simulator.storage import results
 from simulator.storage.run_file import RunFile, add_note, find_run, read_run
 from tests.excel import Person
@@ -118,6 +119,37 @@ def test_what_is_no_run_folder_is_refused(
     assert (run / "run.sqlite").exists()
 
 
+@pytest.mark.parametrize("linked", ["folder", "run file"])
+def test_a_link_in_place_of_a_run_is_refused_and_leads_nowhere(
+    linked: str, runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Named by its id as any other: neither the link nor what it points to goes, and the line says why."""
+    run = find_run("latest", runs).parent
+    elsewhere = tmp_path / "elsewhere"
+    place = run if linked == "folder" else run / "run.sqlite"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    before = {path: path.is_symlink() for path in sorted(tmp_path.rglob("*"))}
+
+    assert main(["purge", run.name, "--yes"]) == 2
+    assert "is a link. Purge the run at its real location." in capfd.readouterr().err
+    assert {path: path.is_symlink() for path in sorted(tmp_path.rglob("*"))} == before
+
+
+def test_a_link_in_a_run_goes_without_what_it_points_to(runs: Path, tmp_path: Path) -> None:
+    """Whoever linked their notes there keeps them."""
+    run = find_run("latest", runs).parent
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "mine.txt").write_text("years of work")
+    (run / "notes").symlink_to(notes)
+    (run / "report.md").symlink_to(notes / "mine.txt")
+
+    assert main(["purge", run.name, "--yes"]) == 0
+    assert not run.exists()
+    assert (notes / "mine.txt").read_text() == "years of work"
+
+
 def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The sheet it was pushed to, and a later run's page that shows both."""
     first = find_run("latest", runs)
@@ -166,6 +198,24 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     assert reason.encode() not in b"".join(
         path.read_bytes() for path in cache.parent.iterdir() if path.is_file()
     )
+
+
+@pytest.mark.parametrize(("reply", "deleted"), [("はい", 0), ("1234567", 0), ("12345678", 1)])
+def test_a_reply_of_a_few_letters_is_nobodys(
+    reply: str, deleted: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It says nothing about a run that another run's model said yes, too: from eight letters on it does."""
+    (tmp_path / "cases.csv").write_text(CASES.replace("14日以内なら返品できます。", reply), encoding="utf-8")
+    assert simulate() == 0
+    kept = ResponseCache("on")
+    said = {"choices": [{"message": {"role": "assistant", "content": reply}}]}
+    kept.put("of-another-run", said)
+    kept.close()
+    capfd.readouterr()
+
+    assert main(["purge", "latest", "--yes", "--replies", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["cache"] == {"deleted": deleted, "left": 0}
+    assert _rows(cache_file()) == 1 - deleted
 
 
 def _rows(cache: Path) -> int:

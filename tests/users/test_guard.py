@@ -189,7 +189,7 @@ def test_a_line_is_long_for_whom_it_is_long() -> None:
 def test_of_an_unknown_customer_a_line_has_so_many_letters(language: Language, most: int) -> None:
     """As many are no fault, one more is; blanks around it do not count."""
     letters = {"ja": "送料の件", "en": "postage "}[language] * most
-    longest = letters[:most - 1] + letters[0]
+    longest = letters[: most - 1] + letters[0]
 
     assert len(longest) == most
     assert GUARDS[language].broken_rule(f" {longest}\n", []) is None

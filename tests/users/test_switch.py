@@ -151,6 +151,20 @@ def test_report_counts_spoilt_turns_as_asked(
     assert len(read_run(path).scores) == 3
 
 
+@pytest.mark.parametrize(("handling", "share"), [("keep", 1 / 4), ("exclude", 1 / 3)])
+def test_a_silent_bot_stays_silent_whatever_the_customer_said(
+    handling: Handling, share: float, tmp_path: Path, command: Command
+) -> None:
+    """Of four turns customers spoilt two, one of them without an answer: that one counts."""
+    path = str(stored(spoilt_run(), tmp_path))
+    asked = ("--target", "failed == 0 and severity_major == 0", "--max-major", "1")
+    told = command("report", path, "--customer-faults", handling, "--json", *asked).json
+    checked = {each["condition"]: each for each in told["conditions"]}
+
+    assert checked["failed == 0"]["value"] == pytest.approx(share, abs=1e-4)
+    assert checked["severity_major == 0"]["value"] == {"keep": 2, "exclude": 1}[handling]
+
+
 def test_what_customers_said_is_escaped_on_the_page() -> None:
     """Ids and names are the only texts of others in this block."""
     conversation = a_talk((ASKED, OTHER), (MADE_UP, OTHER), persona="<b>x", id="<script>1")

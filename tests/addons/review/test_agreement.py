@@ -1,14 +1,18 @@
 """People's blind grades beside the judge's, worked out by hand."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simulator.addons.review.report import ReviewOutcome, review_report
 from simulator.core.types import Results
 from simulator.stats.agreement import auroc, quadratic_kappa
+from simulator.stats.gate import decide
 from simulator.stats.review import BlindAgreement, agreement_json, blind_agreement
 from tests.blind_grades import graded, verdict
 from tests.sample_runs import summed
+from tests.texts import terminal
 
 
 def review(results: Results) -> BlindAgreement | None:
@@ -82,6 +86,28 @@ def test_reviewers_agree_within_a_grade() -> None:
     assert of_one
     assert of_one.between
     assert (of_one.between.turns, of_one.between.kappa) == (1, None)
+
+
+@pytest.mark.parametrize(("turns", "reviewers", "enough"), [(9, 1, False), (9, 2, False), (10, 1, True)])
+def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: int, enough: bool) -> None:
+    """A second opinion of the same answers tells nothing of others; turns and grades are both said."""
+    base = graded(lambda *_: None)
+    places = [(talk.id, turn.index) for talk in base.conversations for turn in talk.turns][:turns]
+    given = [
+        verdict(talk, turn, 5 if turn == 1 else 2, reviewer="AB"[who])
+        for talk, turn in places
+        for who in range(reviewers)
+    ]
+    results = with_verdicts(base, *given)
+    figures = summed(results)
+    found = review(results)
+    outcome = ReviewOutcome(figures, decide(figures, None, 1.0), found, None, "en", Path("report.html"))
+    text = terminal(review_report(outcome))
+
+    assert found
+    assert (found.turns, found.grades) == (turns, turns * reviewers)
+    assert f"{turns} turns, {turns * reviewers} human grades" in text
+    assert (f"Too few to tell whether people and the judge agree ({turns} answers" in text) != enough
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
