@@ -202,8 +202,9 @@ class CustomerFigure(Value):
 class CustomerSummary(Value):
     """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
 
-    `spoilt` are turns whose grade a fault makes doubtful, `handling` what is done with them; `lengths` are
-    by language, then by persona, with `all` for everyone. `superseded` conversations were held once more.
+    `spoilt` are answered turns whose grade a fault makes doubtful, `handling` what is done with them;
+    `lengths` are by language, then by persona, with `all` for everyone. `superseded` conversations were held
+    once more.
     """
 
     # Of a run without a model as customer all of this is empty: phrases say what stands in the persona's

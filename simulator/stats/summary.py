@@ -262,11 +262,11 @@ def summarise(
     names = judges or tuple(sorted(results.scores.judges))
     primary = primary_judge(names)
     every = run_turns(results, rules, primary)
-    # Without grades and marks where a customer spoilt them and the bot did not fail itself.
+    # Without grades and marks where a customer spoilt them; where the bot failed itself nobody did.
     spoilt = frozenset(customers.spoilt)
     kept = [
         replace(s, scores={}, value=None, marks=(), excluded=True)
-        if (s.conversation, s.turn) in spoilt and not s.failure
+        if (s.conversation, s.turn) in spoilt
         else s
         for s in every.turns
     ]
@@ -491,7 +491,7 @@ def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversa
     spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
     for conversation in results.conversations:
         for turn in conversation.turns:
-            if (conversation.id, turn.index) not in spoilt or turn_failure(turn):
+            if (conversation.id, turn.index) not in spoilt:
                 yield conversation, turn
 
 

@@ -108,7 +108,7 @@ def test_questions_come_with_the_gravest_first() -> None:
         turns("major", "major"),
         turns("as major", "major"),
         turns("twice major", "minor", "major", "major"),
-        turns("major and more", "moderate", "major"),
+        turns("major and more", "moderate", "major", "minor", "minor"),
     ]
     figures = summed().model_copy(update={"reddest": tuple(chain.from_iterable(questions))})
     ranked = red_questions(figures)
