@@ -16,6 +16,7 @@ is asked for. So 100,000 rows take little memory, and a masked case is the only 
 import json
 import random
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, restored, sentences, stored
+from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
 from simulator.data.files import Spool, language_of, quote
@@ -34,6 +35,8 @@ from simulator.data.values import (
     NO_QUESTION,
     READERS,
     Cell,
+    LeftOut,
+    Reason,
     Row,
     RowFault,
     Rows,
@@ -45,6 +48,7 @@ from simulator.data.values import (
     has_question,
     is_empty,
     is_extra,
+    is_missing,
     read_cell,
     split_question,
 )
@@ -56,6 +60,8 @@ Need = Literal["references", "label", "choices"]
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
+# The fields that a row prepared for later questions may have; with any other one its question was forgotten.
+_OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
 
 
 class SkippedRow(NamedTuple):
@@ -75,7 +81,7 @@ class SkippedRow(NamedTuple):
 
 
 class SkippedRows:
-    """The skipped rows of a data set, of which the first are listed.
+    """The skipped rows of a data set, of which the first are listed, and those that were left out on purpose.
 
     Saved as a note of the run (`as_note`), so that a report written later, perhaps in another language, can
     name them.
@@ -84,6 +90,17 @@ class SkippedRows:
     def __init__(self, rows: int = 0, count: int = 0, listed: tuple[SkippedRow, ...] = ()) -> None:
         """`rows` counts all rows of the file, `count` the skipped ones."""
         self.rows, self.count, self.listed = rows, count, list(listed)
+        self.left_out: Counter[Reason] = Counter()
+
+    def left_out_message(self, name: str) -> Message | None:
+        """How many rows of the file `name` were left out, and why; None where there are none."""
+        prepared, hidden = self.left_out["prepared"], self.left_out["hidden"]
+        reasons = []
+        if prepared:
+            reasons.append(ngettext("{n} row without a question", "{n} rows without a question", n=prepared))
+        if hidden:
+            reasons.append(ngettext("{n} hidden row", "{n} hidden rows", n=hidden))
+        return _("{name}: left out: {reasons}.", name=name, reasons=tuple(reasons)) if reasons else None
 
     def add(self, fault: RowFault) -> None:
         """Counts a skipped row."""
@@ -169,8 +186,14 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     can_ask = not request.asks and any(values.values())
     questions = [column for column in row.values if has_question([column])]
     # A recorded answer whose data set says `"question": null`; in a table that is a forgotten question.
-    has_none = "answer" in cells and not row.cells and any(is_empty(row.values[each]) for each in questions)
+    has_none = (
+        "answer" in cells
+        and not row.cells
+        and any(is_missing("question", row.values[name]) for name in questions)
+    )
     if "question" not in cells and not has_none and not can_ask:
+        if questions and cells.keys() <= _OF_PREPARED_ROWS:
+            raise LeftOut(path, row, "prepared")
         raise _no_question(path, row, questions)
     fields: dict[str, Any] = {
         field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
@@ -355,7 +378,13 @@ class DataSet:
         return found
 
     def skip(self, fault: RowFault) -> None:
-        """Counts a row that is not a valid case. Raises RowFault when the request is strict."""
+        """Counts a row that is not a valid case. Raises RowFault when the request is strict.
+
+        One that was left out on purpose is counted by itself.
+        """
+        if isinstance(fault, LeftOut):
+            self.skipped.left_out[fault.why] += 1
+            return
         self.skipped.rows += 1
         self._reject(fault)
 
@@ -463,6 +492,8 @@ class DataSet:
         """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
         if self._valid:
             return
+        if self._first is None and (left_out := self.skipped.left_out_message(str(self.path))):
+            raise CaseFileError(sentences(left_out, _("No row has a question.")))
         if self._first is None:
             msg = _("{path}: no rows in it; write one per line below the column names.", path=self.path)
             raise CaseFileError(msg)
@@ -498,13 +529,13 @@ def read_cases(
     return tuple(read_dataset(Path(path), QUESTIONS._replace(language=language, columns=columns)).rows())
 
 
-def cases_of_worksheet(
+def dataset_of_worksheet(
     source: str,
     name: str,
     lines: Mapping[int, Mapping[int, str]],
     language: Language | None = None,
     columns: Mapping[str, str] | None = None,
-) -> tuple[Case, ...]:
+) -> "DataSet":
     """The cases of a worksheet that was read before; `source` and `name` are for errors.
 
     `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
@@ -517,7 +548,7 @@ def cases_of_worksheet(
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
     read = partial(workbooks.worksheet_rows, data.path, sheet, named=True)
-    return tuple(_filled(data, rows_by_field(data.path, read, data.request.fits, columns)).rows())
+    return _filled(data, rows_by_field(data.path, read, data.request.fits, columns))
 
 
 def read_dataset(path: Path, request: DatasetRequest) -> DataSet:

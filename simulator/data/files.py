@@ -322,11 +322,46 @@ _ENCRYPTED_ENTRY = 0x1
 
 
 def read_archive(path: Path, kind: str) -> io.BytesIO:
-    """The archive of an office file, after checks; `kind` is "Excel" and the like. Raises CaseFileError."""
+    """The archive of an office file, after checks; `kind` is "Excel" and the like. Raises CaseFileError.
+
+    One that was saved as "Strict Open XML" comes back under the names of the usual form, which are all that
+    libraries know.
+    """
     data = read_bytes(path)
     if why := _refusal(path, data, kind):
         raise CaseFileError(_("{path}: {why}.", path=path, why=why))
-    return io.BytesIO(data)
+    with readable_or_error(path, kind):
+        return _transitional(data)
+
+
+# Names of the strict form of Office Open XML (ISO/IEC 29500), and what they are called in the usual one. They
+# stand in the first lines of a part, and in small parts that list others.
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_USUAL = b"http://schemas.openxmlformats.org/"
+_STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_HEAD = 1 << 16
+_OUTLINES = ("xl/workbook.xml", "word/document.xml", "ppt/presentation.xml")
+
+
+def _transitional(data: bytes) -> io.BytesIO:
+    with zipfile.ZipFile(io.BytesIO(data)) as strict:
+        outlines = set(_OUTLINES) & set(strict.namelist())
+        if not any(_STRICT in strict.open(name).read(_HEAD) for name in outlines):
+            return io.BytesIO(data)
+        usual = io.BytesIO()
+        with zipfile.ZipFile(usual, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for entry in strict.infolist():
+                with (
+                    strict.open(entry) as source,
+                    archive.open(entry.filename, "w", force_zip64=True) as target,
+                ):
+                    head = source.read(_HEAD)
+                    if entry.filename.endswith(".rels"):
+                        head += source.read(_LONGEST_TEXT)
+                    target.write(_STRICT_NAME.sub(_USUAL + rb"\1/2006/", head))
+                    shutil.copyfileobj(source, target)
+    usual.seek(0)
+    return usual
 
 
 def too_large(path: Path, most: int, *, unpacked: bool) -> CaseFileError:

@@ -14,7 +14,7 @@ Readers that need a library are imported when there is such a file (`feature`).
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from simulator.data.files import (
     open_pieces,
     plain_suffix,
     printable,
+    quote,
     read_text,
 )
 from simulator.data.values import (
@@ -45,6 +46,7 @@ from simulator.data.values import (
     check_columns,
     column_names,
     field_of,
+    is_lower_heading,
     raise_faults,
 )
 
@@ -70,6 +72,8 @@ _OF_LOGS = frozenset({
 })  # fmt: skip
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
+# What Excel writes as the first line of a CSV to name its delimiter.
+_NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
 
@@ -120,7 +124,12 @@ def rows_by_field(
             if column in values
         }
 
-    def fitting(headers: Iterable[str]) -> bool:
+    def fitting(headers: Sequence[str]) -> bool:
+        # Of two columns with the name that was assigned, either may be meant.
+        if twice := next((name for name in headers if name in assigned and headers.count(name) > 1), None):
+            raise CaseFileError(
+                _("{path}: the column {name} occurs twice; rename one of them.", path=path, name=quote(twice))
+            )
         return fits(list(renamed(dict.fromkeys(headers))))
 
     # The first pass also accepts a header with only some of the columns, to say which one is missing. Files
@@ -228,12 +237,18 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these.
 
     A row with more cells than names is a fault, unless the further ones are blank: nearly always a text with
-    a comma in it lacks its quotation marks. Missing cells at the end are missing values.
+    a comma in it lacks its quotation marks. Missing cells at the end are missing values. A first line `sep=;`
+    names the delimiter and is no row.
     """
     csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
     constants: dict[str, JsonValue] = {}
-    for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
+    named = _NAMED_DELIMITER.fullmatch(next(lines(), ""))
+    delimiter = named[1] if named else _delimiter(lines, delimiter, fits)
+    rows = _lines_of_cells(path, lines(), delimiter)
+    if named:
+        next(rows, None)
+    for line, cells in _with_one_heading(rows, fits):
         if isinstance(cells, RowFault):
             yield cells
             continue
@@ -257,9 +272,26 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
         yield Row(line, values | constants, cells=True)
 
 
-def _lines_of_cells(
-    path: Path, lines: Iterator[str], delimiter: str
-) -> Iterator[tuple[int, list[str] | RowFault]]:
+Cells = tuple[int, list[str] | RowFault]
+
+
+def _with_one_heading(rows: Iterator[Cells], fits: Fits) -> Iterator[Cells]:
+    """The rows of a table; of a heading of two rows, groups of columns above names, only the lower one."""
+    first, second = next(rows, None), next(rows, None)
+    is_group = False
+    if first and second:
+        upper, lower = first[1], second[1]
+        is_group = (
+            isinstance(upper, list) and isinstance(lower, list) and is_lower_heading(upper, lower, fits)
+        )
+    if first and not is_group:
+        yield first
+    if second:
+        yield second
+    yield from rows
+
+
+def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterator[Cells]:
     """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file.
 
     So that one fault ends the reading, where all others are told row by row.

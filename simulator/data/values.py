@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -87,7 +87,7 @@ def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
     """
     columns: dict[str, str] = {}
     for header, field in _fields_in(tuple(values)):
-        if not is_empty(values[header]):
+        if not is_missing(field, values[header]):
             columns.setdefault(field, header)
     if not has_question(columns.values()):
         columns.pop("question", None)
@@ -99,6 +99,23 @@ def _fields_in(headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """The headers that mean a field, each with the field; of several for one field, the first alias leads."""
     pairs = [(header, field) for header in headers if (field := field_of(header))]
     return tuple(sorted(pairs, key=lambda pair: _RANKS[normalised(pair[0])]))
+
+
+_MISSING, _EXCEL_ERRORS = (frozenset(NAMES["words"][name]) for name in ("missing", "excel_errors"))
+# Of these fields such a word may be the value: a choice or a label "None".
+_ANY_WORD = frozenset({"choices", "label", "error"})
+
+
+def is_missing(field: str, value: JsonValue) -> bool:
+    """Whether a field has no value: an empty one, not a number, or a word that stands for a missing value.
+
+    "nan", "None", "#N/A", "null" and the like are what programs write into an empty cell.
+    """
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - not a number
+        return True
+    if isinstance(value, str) and field not in _ANY_WORD and value.strip() in _MISSING:
+        return True
+    return is_empty(value)
 
 
 def is_empty(value: JsonValue) -> bool:
@@ -149,6 +166,7 @@ class WorksheetRow(NamedTuple):
     number: int
     texts: dict[int, str]
     faults: Mapping[int, Sentence | str] = {}
+    hidden: bool = False
 
 
 class RowFault(CaseFileError):
@@ -167,6 +185,20 @@ class RowFault(CaseFileError):
         super().__init__(_("{file}, {place}: {what}", file=self.file, place=row.place, what=what))
 
 
+class LeftOut(RowFault):
+    """A row that people did not mean to be read: hidden, or prepared without a question.
+
+    It is counted, and never raised.
+    """
+
+    def __init__(self, path: Path, row: Row | int, why: "Reason") -> None:
+        super().__init__(path, row, _("left out"))
+        self.why = why
+
+
+# Why a row is left out.
+Reason = Literal["hidden", "prepared"]
+
 # Whether column names are those that a reader needs.
 Fits = Callable[[Sequence[str]], bool]
 
@@ -177,6 +209,8 @@ Rows = Iterator[Row | RowFault]
 def raise_faults(rows: Rows) -> Iterator[Row]:
     """The rows up to the first faulty one, which is raised."""
     for row in rows:
+        if isinstance(row, LeftOut):
+            continue
         if isinstance(row, RowFault):
             raise row
         yield row
@@ -185,6 +219,8 @@ def raise_faults(rows: Rows) -> Iterator[Row]:
 def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T]) -> T:
     """What a reader of cells makes of a cell; its ValueError becomes a RowFault that names the column."""
     try:
+        if cell.in_table and str(cell.value).strip() in _EXCEL_ERRORS:
+            raise ValueError(_("it shows {text}; fix the formula", text=quote(cell.value)))
         return reader(cell)
     except ValueError as error:
         column = quote(cell.column)
@@ -199,11 +235,45 @@ def check_columns(path: Path, row: Row | int, n: int) -> None:
 
 
 def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
-    """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
-    names = [cell.strip() for cell in cells]
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise RowFault(path, row, _("the column {name} occurs twice; rename one of them.", name=quote(twice)))
+    """The names in a header row, stripped; "" for a further column of the same name, which is not read.
+
+    Raises RowFault for a name that occurs twice where it fills a field: either of the two may be meant.
+    """
+    names: list[str] = []
+    for name in map(str.strip, cells):
+        if name and name in names:
+            if field_of(name) or name in choice_columns(tuple(cells)):
+                what = _("the column {name} occurs twice; rename one of them.", name=quote(name))
+                raise RowFault(path, row, what)
+            names.append("")
+        else:
+            names.append(name)
     return names
+
+
+# Characters of a column name; what is longer is a question.
+_LONGEST_NAME = 30
+
+
+def is_lower_heading(upper: Sequence[str], lower: Sequence[str], fits: Fits, *, spans: bool = False) -> bool:
+    """Whether the row below a heading is the row of column names, under groups of columns.
+
+        問い合わせ  -     回答          a group over two columns
+        分類        質問  正解          the names
+
+    The lower row has the column that is needed, and names under columns where the upper one has none; `spans`
+    says that a cell of the upper row is merged over several columns. A row of data is none: it would have to
+    consist of column names.
+    """
+    names = [text.strip() for text in lower]
+    if not fits(names) or any(len(name) > _LONGEST_NAME for name in names):
+        return False
+    fields = [field for name in names if name and (field := field_of(name))]
+    under_none = any(
+        name and not (upper[column].strip() if column < len(upper) else "")
+        for column, name in enumerate(names)
+    )
+    return len(set(fields)) > 1 and (spans or under_none)
 
 
 def is_storable(value: JsonValue) -> bool:

@@ -1,8 +1,10 @@
-"""Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601.
+"""Rows of Excel files, as people see their cells: numbers and dates in their formats, results of formulas.
 
 Titles and notes may stand above the column names, a header may take two rows, merged cells hold for all rows
-they cover, and ids keep their zeros (007 by the number format 000). What has no text to show is told by row
-and column: a formula that Excel never calculated, or one that shows #N/A.
+they cover, and ids keep their zeros (007 by the number format 000). Text that is struck out is left out; rows
+that are hidden (or filtered away) are marked, so that readers of questions can leave them out. A cell whose
+text cannot be read is named by row and column: a formula that Excel never calculated, one that shows #REF!, a
+number format that is not supported.
 
 openpyxl reads the package and each row, and nothing of it is trusted: `read_archive` has looked at the sizes
 before, `_Parser` stops at a row that is too wide, and `_worksheet` adds up what is held. Worksheets that are
@@ -15,16 +17,25 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from openpyxl.cell.read_only import ReadOnlyCell
+from openpyxl.cell.text import Text
 from openpyxl.chartsheet import Chartsheet
 from openpyxl.reader.excel import ExcelReader, _find_workbook_part
-from openpyxl.worksheet._reader import DATA_TAG, FORMULA_TAG, MERGE_TAG, ROW_TAG, WorkSheetParser
+from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+from openpyxl.utils.datetime import WINDOWS_EPOCH, to_excel
+from openpyxl.worksheet._reader import (
+    DATA_TAG,
+    FORMULA_TAG,
+    INLINE_STRING,
+    MERGE_TAG,
+    ROW_TAG,
+    WorkSheetParser,
+)
 from openpyxl.worksheet.merge import MergeCells
+from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 from pydantic import JsonValue
 
@@ -40,7 +51,24 @@ from simulator.data.files import (
     readable_or_error,
     too_large,
 )
-from simulator.data.values import Fits, Row, RowFault, Rows, WorksheetRow, column_names, field_of
+from simulator.data.number_format import (
+    BUILT_IN,
+    GENERAL,
+    UnsupportedFormat,
+    shown_number,
+    shown_text,
+)
+from simulator.data.values import (
+    Fits,
+    LeftOut,
+    Row,
+    RowFault,
+    Rows,
+    WorksheetRow,
+    column_names,
+    field_of,
+    is_lower_heading,
+)
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
@@ -56,24 +84,22 @@ _OF_A_WIDE_ROW = 8 * MAX_COLUMNS
 # Worksheets that an error names.
 _MOST_NAMES = 20
 
-# In a number format: quoted and escaped literals, spaces and fillings; and one group of digits among such.
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].')
-_AROUND = rf"((?:{_LITERAL.pattern.replace('(', '(?:')}|[^\w#?@/,.\"\\]|[^\x00-\x7f])*)"
-# 000, #,##0, 0.00%, with literals around them; dates, fractions and exponents are left to General.
-_NUMBER = re.compile(rf"{_AROUND}([#,]*0[0,]*)(?:\.(0{{1,30}}))?(%?){_AROUND}")
-# Colours, conditions and locales; `[$¥-411]` is the currency ¥.
-_BRACKETS = re.compile(r"\[(?:\$(?P<currency>[^\]\-\"]*))?[^\]]*\]")
-_LARGEST = 10**15
 # How a workbook writes a control character: _x000D_.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+_STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
 class Worksheet(NamedTuple):
-    """The filled rows of a worksheet; `below` has the last row of each merged cell, by its row and column."""
+    """The filled rows of a worksheet.
+
+    `below` has the last row of each merged cell, by its row and column; `wide` the rows and columns of those
+    that span several columns.
+    """
 
     name: str
     lines: tuple[WorksheetRow, ...]
     below: Mapping[tuple[int, int], int] = {}
+    wide: frozenset[tuple[int, int]] = frozenset()
 
 
 def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
@@ -100,7 +126,7 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
     """The rows below the column names; `named` puts the name of the worksheet into errors.
 
     A fault in a cell matters only under a column that fills a field: a #REF! in somebody's notes is no reason
-    to refuse the file.
+    to refuse the file. Hidden rows are left out.
     """
     title = sheet.name if named else ""
     if not sheet.lines:
@@ -108,9 +134,11 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
     top = column_row(sheet, fits)
     start = _first_wide(sheet.lines) if top is None else top
     head = sheet.lines[start]
-    cells = [head.texts.get(column, "") for column in range(1, max(head.texts, default=0) + 1)]
-    names = column_names(path, Row(head.number, {}, sheet=title), cells)
+    names = column_names(path, Row(head.number, {}, sheet=title), _cells(head))
     for line in sheet.lines[start + 1 :]:
+        if line.hidden:
+            yield LeftOut(path, Row(line.number, {}, sheet=title), "hidden")
+            continue
         values: dict[str, JsonValue] = {
             name: line.texts.get(column, "") for column, name in enumerate(names, 1) if name
         }
@@ -129,8 +157,8 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
     """The index of the line with the column names: the first that fits, if possible one with several.
 
-    When a name is merged downwards over a second row of names, that second row counts. None when no line
-    fits. At most `_MOST_TITLE_ROWS` filled rows are looked at.
+    Of two rows of names the lower one counts: where a name is merged downwards over a second row, or stands
+    above several names of it. None when no line fits. At most `_MOST_TITLE_ROWS` filled rows are looked at.
     """
     tops = [
         line
@@ -141,7 +169,18 @@ def column_row(sheet: Worksheet, fits: Fits) -> int | None:
         return None
     top = tops[_first_wide(tops)]
     last = max([top.number, *(sheet.below.get((top.number, column), 0) for column in top.texts)])
-    return max(place for place, line in enumerate(sheet.lines) if top.number <= line.number <= last)
+    start = max(place for place, line in enumerate(sheet.lines) if top.number <= line.number <= last)
+    if start + 1 < len(sheet.lines):
+        upper, lower = sheet.lines[start], sheet.lines[start + 1]
+        spans = any((upper.number, column) in sheet.wide for column in upper.texts)
+        if is_lower_heading(_cells(upper), _cells(lower), fits, spans=spans):
+            return start + 1
+    return start
+
+
+def _cells(line: WorksheetRow) -> list[str]:
+    """The texts of a row by column, with empty ones where it has none."""
+    return [line.texts.get(column, "") for column in range(1, max(line.texts, default=0) + 1)]
 
 
 def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
@@ -178,6 +217,17 @@ class _Reader(ExcelReader):  # type: ignore[misc]
             raise ValueError(place)
         super().read_workbook()
 
+    def read_strings(self) -> None:
+        """The texts that cells share, without what is struck out in them."""
+        part = self.package.find(SHARED_STRINGS)
+        if part is None:
+            return
+        with self.archive.open(part.PartName[1:]) as source:
+            for _event, node in iterparse(source):
+                if node.tag == _STRING_TAG:
+                    self.shared_strings.append(_unstruck(Text.from_tree(node)))
+                    node.clear()
+
     def read_chartsheet(self, sheet: Any, _rel: Any) -> None:
         """Keeps its place only: there are no rows in it."""
         chart = Chartsheet()
@@ -205,6 +255,18 @@ def worksheet_text(sheet: Worksheet) -> str:
     return "\n".join([f"# {sheet.name}", "", *rows])
 
 
+class _FormattedText(str):
+    """A text of which parts have a font of their own."""
+
+
+def _unstruck(text: Text) -> str:
+    """The text of a cell without the runs that are struck out."""
+    if not text.r:
+        return str(text.content)
+    runs = (run.t for run in text.r if run.t is not None and not (run.rPr is not None and run.rPr.strike))
+    return _FormattedText("".join([text.t or "", *runs]))
+
+
 def _plain(name: str) -> str:
     return normalize("NFKC", name).strip().casefold()
 
@@ -216,15 +278,20 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
     formulas without a result.
     """
 
-    def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """The rows, then the merged cells. Raises RowFault for a row before it is too wide for the memory."""
+    def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
+        """The rows, each with its number and whether it is hidden; then the merged cells.
+
+        Raises RowFault for a row before it is too wide for the memory.
+        """
         held, characters, over = 0, 0, False
         for _event, element in iterparse(self.source):
             held += 1
             characters += len(element.text or "")
             # A row that has been read is cleared, so that the tree does not grow with the file.
             if element.tag == ROW_TAG:
-                yield self.parse_row(element)
+                is_hidden = element.get("hidden") in ("1", "true")
+                number, cells = self.parse_row(element)
+                yield number, is_hidden, cells
                 element.clear()
                 held = characters = 0
             elif element.tag == DATA_TAG:  # what follows is no row
@@ -240,21 +307,44 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
 
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)
+        if (inline := element.find(INLINE_STRING)) is not None and cell["value"] is not None:
+            cell["value"] = _unstruck(Text.from_tree(inline))
         # A formula without a stored result: written by a program, never opened in Excel.
         if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
             cell["data_type"] = "uncalculated"
         return cell
 
 
+class _Styles:
+    """By the number of a style: the number format of its cells, and whether they are struck out."""
+
+    def __init__(self, workbook: Any) -> None:
+        self.epoch: datetime = workbook.epoch
+        self._workbook = workbook
+        self._known: dict[int, tuple[str, bool]] = {}
+
+    def of(self, style: int) -> tuple[str, bool]:
+        """The number format of a style, and whether its font is struck out. Raises IndexError."""
+        if style not in self._known:
+            cell = self._workbook._cell_styles[style]
+            number, custom = cell.numFmtId, self._workbook._number_formats
+            if number < BUILTIN_FORMATS_MAX_SIZE:
+                number_format = BUILT_IN.get(number) or BUILTIN_FORMATS.get(number, GENERAL)
+            else:
+                number_format = custom[number - BUILTIN_FORMATS_MAX_SIZE] or GENERAL
+            self._known[style] = number_format, bool(self._workbook._fonts[cell.fontId].strike)
+        return self._known[style]
+
+
 def _worksheet(sheet: Any, path: Path, held: int) -> tuple[Worksheet, int]:
     """A worksheet, and the bytes that are held now; before, it were so many."""
-    workbook = sheet.parent
-    formats = {"date_formats": workbook._date_formats, "timedelta_formats": workbook._timedelta_formats}
+    styles = _Styles(sheet.parent)
     lines = []
     with sheet._get_source() as source:
-        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch, **formats)
-        for number, cells in parser.rows(path, sheet.title):
-            line = _line(sheet, number, cells)
+        # Without the formats of dates, these stay the numbers that they are stored as.
+        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=styles.epoch)
+        for number, is_hidden, cells in parser.rows(path, sheet.title):
+            line = _line(styles, number, cells, is_hidden=is_hidden)
             if line.texts or line.faults:
                 lines.append(line)
                 held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
@@ -269,47 +359,59 @@ def _worksheet(sheet: Any, path: Path, held: int) -> tuple[Worksheet, int]:
     return _filled(sheet.title, lines, areas), held
 
 
-def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:
+def _line(styles: _Styles, number: int, cells: list[dict[str, Any]], *, is_hidden: bool) -> WorksheetRow:
     texts, faults = {}, {}
     for cell in cells:
         column, value = cell["column"], cell["value"]
         if cell["data_type"] == "uncalculated":
             faults[column] = _("a formula without a stored result; open the file in Excel and save it once")
             continue
-        is_number = isinstance(value, (int, float))
-        text = cell_text(value, (ReadOnlyCell(sheet, **cell).number_format if is_number else "") or "")
+        number_format, is_struck = styles.of(cell["style_id"])
+        if is_struck and not isinstance(value, _FormattedText):
+            continue
+        try:
+            text = cell_text(value, number_format, styles.epoch)
+        except UnsupportedFormat:
+            texts[column] = cell_text(value)
+            faults[column] = _(
+                "the number {number} in the format {format}, which cannot be read as Excel shows it;"
+                " format the cell as text or as a plain number",
+                number=texts[column],
+                format=quote(number_format),
+            )
+            continue
         if text.strip():
             texts[column] = text
             if cell["data_type"] == "e":
                 faults[column] = _("it shows {text}; fix the formula", text=quote(text))
-    return WorksheetRow(number, texts, faults)
+    return WorksheetRow(number, texts, faults, is_hidden)
 
 
-def cell_text(value: object, number_format: str = "General") -> str:
+def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = WINDOWS_EPOCH) -> str:
     """The text that a cell with this value and this number format shows.
 
         7 with 000             -> 007, so that an id keeps its zeros
         1234.5 with "¥"#,##0   -> ¥1,235
         0.256 with 0.0%        -> 25.6%
+        46113 with yyyy/m/d    -> 2026/4/1
         True                   -> TRUE
 
-    Dates are ISO 8601; a number in an unsupported format is shown as in the format General.
+    A date that is stored as one is ISO 8601 in the format General. Raises UnsupportedFormat for a number in a
+    format that is not supported.
     """
     match value:
         case None:
             return ""
         case str():
             plain = _ESCAPED.sub(lambda escaped: str(encodable(chr(int(escaped[1], 16)))), value)
-            return plain.replace("\r\n", "\n").replace("\r", "\n")
+            return shown_text(plain.replace("\r\n", "\n").replace("\r", "\n"), number_format)
         case bool():
             return str(value).upper()
         case date() | time() | timedelta():
-            return _moment(value)
-        case int() | float() if abs(value) < _LARGEST:
-            # The format General shows up to 15 digits.
-            general = str(int(value)) if int(value) == value else f"{value:.15g}"
-            return _formatted(Decimal(repr(value)), number_format) or general
-    return str(value)
+            if number_format == GENERAL:
+                return _moment(value)
+            value = to_excel(value, epoch)
+    return shown_number(value, number_format, epoch) if isinstance(value, (int, float)) else str(value)
 
 
 def _moment(value: date | time | timedelta) -> str:
@@ -320,28 +422,6 @@ def _moment(value: date | time | timedelta) -> str:
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     return value.isoformat()
-
-
-def _formatted(value: Decimal, number_format: str) -> str:
-    """A number in a format of one group of digits among literals; empty for any other format."""
-    positive, _unused, rest = number_format.partition(";")
-    negative = rest.partition(";")[0]
-    section = negative if value < 0 and negative else positive
-    found = _NUMBER.fullmatch(_BRACKETS.sub(lambda match: f'"{match["currency"] or ""}"', section))
-    if not found:
-        return ""
-    before, whole, places, percent, behind = found.groups(default="")
-    # Numbers of Excel have 15 digits; the scale and the rounding must not lose any.
-    with localcontext(prec=50):
-        scaled = abs(value) * (100 if percent else 1)
-        digits, dot, decimals = str(
-            scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
-        ).partition(".")
-    digits = digits.zfill(whole.count("0"))
-    grouped = f"{int(digits):,}" if "," in whole else digits
-    before, behind = (_LITERAL.sub(r"\1\2", literal) for literal in (before, behind))
-    text = f"{before}{grouped}{dot}{decimals}{percent}{behind}".strip()
-    return f"-{text}" if value < 0 and not negative else text
 
 
 def _filled(
@@ -355,8 +435,9 @@ def _filled(
     by_number = {line.number: line for line in lines}
     numbers = sorted(by_number)
     below: dict[tuple[int, int], int] = {}
+    wide = frozenset((top, column) for column, top, right, _bottom in areas if right > column)
     left = _MOST_FILLED
-    for column, top, _unused, bottom in areas:
+    for column, top, _right, bottom in areas:
         text = by_number[top].texts.get(column) if top in by_number else None
         if text is None or bottom == top:
             continue
@@ -368,7 +449,7 @@ def _filled(
             raise ValueError(_("merged cells that overlap"))
         for number in covered:
             by_number[number].texts.setdefault(column, text)
-    return Worksheet(name, tuple(lines), below)
+    return Worksheet(name, tuple(lines), below, wide)
 
 
 def _first_wide(lines: Sequence[WorksheetRow]) -> int:

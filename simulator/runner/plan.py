@@ -176,6 +176,8 @@ class PlannedRun(NamedTuple):
                 form=self.judges_chosen_for,
                 names=names,
             )
+        if left_out := self.skipped.left_out_message(str(self.settings.cases)):
+            yield left_out
         if count := self.skipped.count:
             yield _(
                 "{count} of {rows} rows left out (--strict stops at the first):",

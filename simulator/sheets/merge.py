@@ -190,7 +190,7 @@ def edited_sheet(
     notes += [Note(tab, _("there is no column {key}", key=key), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
     rows, numbers = [], dict[str, int]()
-    for number, filled_in, faults in lines:
+    for number, filled_in, faults, _hidden in lines:
         key = filled_in.get(columns.get("key", 0), "")
         if number == header or (number < header and not key):
             continue

@@ -21,7 +21,7 @@ from pathlib import Path
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, listed, ngettext, say, shown
 from simulator.core.types import Case, Language
-from simulator.data.cases import cases_of_worksheet
+from simulator.data.cases import dataset_of_worksheet
 from simulator.data.files import printable
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
@@ -60,7 +60,11 @@ def cases_of_sheet(
         if QUESTIONS in rows:
             return approved(printable(address), rows, language)
     title, lines = worksheet_values(address, client=client)
-    return cases_of_worksheet(address.partition("#")[0], title, lines, language, columns)
+    source = address.partition("#")[0]
+    data = dataset_of_worksheet(source, title, lines, language, columns)
+    if note := data.skipped.left_out_message(printable(source)):
+        say(note)
+    return tuple(data.rows())
 
 
 def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
@@ -101,7 +105,7 @@ def approved(
     for key, row in asked.items():
         texts = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
         table[row.number] = {at: text for at, text in enumerate(texts, 1) if text.strip()}
-    cases = cases_of_worksheet(source, title, table, language)
+    cases = tuple(dataset_of_worksheet(source, title, table, language).rows())
     answers = _right_answers(rows.get(REVIEW, ()), cases)
     if left:
         reasons = tuple(

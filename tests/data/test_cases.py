@@ -216,7 +216,7 @@ def test_select(tmp_path: Path) -> None:
             "問,正解\na,b\n",
             "line 2: no question column. Found: '問', '正解'. Name one of them: question, 質問",
         ),
-        ("question,id\n,1\n", "line 2: column 'question' is empty"),
+        ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("question\n", "no rows in it"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
         (
@@ -338,3 +338,120 @@ def test_documentation(tmp_path: Path, name: str) -> None:
         aliases = list(map(normalised, COLUMNS[field_of(row[0]) or ""]))
 
         assert {normalised(header) for header in row} <= set(aliases)
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "None", "<NA>", "#N/A", "N/A", "null", "NaT"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_word_for_a_missing_value_is_none(tmp_path: Path, word: str, kind: str) -> None:
+    """What pandas or Excel writes into an empty cell is no right answer."""
+    path = tmp_path / f"q.{kind}"
+    row = {"question": "Fee?", "reference": word, "goal": word}
+    table = f"question,reference,goal\nFee?,{word},{word}\n"
+    path.write_text(table if kind == "csv" else json.dumps(row), encoding="utf-8")
+
+    (case,) = read_cases(path)
+
+    assert (case.question, case.references, case.goal) == ("Fee?", (), None)
+
+
+def test_a_bare_nan_of_json_is_none(tmp_path: Path) -> None:
+    """Python's own JSON has it for a missing number."""
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "Fee?", "reference": NaN}', encoding="utf-8")
+
+    assert read_cases(path)[0].references == ()
+
+
+def test_choices_and_labels_may_be_such_words(tmp_path: Path) -> None:
+    """The right one of three choices may be None."""
+    (case,) = read_cases(saved(tmp_path, "question,A,B,C,label\nWhich?,red,None,blue,B\n"))
+
+    assert (case.choices, case.label) == (("red", "None", "blue"), "None")
+
+
+@pytest.mark.parametrize("shown", ["#REF!", "#DIV/0!", "#NAME?"])
+def test_an_error_of_excel_in_a_table_is_named(tmp_path: Path, shown: str) -> None:
+    """A CSV of a sheet whose formula failed is refused as the sheet is."""
+    with pytest.raises(
+        CaseFileError, match=f"line 2: column 'reference': it shows '{re.escape(shown)}'; fix"
+    ):
+        read_cases(saved(tmp_path, f"question,reference\nFee?,{shown}\n"))
+
+
+def test_rows_prepared_without_a_question_are_left_out(tmp_path: Path) -> None:
+    """A number, a tick box and a category alone are no question; the ids of the others stay as they are."""
+    rows = ["No.,分類,質問,正解,回答可否", "1,料金,月額は?,4180円,TRUE", "2,料金,,,FALSE", "3,,nan,,"]
+    rows.append("4,解約,いつ?,3日,TRUE")
+    text = "\n".join(rows)
+    data = read_dataset(saved(tmp_path, text), QUESTIONS)
+
+    assert [case.id for case in data.rows()] == ["1", "4"]
+    assert str(data.skipped.left_out_message("q.csv")) == "q.csv: left out: 2 rows without a question."
+
+
+def test_a_right_answer_without_its_question_is_a_mistake(tmp_path: Path) -> None:
+    """Somebody forgot the question."""
+    with pytest.raises(CaseFileError, match="line 3: column 'question' is empty; every row needs a question"):
+        read_cases(saved(tmp_path, "question,reference\nFee?,4180\n,980\n"))
+
+
+def test_a_file_of_prepared_rows_alone(tmp_path: Path) -> None:
+    """It has nothing to ask."""
+    with pytest.raises(CaseFileError, match="left out: 2 rows without a question"):
+        read_cases(saved(tmp_path, "id,question\n1,\n2,\n"))
+
+
+def test_a_column_that_fills_nothing_may_occur_twice(tmp_path: Path) -> None:
+    """Notes beside the questions are nobody's business; two columns of right answers are."""
+    (case,) = read_cases(saved(tmp_path, "質問,正解,備考,備考\n料金は?,4180円,a,b\n"))
+    assert case.references == (("4180円",),)
+
+    with pytest.raises(CaseFileError, match="the column '正解' occurs twice; rename one of them"):
+        read_cases(saved(tmp_path, "質問,正解,正解\n料金は?,4180円,b\n"))
+
+
+def test_a_column_of_one_s_own_that_occurs_twice(tmp_path: Path) -> None:
+    """Of two columns that --columns may mean, neither is taken."""
+    path = saved(tmp_path, "備考,備考\n料金は?,a\n")
+
+    with pytest.raises(CaseFileError, match="the column '備考' occurs twice; rename one of them"):
+        read_cases(path, columns={"question": "備考"})
+
+
+@pytest.mark.parametrize("mark", ["sep=,", "SEP=,", '"sep=,"'])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_the_delimiter_that_excel_names(tmp_path: Path, mark: str, start: str) -> None:
+    """It stands in the first line, which is no heading; errors have the lines of the file."""
+    path = tmp_path / "q.csv"
+    path.write_text(f"{start}{mark}\r\n質問,正解\r\n料金は?,4180円\r\n,5\r\n", encoding="utf-8")
+
+    with pytest.raises(CaseFileError, match="line 4: column '質問' is empty"):
+        read_cases(path)
+
+
+def test_the_delimiter_that_is_named_is_obeyed(tmp_path: Path) -> None:
+    """Also where another one would fit the heading as well."""
+    (case,) = read_cases(saved(tmp_path, "sep=;\nquestion;reference, long\nFee, monthly?;4,180\n"))
+
+    assert case.question == "Fee, monthly?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "問い合わせ,,回答\n分類,質問,正解\n料金,月額は?,4180円\n",
+        "質問,,正解\n番号,質問文,模範回答\n1,月額は?,4180円\n",
+    ],
+)
+def test_a_heading_of_two_rows(tmp_path: Path, text: str) -> None:
+    """Below groups of columns stand their names, and none of these is asked."""
+    (case,) = read_cases(saved(tmp_path, text))
+
+    assert (case.question, case.references) == ("月額は?", (("4180円",),))
+
+
+def test_a_question_that_is_a_column_name(tmp_path: Path) -> None:
+    """A row of data is no heading for one word of it."""
+    cases = read_cases(saved(tmp_path, "質問,正解\n料金,4180円\n質問,はい\n"))
+
+    assert [case.question for case in cases] == ["料金", "質問"]

@@ -1,6 +1,7 @@
 """Excel files are read as their cells show them, or refused in one line with row and column."""
 
 import io
+import re
 import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
@@ -10,9 +11,12 @@ from typing import Any
 import openpyxl
 import pytest
 import xlsxwriter
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+from openpyxl.styles import Font
 
 from simulator.data import workbooks
-from simulator.data.cases import read_cases
+from simulator.data.cases import QUESTIONS, read_cases, read_dataset
 from simulator.data.workbooks import cell_text
 from tests.case_files import as_workbook, refusal
 
@@ -229,3 +233,111 @@ def test_numbers_look_as_formatted(value: float, number_format: str, shown: str)
 def test_other_values(value: object, shown: str) -> None:
     """Dates are ISO 8601, hours go beyond 24, texts stay, escapes are undone."""
     assert cell_text(value) == shown
+
+
+def struck(path: Path, *cells: str) -> Path:
+    """The file with these cells struck out."""
+    book = openpyxl.load_workbook(path, rich_text=True)
+    for cell in cells:
+        book.worksheets[0][cell].font = Font(strike=True)
+    book.save(path)
+    return path
+
+
+def test_hidden_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    """A team hides or filters away what is not to be asked."""
+    path = grown(tmp_path, [["question", "reference"], ["a", "1"], ["b", "2"], ["c", "3"]])
+    book = openpyxl.load_workbook(path)
+    book.worksheets[0].row_dimensions[3].hidden = True
+    book.save(path)
+
+    data = read_dataset(path, QUESTIONS)
+
+    assert [case.question for case in data.rows()] == ["a", "c"]
+    assert str(data.skipped.left_out_message("a.xlsx")) == "a.xlsx: left out: 1 hidden row."
+
+
+def test_text_that_is_struck_out_is_left_out(tmp_path: Path) -> None:
+    """In a part of a cell, shared by cells or not, and in all of it."""
+    old, new = InlineFont(strike=True), InlineFont()
+    price = CellRichText(TextBlock(old, "5,000円"), TextBlock(new, "4,180円"))
+    rows: list[list[Any]] = [
+        ["question", "reference"],
+        ["料金は?", price],
+        ["解約は?", "3日"],
+        ["もう聞かない?", ""],
+    ]
+    path = struck(grown(tmp_path, rows), "B3", "A4")
+
+    cases = read_cases(path)
+
+    assert [(case.question, case.references) for case in cases] == [
+        ("料金は?", (("4,180円",),)),
+        ("解約は?", ()),
+    ]
+
+
+@pytest.mark.parametrize("number_format", ["# ?/?", "[DBNum1]General"])
+def test_a_format_that_is_not_supported_is_named(tmp_path: Path, number_format: str) -> None:
+    """A number that people see otherwise is not read silently; in a column of notes it is no matter."""
+    path = grown(tmp_path, [["question", "reference", "note"], ["Share?", 1.5, 2.5]])
+    book = openpyxl.load_workbook(path)
+    for cell in "B2", "C2":
+        book.worksheets[0][cell].number_format = number_format
+    book.save(path)
+
+    assert "row 2: column 'reference': the number 1.5 in the format" in refusal(path)
+    book.worksheets[0]["B2"].number_format = "General"
+    book.save(path)
+    assert read_cases(path)[0].references == (("1.5",),)
+
+
+def test_built_in_formats_of_japanese_excel(tmp_path: Path) -> None:
+    """They are stored by number alone: 14 is 2026/4/1, 31 is 2026年4月1日."""
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, ["question", "reference"])
+    for row, number in enumerate((14, 31, 32, 28), 1):
+        sheet.write(row, 0, f"q{number}")
+        sheet.write_number(row, 1, 46113.4375, book.add_format({"num_format": number}))
+    book.close()
+
+    texts = [case.references[0][0] for case in read_cases(tmp_path / "a.xlsx")]
+
+    assert texts == ["2026/4/1", "2026年4月1日", "10時30分", "令和8年4月1日"]
+
+
+def test_a_heading_of_two_rows_with_groups(tmp_path: Path) -> None:
+    """The upper row is merged over columns; the lower one has their names."""
+    rows: list[list[Any]] = [
+        ["質問", None, "正解", None],
+        ["番号", "質問文", "模範回答", "備考"],
+        [1, "月額は?", "4180円", "x"],
+    ]
+
+    (case,) = read_cases(grown(tmp_path, rows, "A1:B1", "C1:D1"))
+
+    assert (case.id, case.question, case.references) == ("1", "月額は?", (("4180円",),))
+
+
+def strict(path: Path) -> Path:
+    """The file as Excel saves it as "Strict Open XML": other names for the same."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            renamed = re.sub(
+                rb"http://schemas.openxmlformats.org/(?!package)(\w+)/2006/",
+                rb"http://purl.oclc.org/ooxml/\1/",
+                data,
+            )
+            archive.writestr(name, renamed)
+    return path
+
+
+def test_a_strict_workbook_is_read_like_any_other(tmp_path: Path) -> None:
+    """So are its dates, which are texts there."""
+    path = grown(tmp_path, [["question", "reference"], ["When?", date(2026, 4, 1)], ["Fee?", 4180]])
+    strict(repacked(path, "xl/worksheets/sheet1.xml", 't="n"><v>46113', 't="d"><v>2026-04-01'))
+
+    assert [case.references[0][0] for case in read_cases(path)] == ["2026-04-01", "4180"]
