@@ -202,6 +202,9 @@ def functions() -> dict[str, Use]:
         "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
         "language_match.languages_of": languages_of,
         "normalise.folded": normalise.folded,
+        "normalise.is_quoted_from": lambda text: normalise.is_quoted_from(
+            f"{text}…{text}", f"{_HELD} {text}"
+        ),
         "normalise.plain_form": normalise.plain_form,
         "normalise.squad_form": normalise.squad_form,
         "normalise.ascii_words": normalise.ascii_words,

@@ -16,10 +16,12 @@ leaves everything else to the check of its type, which refuses it. Nothing is ro
     binary   1, true, "yes", "はい", "○" -> 1                   "maybe" -> refused
     share    0.8, "0.8", "80%", "０．８" -> 0.8                  true -> refused
     turn     3, "turn 3", [3, 4] -> 3; null, "none" -> 0        "x" -> -1, a turn that no conversation has
+    text     "a", ["a", "b"] -> "a b", {"why": "a"} -> "why: a", null -> ""
 
 The keys are compared without regard to case, width, spaces and hyphens: "Next Step" fills in `next_step`.
 """
 
+import json
 import math
 import re
 import unicodedata
@@ -145,9 +147,41 @@ def _grade(value: Any) -> Any:
     return int(found[1]) if found else value
 
 
-def _texts(value: Any) -> Any:
-    """A single text where a list is asked for is a list of one."""
-    return [value] if isinstance(value, str) else value
+# Lists in lists of a text are read to this depth; none that is meant as one goes deeper.
+_DEEPEST = 4
+
+
+def _lines(value: Any, depth: int = 0) -> list[str]:
+    """The texts in a value of any shape, in their order; those of an object after its keys.
+
+    {"1": "a", "2": "b"} -> a, b    {"price": "wrong", "tone": ["curt", "cold"]} -> price: wrong, ...
+    """
+    if isinstance(value, str):
+        return [value]
+    if value is None or depth > _DEEPEST:
+        return []
+    if isinstance(value, dict):
+        texts = ((str(key), " ".join(_lines(each, depth + 1))) for key, each in value.items())
+        # Keys that only number the texts say nothing.
+        return [text if re.fullmatch(r"\D{0,6}\d+", key) else f"{key}: {text}" for key, text in texts]
+    if isinstance(value, list):
+        return [line for each in value for line in _lines(each, depth + 1)]
+    return [json.dumps(value)] if isinstance(value, bool | int | float) else []
+
+
+def _text(value: Any) -> str:
+    """A text of any shape in one line: how a reason is put costs no grade."""
+    return value if isinstance(value, str) else " ".join(filter(None, _lines(value)))
+
+
+def _quotation(value: Any) -> str:
+    """As `_text`; of several quotations each has to stand there, so that they are parted by an omission."""
+    return value if isinstance(value, str) else "…".join(filter(None, _lines(value)))
+
+
+def _texts(value: Any) -> list[str]:
+    """A single text where a list is asked for is a list of one; an object, a list of its texts."""
+    return [_text(each) for each in value if each is not None] if isinstance(value, list) else _lines(value)
 
 
 def _binary(value: Any) -> Any:
@@ -183,6 +217,13 @@ def _turn_number(value: Any) -> int:
     return int(found[0]) if found and not isinstance(value, bool) else -1
 
 
+def _weight(value: Any) -> int | None:
+    """1, 2 or 3, also as "3" or "3/3"; None for everything else, whose scale nobody knows."""
+    text = _plain(str(value))
+    found = re.fullmatch(r"([123])(?:\.0+)?(?:\s*/\s*3)?", text)
+    return int(found[1]) if found and not isinstance(value, bool) else None
+
+
 def _request_state(value: Any) -> Any:
     word = _plain(value)
     return _STATES.get(word.replace("_", " "), value) if isinstance(word, str) else value
@@ -215,20 +256,37 @@ def _passage_id(value: Any) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """A single item where a list is asked for is a list of one."""
-    return [value] if isinstance(value, dict) else value
+    """A single item where a list is asked for is a list of one; an object of items, a list of them."""
+    if isinstance(value, dict):
+        items = list(value.values())
+        return items if items and all(isinstance(item, dict) for item in items) else [value]
+    return value
 
 
 def _listed_or_none(value: Any) -> Any:
-    """As `_listed`; null, an empty text and "none" are no item."""
-    listed = _listed([value] if value is None or isinstance(value, str) else value)
+    """As `_listed`; null, false, an empty text and "none" are no item."""
+    listed = _listed([value] if not value or isinstance(value, str) else value)
     if not isinstance(listed, list):
         return listed
-    return [
-        each
-        for each in listed
-        if each is not None and (not isinstance(each, str) or _plain(each) not in _NONE)
-    ]
+    return [each for each in listed if each and (not isinstance(each, str) or _plain(each) not in _NONE)]
+
+
+def _items_of(*keys: str) -> Callable[[Any], Any]:
+    """As `_listed_or_none`; an item that is no object is its first key's, and a text that is missing is "".
+
+    What a sentence says of the others nobody knows, and an item without them will not count.
+    """
+
+    def read(value: Any) -> Any:
+        listed = _listed_or_none(value)
+        # A number or true where a list is asked for names nothing.
+        items = [
+            item if isinstance(item, dict) else {keys[0]: item}
+            for item in (listed if isinstance(listed, list) else [])
+        ]
+        return [dict.fromkeys(set(keys) - set(map(as_key, item)), "") | item for item in items]
+
+    return read
 
 
 def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
@@ -244,6 +302,8 @@ Grade = Annotated[
     BeforeValidator(_grade),
     WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
 ]
+Text = Annotated[str, BeforeValidator(_text)]
+Quotation = Annotated[str, BeforeValidator(_quotation)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Binary = Annotated[
     int,
@@ -284,7 +344,7 @@ class NextLine(Reply):
 class Claim(Reply):
     """One thing that an answer claims, in its own words, and what the passages say of it."""
 
-    claim: str
+    claim: Text
     passage: PassageId
     verdict: ClaimVerdict
 
@@ -293,7 +353,7 @@ class RuleVerdict(Reply):
     """Whether an answer keeps one of the desk's rules, and the words that break it."""
 
     rule: PassageId
-    quote: str = ""
+    quote: Quotation = ""
     verdict: Annotated[Literal["broken", "kept", "untested"], BeforeValidator(_plain)]
 
 
@@ -307,7 +367,7 @@ class Usefulness(Reply):
 class Statement(Reply):
     """One thing that the reference states, and where the passages say it."""
 
-    text: str
+    text: Text
     passage: PassageId
     found: Binary
 
@@ -315,18 +375,23 @@ class Statement(Reply):
 class Conflict(Reply):
     """A point on which reference and passages contradict each other, in the words of both."""
 
-    reference: str
-    passages: str
+    reference: Quotation
+    passages: Quotation
 
 
 TurnNumber = Annotated[int, BeforeValidator(_turn_number)]
+Weight = Annotated[
+    int | None, BeforeValidator(_weight), WithJsonSchema({"type": "integer", "enum": [1, 2, 3]})
+]
 
 
 class Request(Reply):
     """What the customer asked for in a conversation: since which turn, and which one settled it (0: none)."""
 
-    request: str
+    request: Text
     turn: TurnNumber
+    # How much it matters to the customer; None where the model does not say so.
+    weight: Weight = None
     state: Annotated[Literal["resolved", "partly", "not"], BeforeValidator(_request_state)]
     by: TurnNumber = 0
 
@@ -334,7 +399,7 @@ class Request(Reply):
 class Lapse(Reply):
     """What went wrong between two turns of a conversation; `earlier` is 0 where there is only one."""
 
-    what: str
+    what: Text
     earlier: TurnNumber = 0
     turn: TurnNumber
 
@@ -347,7 +412,8 @@ class FieldKind:
     in, None where it is not. `items` are the keys of an item, for kinds that are lists of items. A kind with
     a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what of it stands
     in the score: ids of passages that were never shown do not. `left_out` is what a reply without the field
-    means; `...`: it must be there.
+    means; `...`: it must be there. `counted` is what a verdict that is counted from a list is called in the
+    detail of its score.
     """
 
     type: Any
@@ -358,6 +424,7 @@ class FieldKind:
     kept: Callable[[Any, GradingContext], Any] = lambda value, _: value
     items: tuple[str, ...] = ()
     left_out: Any = ...
+    counted: str = ""
 
 
 def supported_share(claims: Sequence[Claim], _: GradingContext | None = None) -> float:
@@ -374,18 +441,37 @@ def without_unknown_passages(items: Sequence[Any], context: GradingContext) -> l
     return [item if item.passage in ids else item.model_copy(update={"passage": ""}) for item in items]
 
 
-def of_known_turns(items: Sequence[Request | Lapse], context: GradingContext) -> list[Any]:
-    """The items without those that name a turn which the conversation does not have.
+def with_known_turns(requests: Sequence[Request], context: GradingContext) -> list[Request]:
+    """The requests; a number of a turn that the conversation does not have becomes 0, for none.
 
-    Turn 0 is what was said before the first one, or none.
+    A wrong number makes no request any less unsettled.
     """
-    turns, first = range(len(context.turns) + 1), 0 if context.case.history else 1
-    others = (item.by if isinstance(item, Request) else item.earlier for item in items)
+    turns = range(len(context.turns) + 1)
     return [
-        item
-        for item, other in zip(items, others, strict=True)
-        if item.turn in turns and item.turn >= first and other in turns
+        request.model_copy(update={key: 0 for key in ("turn", "by") if getattr(request, key) not in turns})
+        for request in requests
     ]
+
+
+_SETTLED = {"resolved": 1.0, "partly": 0.5, "not": 0.0}
+
+
+def settled_share(requests: Sequence[Request], _: GradingContext | None = None) -> float:
+    """The share (0..1) of the requests that were settled, partly counting half, by their weights.
+
+    One of weight 3 that was settled and one of weight 1 that was not: 3 / 4. Where one has no weight all
+    count the same. There is at least one request: the form asks for it.
+    """
+    known = [request.weight for request in requests]
+    weights = [1 if None in known else weight or 1 for weight in known]
+    settled = (_SETTLED[request.state] * weight for request, weight in zip(requests, weights, strict=True))
+    return math.fsum(settled) / sum(weights)
+
+
+def of_known_turns(lapses: Sequence[Lapse], context: GradingContext) -> list[Lapse]:
+    """The lapses without those that name a turn which the conversation does not have; one may name none."""
+    turns = range(len(context.turns) + 1)
+    return [lapse for lapse in lapses if lapse.turn in turns and lapse.earlier in turns]
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -419,7 +505,7 @@ def recalled_share(statements: Sequence[Statement], _: GradingContext | None = N
 
 
 FIELD_KINDS: dict[str, FieldKind] = {
-    "text": FieldKind(str, '"<$it>"'),
+    "text": FieldKind(Text, '"<$it>"'),
     "texts": FieldKind(Texts, '["<$it>", ...]'),
     "grade": FieldKind(Grade, "<$it>", FIFTHS),
     "binary": FieldKind(Binary, "<$it>", SHARE),
@@ -435,19 +521,22 @@ FIELD_KINDS: dict[str, FieldKind] = {
         items=tuple(Usefulness.model_fields),
     ),
     "conflicts": FieldKind(
-        Annotated[list[Conflict], BeforeValidator(_listed_or_none), AfterValidator(_opposed)], "",
-        items=tuple(Conflict.model_fields), left_out=[],
+        Annotated[
+            list[Conflict], BeforeValidator(_items_of("reference", "passages")), AfterValidator(_opposed)
+        ],
+        "", items=tuple(Conflict.model_fields), left_out=[],
     ),
     "verdicts": FieldKind(
         Annotated[list[RuleVerdict], BeforeValidator(_listed), Field(min_length=1)], "",
         items=tuple(RuleVerdict.model_fields),
     ),
     "requests": FieldKind(
-        Annotated[list[Request], BeforeValidator(_listed_or_none)], "", kept=of_known_turns,
-        items=tuple(Request.model_fields),
+        Annotated[list[Request], BeforeValidator(_listed_or_none), Field(min_length=1)],
+        "", SHARE, settled_share, kept=with_known_turns,
+        items=tuple(Request.model_fields), counted="resolved",
     ),
     "lapses": FieldKind(
-        Annotated[list[Lapse], BeforeValidator(_listed_or_none)], "", kept=of_known_turns,
+        Annotated[list[Lapse], BeforeValidator(_items_of("what", "turn"))], "", kept=of_known_turns,
         items=tuple(Lapse.model_fields), left_out=[],
     ),
     "statements": FieldKind(
@@ -484,8 +573,8 @@ def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
 
 
 _NUMBERS = {
-    ("usefulness", "useful"), ("statements", "found"), ("requests", "turn"), ("requests", "by"),
-    ("lapses", "earlier"), ("lapses", "turn"),
+    ("usefulness", "useful"), ("statements", "found"), ("requests", "turn"), ("requests", "weight"),
+    ("requests", "by"), ("lapses", "earlier"), ("lapses", "turn"),
 }  # fmt: skip
 
 

@@ -71,6 +71,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "coherence": _("Coherence"),
         "overall": _("Overall"),
         "conflicts_ignored": _("contradictions ignored"),
+        "said": _("said by the model"),
     },
     "mark": {
         "no_answer": _("No answer"),

@@ -10,7 +10,8 @@ and what was wrong with it. What is still unreadable then is `failed`, and no ot
 
 How a filled-in form becomes a Score:
 
-    raw, value, scale    of the field that the rubric calls its `value` (`FieldKind.raw`)
+    raw, value, scale    of the field that the rubric calls its `value` (`FieldKind.raw`), but no more than
+                         its `caps` allow: what the model said stands in the detail (SAID)
     reason               its last text before the verdict
     severity             what the kind of field says of it
     detail               the whole form, without ids of passages that were never shown
@@ -26,7 +27,8 @@ scores of the others say whose it is (SAME_AS).
 
 import asyncio
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
@@ -45,6 +47,8 @@ from simulator.text.normalise import is_quoted_from
 SHOWN_REPLY = 4000
 # Characters of a reference and of passages that contradict each other, as quoted in the reason.
 LONGEST_SIDE = 200
+# In the detail of a score: the model's own verdict where the rubric's caps allow less.
+SAID = "said"
 # First turns whose verdicts are kept for who begins alike: customers of a question follow one another in a
 # plan, so that no more are needed than conversations are held at the same time.
 MOST_FIRSTS = 1_000
@@ -240,6 +244,14 @@ class ModelJudge:
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, context)
+        if rubric.kind.counted:
+            detail[rubric.kind.counted] = raw
+        reason = str(detail[texts[-1]]) if texts else ""
+        if (capped := self._capped(rubric, detail, raw, context)) is not None:
+            raw, note = capped
+            # The figure of the form, so that the grade and what stands beside it agree.
+            detail |= {rubric.value: type(detail[rubric.value])(raw), SAID: detail[rubric.value]}
+            reason = f"{reason} {note}".strip()
         score = Score(
             judge=self._name(rubric),
             conversation=context.conversation,
@@ -249,7 +261,7 @@ class ModelJudge:
             raw=raw,
             scale=rubric.scale,
             severity=rubric.kind.severity(verdict),
-            reason=str(detail[texts[-1]]) if texts else "",
+            reason=reason,
             detail=detail,
             rubric=self.rubric_hash,
         )
@@ -257,6 +269,18 @@ class ModelJudge:
             return score
         _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
+
+    def _capped(
+        self, rubric: Rubric, detail: Mapping[str, Any], raw: float, context: GradingContext
+    ) -> tuple[float, str] | None:
+        """What a verdict that is higher than the rubric allows becomes, and a note on it; None for others."""
+        reached = [(cap, key) for key, cap in rubric.caps.items() if detail[key] <= cap < raw]
+        if not reached:
+            return None
+        cap, key = min(reached)
+        figures = {"grade": detail[key], "said": raw, "limit": cap}
+        shown = {name: f"{figure:g}" for name, figure in figures.items()}
+        return cap, self.frame.text(context.case.language, "capped", field=key, **shown)
 
 
 def _failed(parts: Parts) -> dict[str, ModelFailure]:

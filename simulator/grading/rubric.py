@@ -93,6 +93,7 @@ _FRAME: dict[str, set[str]] = {
     "no_stand_in": {"judge"},
     "cut": {"count"},
     "left_out": {"count"},
+    "capped": {"field", "grade", "said", "limit"},
     "worked_examples": {"examples"},
     "example": {"shown", "reply"},
     "example_question": {"text"},
@@ -125,6 +126,7 @@ class _JudgeFile(BaseModel):
     value: str = ""
     grades: Literal["answer", "customer", "retrieval", "conversation"] = "answer"
     fields: dict[str, str] = Field(min_length=1)
+    caps: dict[str, float] = {}
     short: tuple[str, ...] = ()
     ja: _Wording
     en: _Wording
@@ -147,6 +149,14 @@ class _JudgeFile(BaseModel):
             raise ValueError(_("short names {name}, which is not in [fields]", name=unknown[0]))
         if self.value and self.value not in self.short:
             raise ValueError(_("short leaves out {name}, the verdict", name=self.value))
+        return self
+
+    @model_validator(mode="after")
+    def _only_grades_cap(self) -> Self:
+        graded = (self.value, *self.caps) if self.caps else ()
+        for key in graded:
+            if self.fields.get(key) not in {"grade", "binary", "share", "feeling"}:
+                raise ValueError(_("caps are of grades, and {name} is none", name=key))
         return self
 
     @model_validator(mode="after")
@@ -304,6 +314,8 @@ class Rubric(ReplySchema):
         super().__init__(path, short=short)
         self.name = path.stem
         self.value, self.grades = self._file.value, self._file.grades
+        # The verdict is at most so high where that field is at most so high.
+        self.caps = {key: cap for key, cap in self._file.caps.items() if key in self.fields}
         self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
         if self.kind.scale is None:
             msg = _(
@@ -433,7 +445,7 @@ class PromptFrame:
         )
 
     def fingerprint(self, rubrics: Sequence[ReplySchema], model: str, *, alone: bool) -> str:
-        """A hash of everything but the material: prompt texts in both languages, reply form, model.
+        """A hash of everything but the material: prompt texts in both languages, reply form, caps, model.
 
         The same for all turns of a run, also where some of the rubrics are skipped.
         """
@@ -448,7 +460,10 @@ class PromptFrame:
                 self.task(language, rubrics, alone=alone),
             )
         ]
-        return fingerprint(*texts, model)
+        caps = [
+            f"{key} {cap:g}" for each in rubrics if isinstance(each, Rubric) for key, cap in each.caps.items()
+        ]
+        return fingerprint(*texts, *caps, model)
 
     def _material(self, context: GradingContext) -> dict[str, str]:
         """Each piece of the material with its heading, in the order of the prompt."""

@@ -421,6 +421,8 @@ class _Views:
             asked = cut(str(request.get("request", "")))
             # Raised at turn 1 and answered by turn 3: "Turn 1: the fee back · partly (turn 3)".
             said = _("Turn {turn}: {request} · {state}", turn=turn, request=asked, state=state)
+            if not turn:  # it was raised before the first one, or nobody knows when
+                said = _("{request} · {state}", request=asked, state=state)
             listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
         for kind in LAPSES:
             for lapse in _findings(score, kind):

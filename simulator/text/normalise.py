@@ -70,7 +70,7 @@ def squad_form(text: str) -> str:
 
 # Where a quotation leaves words out; signs between two digits, which keep them apart; and all other signs.
 _GAP = re.compile(r"…+|\.{3,}|・{3,}|\[[.…]+\]")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]++(?=\d)")
 _SIGN = re.compile(r"(?!(?<=\d)[.|](?=\d))[\W_]")
 
 
@@ -82,7 +82,7 @@ def is_quoted_from(quotation: str, text: str) -> bool:
     """
     letters = _letters(text)
     stretches = [stretch for part in _GAP.split(quotation) if (stretch := _letters(part))]
-    return bool(stretches) and all(_whole(stretch).search(letters) for stretch in stretches)
+    return bool(stretches) and all(_stands_whole(stretch, letters) for stretch in stretches)
 
 
 def _letters(text: str) -> str:
@@ -91,11 +91,17 @@ def _letters(text: str) -> str:
     return _SIGN.sub("", parted)
 
 
-def _whole(stretch: str) -> re.Pattern[str]:
-    """The stretch, without more digits before or after a number at its ends."""
-    before = r"(?<!\d)(?<!\d\.)" if stretch[0].isdigit() else ""
-    after = r"(?!\.?\d)" if stretch[-1].isdigit() else ""
-    return re.compile(before + re.escape(stretch) + after)
+def _stands_whole(stretch: str, letters: str) -> bool:
+    """Whether the stretch stands there without more digits before or after a number at its ends."""
+    at = letters.find(stretch)
+    while at >= 0:
+        before, after = letters[max(0, at - 2) : at], letters[at + len(stretch) : at + len(stretch) + 2]
+        begun = stretch[0].isdigit() and re.search(r"\d\.?\Z", before)
+        ended = stretch[-1].isdigit() and re.match(r"\.?\d", after)
+        if not begun and not ended:
+            return True
+        at = letters.find(stretch, at + 1)
+    return False
 
 
 DEFAULT_TOKENIZER = "cjk-char"

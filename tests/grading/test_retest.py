@@ -182,7 +182,7 @@ class Judge:
 def with_grade(request: ChatRequest, grade: int) -> str:
     """The form filled in with this grade."""
     filled: dict[str, Any] = json.loads(play(request))
-    filled |= dict.fromkeys({"overall", "grade", "correctness"} & filled.keys(), grade)
+    filled |= dict.fromkeys({"overall", "grade", "correctness", "completeness"} & filled.keys(), grade)
     return json.dumps(filled, ensure_ascii=False)
 
 

@@ -35,10 +35,15 @@ from tests.servers.openai import OpenAIServer, play
 LISTS = ("forgotten", "contradictions", "loops", "promises", "spared")
 
 
+# What was asked for, of which these shares are settled.
+STATES = {0.0: ["not"], 0.25: ["partly", "not"], 0.5: ["partly"], 1.0: ["resolved"]}
+
+
 def verdict(resolved: float = 0.5, **items: Any) -> str:
     """The reply of the judge."""
-    lists: dict[str, Any] = {key: [] for key in ("requests", *LISTS)}
-    return json.dumps({**lists, "conclusion": "half of it", "resolved": resolved} | items)
+    requests = [{"request": state, "turn": 1, "state": state} for state in STATES[resolved]]
+    lists: dict[str, Any] = {"requests": requests, **{key: [] for key in LISTS}}
+    return json.dumps({**lists, "conclusion": "half of it"} | items)
 
 
 def a_dialogue(ended: Ended | None = Ended.SATISFIED, turns: int = 2, **more: Any) -> Conversation:
@@ -82,24 +87,64 @@ async def test_the_judge_sees_all_turns_with_their_numbers_and_gives_one_score()
     assert (score.reason, score.is_whole) == ("half of it", True)
 
 
-async def test_items_that_name_a_turn_which_does_not_exist_are_dropped_and_counted() -> None:
-    """Turn 0 stands for none, or for the history if there is one; numbers in words are read."""
+async def test_what_names_a_turn_that_does_not_exist_loses_it() -> None:
+    """A request its number, a lapse itself, which is counted; 0 stands for none, words are read."""
     requests = [
         {"request": "a", "turn": "turn 1", "state": "Partially", "by": None},
         {"request": "b", "turn": 3, "state": "resolved", "by": 2},
         {"request": "c", "turn": 1, "state": "resolved", "by": 9},
-        {"request": "d", "turn": 0, "state": "not", "by": 0},
+        {"request": "d", "turn": "later", "state": "not", "by": 0},
     ]
     loops = [{"what": "e", "earlier": 1, "turn": [2]}, {"what": "f", "earlier": -4, "turn": "later"}]
     reply = verdict(requests=requests, loops=loops, promises={"what": "g", "earlier": 5, "turn": 2})
     score, _request = await graded(a_dialogue(), reply)
-    history = (Message(role="user", content="前の話"),)
-    other, _request = await graded(a_dialogue(history=history), reply)
+    listed: Any = score.detail["requests"]
 
-    assert score.detail["requests"] == [{"request": "a", "turn": 1, "state": "partly", "by": 0}]
+    assert [(each["request"], each["turn"], each["by"]) for each in listed] == [
+        ("a", 1, 0), ("b", 0, 2), ("c", 1, 0), ("d", 0, 0),
+    ]  # fmt: skip
+    assert score.value == score.detail["resolved"] == (0.5 + 1 + 1 + 0) / 4
     assert score.detail["loops"] == [{"what": "e", "earlier": 1, "turn": 2}]
-    assert (score.state, score.detail["promises"], score.detail["dropped"]) == ("scored", [], 5)
-    assert other.detail["dropped"] == 4
+    assert (score.detail["promises"], score.detail["dropped"]) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    ("requests", "share"),
+    [
+        ([("resolved", 3), ("not", 1)], 0.75),
+        ([("not", "3"), ("resolved", "1/3")], 0.25),
+        ([("partly", 2), ("resolved", 2)], 0.75),
+        ([("resolved", 3), ("not", None)], 0.5),
+        ([("resolved", 5), ("not", 1)], 0.5),
+        ([("resolved", "high"), ("not", True), ("not", 3)], 1 / 3),
+    ],
+)
+async def test_the_share_is_counted_from_the_list_and_not_believed(
+    requests: list[tuple[str, Any]], share: float
+) -> None:
+    """By the weights from 1 to 3 that it names; without one of them, all requests count the same."""
+    listed = [
+        {"request": "a", "turn": 1, "weight": weight, "state": state, "by": 0} for state, weight in requests
+    ]
+    reply = json.dumps({**json.loads(verdict(requests=listed)), "resolved": 0.99})
+    score, _request = await graded(a_dialogue(), reply)
+
+    assert score.value == score.raw == score.detail["resolved"] == pytest.approx(share)
+
+
+async def test_an_empty_list_of_requests_is_asked_for_again() -> None:
+    """Nobody comes for nothing; a second empty list is no grade."""
+    replies = [verdict(requests=[]), verdict(0.25)]
+    context = conversation_context(a_dialogue())
+    assert context is not None
+    async with OpenAIServer(lambda _request: replies[min(1, server.counts["chat"] - 1)]) as server:
+        stage = a_stage(server, judges=("conversation",))
+        [score] = await stage.panel.grade(context)
+        await stage.close(None)
+    never, _request = await graded(a_dialogue(), verdict(requests=None))
+
+    assert (score.value, server.counts["chat"]) == (0.25, 2)
+    assert (never.state, never.detail["kind"]) == ("failed", "malformed")
 
 
 @pytest.mark.parametrize("state", ["settled", ""])
