@@ -29,6 +29,7 @@ from simulator import (
     changed,
     client_words,
     is_telling,
+    mask_secrets,
     unpacked,
     wait_asked_for,
     whole_body,
@@ -68,18 +69,16 @@ class Environment:
         """A text with its variables filled in. Raises KeyError for an unknown variable."""
         return Template(text).substitute({**values, **self.values})
 
-    def learn(self, secret: str) -> None:
-        """Masks this secret from now on."""
-        self.secrets |= set(filter(is_telling, (secret,)))
+    def learn(self, *secrets: str) -> None:
+        """Masks these secrets from now on."""
+        self.secrets |= set(filter(is_telling, secrets))
 
     def masked(self, text: str) -> str:
-        """A text with secret values masked; values that could be ordinary words stay.
+        """A text with secret values masked, in base64, too; values that could be ordinary words stay.
 
         The longest first, so that a secret which holds another one leaves no rest of itself.
         """
-        for value in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(value, "***")
-        return text
+        return mask_secrets(text, sorted(self.secrets, key=len, reverse=True))
 
 
 def checked_address(name: str, address: str) -> str:

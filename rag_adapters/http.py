@@ -44,6 +44,7 @@ from simulator import (
     passages_of,
     read_text_file,
     value_problem,
+    written_out,
 )
 
 from ._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
@@ -98,6 +99,9 @@ class HttpBot:
         """Raises InputError for what could not work."""
         body, headers = settings.body, headers_of(settings.headers)
         environment = _environment(settings, body, headers)
+        # They may stand in a file, too, which the run knows nothing of.
+        written = {name: getattr(settings, name) for name in ("url", "headers", *_OF_THE_TOKEN, "poll")}
+        environment.learn(*written_out({**written, "request": as_json(body)}))
         self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
         token = token_request(settings, headers, environment) if settings.token_url else None
         address = self.request.address(_NOBODY)

@@ -28,6 +28,7 @@ from simulator import (
     changed,
     client_words,
     http_client,
+    mask_secrets,
     passages_of,
 )
 
@@ -222,7 +223,7 @@ class ChatBot:
         return urlsplit(self.url).netloc.rpartition("@")[2] or "OpenAI"
 
     def _masked(self, text: str) -> str:
-        masked = text if self._key == _NO_KEY else text.replace(self._key, "***")
+        masked = text if self._key == _NO_KEY else mask_secrets(text, (self._key,))
         return " ".join(masked.split())[:200]
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.messages import say as say
     from simulator.core.messages import sentences as sentences
     from simulator.core.secrets import is_telling as is_telling
+    from simulator.core.secrets import mask_secrets as mask_secrets
+    from simulator.core.secrets import written_out as written_out
     from simulator.core.shelves import describe_error as describe_error
     from simulator.core.shelves import other_python as other_python
     from simulator.core.shelves import user_object as user_object
@@ -101,7 +103,7 @@ _NAMES = {
     "core.concurrency": "is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
-    "core.secrets": "is_telling",
+    "core.secrets": "is_telling mask_secrets written_out",
     "core.shelves": "describe_error other_python user_object",
     "core.templates": "Texts read_text_file",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"

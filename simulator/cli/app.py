@@ -55,7 +55,6 @@ from simulator.core.messages import (
     verbatim,
     wrap,
 )
-from simulator.core.secrets import known_secrets, mask_secrets, without_url_secrets
 from simulator.core.templates import read_text_file
 
 # The words of the command line, each with the first line of its help. Its module in this package has the
@@ -154,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
             return ExitCode.DONE
         unread = _("its output was not read to the end, so nobody has seen the verdict.")
-        return _say(unread, ExitCode.INCOMPLETE)
+        return _say(unread, ExitCode.INCOMPLETE, arguments)
 
 
 @contextmanager
@@ -480,17 +479,23 @@ def _group(module: Any) -> typer.Typer:
 def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
     """One line on stderr, and the exit code that says whose turn it is."""
     if isinstance(error, RehearsalError):
-        return _say(error.message, ExitCode.TO_FIX if isinstance(error, InputError) else ExitCode.INCOMPLETE)
+        return _say(
+            error.message,
+            ExitCode.TO_FIX if isinstance(error, InputError) else ExitCode.INCOMPLETE,
+            arguments,
+        )
     if isinstance(error, KeyboardInterrupt):
-        return _say(_("interrupted."), ExitCode.INCOMPLETE)
+        return _say(_("interrupted."), ExitCode.INCOMPLETE, arguments)
     if isinstance(error, SystemExit):
-        return _say(_("ended early: the bot's own code exited the program."), ExitCode.INCOMPLETE)
+        return _say(_("ended early: the bot's own code exited the program."), ExitCode.INCOMPLETE, arguments)
     cause: Any = error.__cause__ or error
     if getattr(cause, "errno", None) in _FULL:
         discard_output()
         why = os.strerror(cause.errno)
         return _say(
-            _("the disk is full ({why}); free some space and run it again.", why=why), ExitCode.INCOMPLETE
+            _("the disk is full ({why}); free some space and run it again.", why=why),
+            ExitCode.INCOMPLETE,
+            arguments,
         )
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
@@ -501,8 +506,9 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
                 _("See: {path} --help", path=as_called(path)),
             ),
             ExitCode.TO_FIX,
+            arguments,
         )
-    return _say(import_module(OUR_ERRORS).message(error, arguments), ExitCode.OUR_ERROR)
+    return _say(import_module(OUR_ERRORS).message(error, arguments), ExitCode.OUR_ERROR, arguments)
 
 
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
@@ -538,12 +544,11 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
     return mistake
 
 
-def _say(message: Message | str, code: int) -> int:
+def _say(message: Message | str, code: int, arguments: Sequence[str]) -> int:
     """One line on stderr, without the control characters that a message of others may hold."""
     # A last guard: an error may quote a secret.
-    text = without_url_secrets(
-        mask_secrets(localised(_("error: {message}", message=message)), known_secrets({}))
-    )
+    told = localised(_("error: {message}", message=message))
+    text: str = import_module(OUR_ERRORS).without_secrets(told, arguments)
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     try:
         sys.stderr.write(f"{' '.join(printable.split())}\n")

@@ -50,10 +50,10 @@ def _write_traceback(error: BaseException, arguments: Sequence[str], folders: It
     First the run's folder, then that of the cache, then a new one for temporary files; None if all fail, for
     an error about an error helps nobody. Errors are added to the file, which its owner alone can read.
     """
-    trace = _without_secrets("".join(traceback.format_exception(error)), arguments)
+    trace = without_secrets("".join(traceback.format_exception(error)), arguments)
     versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
     now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
-    command = _without_secrets(shlex.join(_concealed(arguments)), arguments)
+    command = without_secrets(shlex.join(_concealed(arguments)), arguments)
     text = f"{now}, {versions}\n{as_called(CHECKOUT)} {command}\n\n{trace}\n".encode("utf-8", "replace")
     for folder in (*folders, *_other_folders()):
         with contextlib.suppress(OSError):
@@ -72,12 +72,14 @@ def _other_folders() -> Iterator[Path]:
         yield Path(tempfile.mkdtemp(prefix="rehearsal-"))
 
 
-def _without_secrets(text: str, arguments: Sequence[str]) -> str:
+def without_secrets(text: str, arguments: Sequence[str]) -> str:
     """The text without keys of the environment, of the settings and of this command line."""
-    values = dict(argument.partition("=")[::2] for argument in arguments if "=" in argument)
+    given = (argument.removeprefix("--set=") for argument in arguments)
+    values = dict(argument.partition("=")[::2] for argument in given if "=" in argument)
+    secrets = set(known_secrets(values))
     with contextlib.suppress(Exception):  # what is wrong with the settings may be the very error
-        values |= load_settings({}).set
-    return without_url_secrets(mask_secrets(text, known_secrets(values)))
+        secrets.update(known_secrets(load_settings({}).set))
+    return without_url_secrets(mask_secrets(text, sorted(secrets, key=len, reverse=True)))
 
 
 def _concealed(arguments: Sequence[str]) -> Iterator[str]:

@@ -9,6 +9,9 @@ the bot, which may quote its own configuration.
 - Answers are the bot's own words, which are graded: only secrets that the run uses are masked there, or a
   password of another program that is a plain word would blot out that word in every answer.
 
+A secret is masked by its value, wherever it was written: alone, among headers, in JSON, in an address; and
+whatever a bot made of it: as it is, percent-encoded, as JSON writes it, or within a text in base64.
+
 Where in doubt a value is masked. What is masked by mistake is seen at once; what leaks is not.
 
     {"url": "https://u:pw@h/x?key=abc&x=1"}  -> https://***@h/x?key=***&x=1
@@ -16,11 +19,16 @@ Where in doubt a value is masked. What is masked by mistake is seen at once; wha
     {"api_key": "sk-1"}                      -> ***
 """
 
+import base64
+import binascii
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 MASK = "***"
 # Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
@@ -30,20 +38,33 @@ _WORDS = re.compile(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
 # What this program reads itself of the environment, and the names in the user's file of it.
 _OURS = ("REHEARSAL_", "OPENAI_")
 _IN_ENV_FILE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
-# What a setting's name says of its value, at its end: api_key, x-auth, shop.token; not monkey or passage, in
-# which the words are part of another one.
+# What a setting's name says of its value, at its end: api_key, x-auth, shop.token, accessToken; not monkey or
+# passage, in which the words are part of another one.
 _SECRET = re.compile(
-    r"(?:^|[_.-]|api)(?:keys?|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|cookies?"
+    r"(?:^|[_.-]|api|access|auth|secret|client|private|subscription|session|(?-i:(?<=[a-z])(?=[A-Z])))(?:keys?|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|cookies?"
     r"|headers?|bearer|signature|sig|jwt|pat)$",
     re.IGNORECASE,
 )
-# `?api_key=abc` and `&sig=abc` in an address; the login in `https://user:password@host`.
-_IN_URL = re.compile(
-    r"(?P<before>[?&][^=&#\s]*(?:key|token|secret|pass|auth|sig|code|jwt)[^=&#\s]*=)(?P<value>[^&#\s]+)",
+# What may be `?api_key=abc` or `&sig=abc` in an address; the login in `https://user:password@host`.
+_HINT = re.compile(r"key|token|secret|pass|auth|sig|code|jwt", re.IGNORECASE)
+_QUERY = re.compile(r"(?P<before>[?&#](?P<name>[^=&#\s\"]+)=)(?P<value>[^&#\s\"<>]+)")
+_LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<login>[^/@\s]+)@", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{?(\w+)\}?")
+# Headers in a line, as the adapter http takes them; a semicolon may also stand in a cookie.
+_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
+_PIECE = re.compile(r"[\s,;&]+")
+# Headers that every client sends or that say who asks from where: masked by their values, "application/json"
+# or the address of a shop would go from answers.
+_OPEN_HEADERS = re.compile(
+    r"accept(?:-.*)?|content-.*|user-agent|host|origin|referer|cache-control|pragma|connection|date|dnt|from"
+    r"|if-.*|te|upgrade.*|via|expect|forwarded|x-forwarded-.*|sec-.*|openai-beta|anthropic-version",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)[^/@\s]+@", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{?(\w+)\}?")
+# The code of a sign-in; a postcode is no secret.
+_CODE = re.compile(r"(?:auth|access|auth[_-]|access[_-])?code", re.IGNORECASE)
+_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9+.*-]+", re.IGNORECASE)
+_URL_SAFE = str.maketrans("+/", "-_")
+_IN_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 # Values that were never written into the settings themselves: "${SHOP_KEY}", "Bearer $SHOP_KEY", nothing.
 _HARMLESS = re.compile(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
 
@@ -56,29 +77,69 @@ def is_secret(name: str) -> bool:
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings as they may be stored and shown; `${NAME}` of the environment is no secret."""
     return {
-        name: without_url_secrets(value) if not is_secret(name) else (value if _is_reference(value) else MASK)
+        name: MASK if any(map(_is_written_out, _parts(name, value))) else without_url_secrets(value)
         for name, value in settings.items()
     }
 
 
-def _is_reference(value: str) -> bool:
-    """Whether a secret stands elsewhere; in headers as JSON, each value does or is a word like text/html."""
-    if _HARMLESS.fullmatch(value):
-        return True
-    # The values of {"Authorization": "Bearer ${TOKEN}", "Accept": "text/html"}: each is looked at by itself.
-    texts = re.findall(r':\s*"([^"]*)"', value) if value.lstrip().startswith("{") else [value]
-    return bool(_REFERENCE.search(value)) and all(
-        _HARMLESS.fullmatch(text) or re.fullmatch(r"[a-z]+/[a-z+.-]+|\w{1,8}", text) for text in texts
-    )
+class _Part(NamedTuple):
+    """A text of a setting under its own name: the setting, one of its headers, or a text in its JSON."""
+
+    name: str
+    text: str
+    is_header: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is one by its name; or looks like one, among headers of other names."""
+        if not self.is_header or is_secret(self.name):
+            return is_secret(self.name)
+        is_open = _OPEN_HEADERS.fullmatch(self.name) or _MEDIA_TYPE.fullmatch(self.text)
+        return not is_open and "://" not in self.text and is_telling(self.text)
+
+
+def _parts(name: str, value: str) -> Iterator[_Part]:
+    is_headers = name.lower().endswith(("headers", "header"))
+    if value.lstrip().startswith(("{", "[")):
+        try:
+            yield from _leaves(name, json.loads(value), is_header=False)
+            return
+        except (ValueError, RecursionError):  # not JSON after all
+            pass
+    for line in _NEXT_HEADER.split(value) if is_headers else ():
+        header, colon, text = line.partition(":")
+        # Without a name there is nothing to say that it is harmless.
+        yield _Part(header.strip(), text.strip(), is_header=True) if colon else _Part(name, line.strip())
+    if not is_headers:
+        yield _Part(name, value)
+
+
+def _leaves(name: str, value: Any, *, is_header: bool) -> Iterator[_Part]:
+    if isinstance(value, dict):
+        inside = name.lower().endswith(("headers", "header"))
+        for key, item in value.items():
+            yield from _leaves(key, item, is_header=inside)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(name, item, is_header=is_header)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield _Part(name, str(value), is_header)
+
+
+def _is_written_out(part: _Part) -> bool:
+    """Whether this part has a secret that does not stand elsewhere."""
+    return part.is_secret and not _HARMLESS.fullmatch(part.text)
 
 
 def without_url_secrets(text: str) -> str:
     """A text without the logins and keys of the addresses in it."""
     without_login = _LOGIN.sub(rf"\g<before>{MASK}@", text)
-    return _IN_URL.sub(
-        lambda match: match[0] if _HARMLESS.fullmatch(match["value"]) else match["before"] + MASK,
-        without_login,
-    )
+
+    def masked(match: re.Match[str]) -> str:
+        is_open = not (_HINT.search(match["name"]) or is_secret(match["name"]))
+        return match[0] if is_open or _HARMLESS.fullmatch(match["value"]) else match["before"] + MASK
+
+    return _QUERY.sub(masked, without_login)
 
 
 def restore_secrets(stored: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
@@ -110,14 +171,37 @@ def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.e
 
     For errors, which may quote anything; what is a mere word stays.
     """
-    secrets = {value for name, value in settings.items() if is_secret(name)}
-    secrets |= {
+    secrets = {
         value for name, value in environ.items() if is_secret(name) and not value.startswith(("/", "{"))
     }
     # A proxy's password stands in the middle of an address, under a harmless name.
-    for value in (*environ.values(), *settings.values()):
-        secrets |= set(_of_address(value))
+    secrets |= {secret for value in environ.values() for secret in _of_addresses(value)}
+    secrets.update(written_out(settings))
     return _longest_first(secrets)
+
+
+def written_out(settings: Mapping[str, str]) -> Iterator[str]:
+    """The secrets that settings themselves hold: alone, among headers, in JSON, in addresses.
+
+    Of `Authorization: Bearer abc` it is abc, and so is what stands in it, however it is joined: of a cookie
+    each value, of base64 the password behind the colon.
+    """
+    for part in (part for name, value in settings.items() for part in _parts(name, value)):
+        yield from _of_addresses(part.text)
+        if not _is_written_out(part):
+            continue
+        for literal in _literals(part.text):
+            yield literal
+            for piece in _PIECE.split(literal):
+                yield from (piece, piece.partition("=")[2].strip("\"'"))
+
+
+def _literals(text: str) -> Iterator[str]:
+    """What a text with variables says itself; a plain dollar may be written twice."""
+    if "$" in text:
+        yield text
+    for literal in _REFERENCE.split(text.replace("$$", "\0"))[:: _REFERENCE.groups + 1]:
+        yield literal.replace("\0", "$").strip()
 
 
 def used_secrets(
@@ -146,28 +230,83 @@ def used_secrets(
 
 
 def _longest_first(values: Iterable[str]) -> tuple[str, ...]:
-    """Without what is too short or too plain to be masked."""
-    telling = {value.strip() for value in values if is_telling(value.strip())}
+    """With what they hold in base64, and without what is too short or too plain to be masked."""
+    whole = {text.strip() for value in values for text in (value, *_decoded(value))}
+    telling = filter(is_telling, whole)
     # The longest first, or a secret that begins with another one would leave its end behind.
     return tuple(sorted(telling, key=lambda value: (-len(value), value)))
 
 
-def _of_address(text: str) -> Iterable[str]:
-    """Password and keys of an address such as http://user:password@proxy or https://host/v1?key=..."""
-    if "://" not in text:
-        return
+def _decoded(value: str) -> Iterator[str]:
+    """Of a login in base64, as in `Authorization: Basic`, the login and its password."""
     try:
-        parts = urlsplit(text)
-        yield from filter(None, (parts.password, unquote(parts.password or "")))
-        for name, value in parse_qsl(parts.query):
-            if is_secret(name) or name.lower() == "code":
-                yield value
-    except ValueError:
+        text = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):  # hardly any secret is one
         return
+    _user, colon, password = text.partition(":")
+    if colon and text.isprintable():
+        yield from (text, password)
+
+
+def _of_addresses(text: str) -> Iterator[str]:
+    """Password and keys of addresses such as http://user:password@proxy or https://host/v1?key=..."""
+    logins = (match["login"].partition(":") for match in _LOGIN.finditer(text) if "://" in text)
+    found = [password if colon else user for user, colon, password in logins]  # https://TOKEN@host
+    found += [
+        match["value"]
+        for match in _QUERY.finditer(text)
+        if is_secret(match["name"]) or _CODE.fullmatch(match["name"])
+    ]
+    for literal in (literal for value in found for literal in _literals(value)):
+        yield from (literal, unquote(literal), unquote_plus(literal))
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text without these secrets."""
-    for secret in secrets:
+    """A text without these secrets, as they are or as a bot may write them: see the module."""
+    listed = tuple(secrets)
+    for secret in listed:
         text = text.replace(secret, MASK)
+    for form in (form for secret in listed for form in _written_otherwise(secret)):
+        text = text.replace(form, MASK)
+    for part in (part for secret in listed for part in _in_base64(secret)):
+        text = _without_base64(text, part)
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _written_otherwise(secret: str) -> tuple[str, ...]:
+    """The secret in an address and in JSON, where it is another text there."""
+    encoded = secret.encode("utf-8", "replace")
+    in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    forms = {quote(encoded, safe=""), quote(encoded), quote_plus(encoded), *in_json} - {secret}
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+@lru_cache(maxsize=1024)
+def _in_base64(secret: str) -> tuple[str, ...]:
+    """What base64 of any text with the secret in it has in common: three, by where the secret begins."""
+    encoded = secret.encode("utf-8", "replace")
+    parts = []
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + encoded).decode()
+        # Six bits a sign: those that share bits with other signs of the text are not known.
+        first, last = -(-before * 8 // 6), (before + len(encoded)) * 8 // 6
+        parts.append(whole[first:last])
+    # The other alphabet, and the signs that are encoded in an address.
+    others = (form for part in parts for form in (part, part.translate(_URL_SAFE), quote(part, safe="")))
+    return tuple(dict.fromkeys(others))
+
+
+def _without_base64(text: str, part: str) -> str:
+    """A text without the base64 around this part of it."""
+    at = text.find(part)
+    while at >= 0:
+        end = at + len(part)
+        while at > 0 and text[at - 1] in _IN_BASE64:
+            at -= 1
+        while end < len(text) and text[end] in _IN_BASE64:
+            end += 1
+        end += len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
+        text = text[:at] + MASK + text[end:]
+        at = text.find(part, at + len(MASK))
     return text

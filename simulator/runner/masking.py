@@ -13,7 +13,6 @@ mask names the kind of what was there, so that an answer keeps its sense and a j
 MaskedBot also takes secrets of the run out of answers and errors, with or without --redact.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -105,8 +104,7 @@ def _without_secrets(secrets: Sequence[str], answer: Answer) -> Answer:
     if not secrets:
         return answer
     text = answer.model_dump_json()  # searched as a whole first: a bot hardly ever reveals a secret
-    # In JSON a secret is written as JSON writes it, its quotation marks and backslashes escaped.
-    if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets):
+    if mask_secrets(text, secrets) == text:
         return answer
     return Answer.model_validate(_concealed(answer.model_dump(mode="json"), secrets))
 

@@ -284,7 +284,7 @@ def test_a_run_uses_some_secrets_of_many(tmp_path: Path) -> None:
 
     assert set(used_secrets(settings, ("ANTHROPIC",), environ, tmp_path / "env")) == {
         "bot-12345", "judge-123", "open-1234", "anth-1234", "file-1234", "named-123", "url-12345",
-        "tok-12345", "sig-12345", "Authorization: Bearer ${BOT}",
+        "tok-12345", "sig-12345",
     }  # fmt: skip
     assert used_secrets({}, (), environ, tmp_path / "none") == ("judge-123", "open-1234", "url-12345")
 

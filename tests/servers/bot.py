@@ -23,6 +23,7 @@ class ReceivedQuestion(NamedTuple):
 
     body: Any
     headers: dict[str, str]
+    address: str = ""
 
     @property
     def message(self) -> str:
@@ -83,7 +84,7 @@ class BotServer(LoopbackServer):
             return web.Response(status=400, text="the body is no JSON")
         self.keep(request, raw, body)
         headers = {name.lower(): value for name, value in request.headers.items()}
-        answer = self.behaviour(ReceivedQuestion(body, headers))
+        answer = self.behaviour(ReceivedQuestion(body, headers, request.path_qs))
         reply = answer if isinstance(answer, Reply) else Reply(body=dumps(answer))
         await asyncio.sleep(reply.delay or 0)
         if reply.close:
