@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
+from urllib.parse import unquote_plus
 
 from pydantic import BaseModel, JsonValue
 
@@ -241,6 +242,10 @@ UNMASKED_KEYS = frozenset(
     )
 )  # fmt: skip
 
+# What of a passage is no text, and may still tell of a person.
+_LINKS = frozenset(("id", "source"))
+_PARTS_OF_A_LINK = re.compile(r"([/?&=#;,]|:(?!//))")
+
 # What our own words call their texts says nothing about these; any other key may: {"会員番号": 12345678}.
 _SAYS_NOTHING = frozenset(
     (
@@ -258,30 +263,70 @@ def redacted_json(
 
     A value that shows nothing by itself is read once more behind its key, as "会員番号: 12345678" would be,
     unless the key is one of our own words. A whole number that is masked becomes a text. Under a key in
-    `kept` nothing is looked at.
+    `kept` nothing is looked at, except for id and source of passages: see `redacted_link`.
     """
     counts: Counter[str] = Counter()
 
     def walk(part: JsonValue, key: str) -> JsonValue:
         if isinstance(part, Mapping):
-            return {name: item if name in kept else walk(item, name) for name, item in part.items()}
+            links = _LINKS if key == "passages" else frozenset()
+            return {
+                name: link(item) if name in links else item if name in kept else walk(item, name)
+                for name, item in part.items()
+            }
         if isinstance(part, list):
-            return [walk(item, key) for item in part]
+            return [
+                link(item) if key == "passages" and isinstance(item, str) else walk(item, key)
+                for item in part
+            ]
         if isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
             return _structured_masked(part, key, redactor, language, counts)
         return part
 
+    def link(part: JsonValue) -> JsonValue:
+        if not isinstance(part, str):
+            return part
+        found = redacted_link(part, redactor, language)
+        counts.update(found.counts)
+        return found.text
+
     return walk(value, ""), dict(counts)
+
+
+def redacted_link(text: str, redactor: Redactor, language: Language) -> RedactedText:
+    """An id, a path or an address without personal data; the same one becomes the same again.
+
+        https://crm.example/u/tanaka%40example.jp?tel=090-1234-5678
+        -> https://crm.example/u/[e-mail address]?tel=[phone number]
+
+    Each part of it is read by itself, decoded, for a number behind a slash looks like no number of a person.
+    """
+    counts: Counter[str] = Counter()
+    pieces = _PARTS_OF_A_LINK.split(text)
+    for at in range(0, len(pieces), 2):
+        said = unquote_plus(pieces[at])
+        done = redactor.redact(said, language)
+        name = unquote_plus(pieces[at - 2]) if at and pieces[at - 1] == "=" else ""
+        if not done.counts and name:  # order=12345
+            labelled = redactor.redact(f"{name}: {said}", language)
+            if labelled.text.startswith(f"{name}: "):
+                done = labelled._replace(text=labelled.text.removeprefix(f"{name}: "))
+        if done.counts:
+            pieces[at] = done.text
+            counts.update(done.counts)
+    # And as it stands, for what the parts lose: 会員番号:12345678.
+    whole = redactor.redact("".join(pieces), language)
+    counts.update(whole.counts)
+    return RedactedText(whole.text, dict(counts))
 
 
 def redacted_value(value: V, redactor: Redactor, language: Language) -> tuple[V, dict[str, int]]:
     """A case, message, answer, turn or conversation with masks in its texts; ids and words of ours stay.
 
-    The passages of a case are ids and stay, too; those of an answer are texts. Counts are by kind, of all
-    texts together.
+    Not so the ids and sources of passages, which may be a customer's address: they are masked, in the case as
+    in the answer, so that they still agree. Counts are by kind, of all texts together.
     """
-    kept = UNMASKED_KEYS | ({"passages"} if isinstance(value, Case) else set())
-    masked, counts = redacted_json(value.model_dump(mode="json"), redactor, language, kept=frozenset(kept))
+    masked, counts = redacted_json(value.model_dump(mode="json"), redactor, language, kept=UNMASKED_KEYS)
     return type(value).model_validate(masked), counts
 
 

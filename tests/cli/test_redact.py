@@ -9,7 +9,7 @@ from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
 from simulator.core.types import Results
-from simulator.privacy.redactor import Redactor
+from simulator.privacy.redactor import Redactor, redacted_link
 from simulator.runner.masking import masks_of
 from simulator.storage.run_file import find_run, open_run
 from tests.servers.openai import OpenAIServer
@@ -147,3 +147,63 @@ def test_public_texts_are_compared_without_their_signs() -> None:
 
     text = "０３（１２３４）５６７８か03 1234 5678、HELP@example.jp、それか03-1234-5679"
     assert redactor.redact(text, "ja").text == text.replace("03-1234-5679", "[電話番号]")
+
+
+LINKED = """
+def answer(question):
+    return {"answer": "14日以内なら返せます。", "passages": [
+        {"id": "crm/customers/kiryu@example.jp", "text": "返品は14日以内です。",
+         "source": "https://crm.example/瀬戸口様/notes?tel=090-1234-5678&mail=kiryu%40example.jp"},
+        {"id": "returns-2", "text": "送料は550円です。", "source": "docs/returns.md#2"},
+    ]}
+"""
+
+
+def test_ids_and_links_of_passages_are_masked_too(
+    server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An address of the desk's own system tells who a customer is; gold passages are still recognised."""
+    (tmp_path / "bot.py").write_text(LINKED, encoding="utf-8")
+    (tmp_path / "cases.csv").write_text(
+        "id,question,language,reference,passages\n"
+        "q1,届いた服を返せますか,ja,14日以内なら返せます。,crm/customers/kiryu@example.jp\n",
+        encoding="utf-8",
+    )
+    results = rehearsed(
+        tmp_path, "--adapter", "bot.py:answer", "--redact", "--judges", "context_precision,groundedness,turn",
+        "--to", "xlsx,json,csv,markdown", "--json",
+    )  # fmt: skip
+    told = capfd.readouterr()
+
+    assert unmasked(tmp_path, "runs", "cache") == []
+    assert [word for word in (*PERSONAL, "kiryu") if word in told.out + told.err] == []
+    sent = json.dumps([request.body for request in server.requests], ensure_ascii=False)
+    assert [word for word in (*PERSONAL, "kiryu") if word in sent] == []
+    (conversation,) = results.conversations
+    first, second = conversation.turns[0].answer.passages
+    assert (first.id, first.source) == (
+        "crm/customers/[メールアドレス]",
+        "https://crm.example/[氏名]様/notes?tel=[電話番号]&mail=[メールアドレス]",
+    )
+    assert (second.id, second.source) == ("returns-2", "docs/returns.md#2")
+    assert conversation.case.passages == (first.id,)
+
+
+@pytest.mark.parametrize(
+    ("link", "masked"),
+    [
+        ("https://crm.example/u/tanaka%40example.jp", "https://crm.example/u/[e-mail address]"),
+        ("https://crm.example:8080/?name=Jane+Doe&page=2", "https://crm.example:8080/?name=[name]&page=2"),
+        ("crm?order=12345", "crm?order=[reference number]"),
+        ("kb/090-1234-5678.md", "kb/[phone number].md"),
+        ("https://docs.example/articles/120012345678/2024-04-01#3", None),
+        ("returns_en_v2.md", None),
+    ],
+)
+def test_a_link_is_read_part_by_part(link: str, masked: str | None) -> None:
+    """Decoded, and with the name of a field; addresses of articles stay. Masked twice, it is the same."""
+    redactor = Redactor()
+    once = redacted_link(link, redactor, "en").text
+
+    assert once == (masked or link)
+    assert redacted_link(once, redactor, "en").text == once

@@ -149,7 +149,7 @@ def test_long_runs_are_read_in_no_time(piece: str) -> None:
 
 
 def test_a_case_is_masked_in_all_its_texts() -> None:
-    """Question, history, references, facts and recorded answers; ids and tags stay."""
+    """Question, history, references, facts, gold passages and recorded answers; id and tags stay."""
     case = Case(
         id="090-1234-5678", question="田中です。会員番号はA-12345です。", language="ja",
         history=(Message(role="user", content="電話は090-1234-5678です。"),),
@@ -159,13 +159,13 @@ def test_a_case_is_masked_in_all_its_texts() -> None:
 
     masked, counts = redacted_case(case)
 
-    assert (masked.id, masked.passages, masked.tags) == (case.id, case.passages, case.tags)
+    assert (masked.id, masked.passages, masked.tags) == (case.id, ("[電話番号]",), case.tags)
     assert masked.question == "[氏名]です。会員番号は[番号]です。"
     assert masked.history[0].content == "電話は[電話番号]です。"
     assert masked.references == (("[メールアドレス]へ送ります。",),)
     assert masked.facts.knows == ("生年月日は[生年月日]",)
     assert masked.recorded[0].text == "[氏名]様、承知しました。"
-    assert counts == {"name": 2, "reference": 1, "phone": 1, "email": 1, "birth_date": 1}
+    assert counts == {"name": 2, "reference": 1, "phone": 2, "email": 1, "birth_date": 1}
 
 
 def test_a_turn_is_masked_with_what_the_bot_retrieved() -> None:
