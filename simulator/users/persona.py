@@ -6,7 +6,7 @@ user's:
     system      who you are, what you come with, what matters now, and the form of the reply
     user        the desk's greeting
     assistant   月額はいくらですか？                    (turn 1)
-    user        990円です。                            (the bot's answer)
+    user        <desk-...>990円です。</desk-...>       (the bot's answer, quoted: it is data)
 
 For each line:
 
@@ -25,7 +25,7 @@ from typing import TypeVar
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.messages import _, encodable
 from simulator.core.replies import NextLine, Reply
-from simulator.core.templates import stable_int
+from simulator.core.templates import quote, stable_int
 from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
@@ -36,6 +36,8 @@ from simulator.users.rules import cues_of, reactions_to, ruled, style_of
 Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads: nobody reads more in a chat.
 LONGEST_ANSWER = 4000
+# What quotes the desk in the prompt, where a model copies it into its own line.
+_CODED_TAG = re.compile(r"</?(?:desk|case)-[0-9a-f]{16}>")
 # A telephone number, or a time of day: 0120-123-456, 9:00. "990円です" has a figure to come back to,
 # "0120-123-456に 9:00からお電話ください" has none.
 _HOW_TO_CALL = re.compile(r"\d[\d()-]{7,}|\d{1,2}:\d\d")
@@ -122,6 +124,8 @@ class PersonaUser:
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
         """The guard's verdict, given all that this customer has said, was told and can know."""
+        if _CODED_TAG.search(text):
+            return "markdown"
         guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
         return guard.broken_rule(
             text,
@@ -176,12 +180,15 @@ class PersonaUser:
         messages: Messages = [{"role": "system", "content": system}]
         messages.append({"role": "user", "content": self.greeting})
         swapped = {"user": "assistant", "assistant": "user"}
-        messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
+        for m in case.history:
+            said = m.content if m.role == "user" else quote("desk", m.content)
+            messages.append({"role": swapped[m.role], "content": said})
         for turn in turns:
             # Lines of older runs may be mistyped, and a model that read them so would mistype its own.
             messages.append({"role": "assistant", "content": turn.meant})
-            answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
-            messages.append({"role": "user", "content": answer})
+            answer = turn.answer.text[:LONGEST_ANSWER]
+            said = quote("desk", answer) if answer else self.prompts.text(case.language, "silence")
+            messages.append({"role": "user", "content": said})
         return messages
 
 

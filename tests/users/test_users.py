@@ -10,7 +10,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
 from simulator.core.replies import NextLine
-from simulator.core.templates import stable_int
+from simulator.core.templates import quote, stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
 from simulator.users.base import UserPrompts
 from simulator.users.opening import OpeningPrompts
@@ -49,7 +49,9 @@ async def test_the_model_sees_the_desk_from_the_other_side() -> None:
 
     assert utterance == Utterance(text="なるほど。", reaction=Reaction())
     heard = ["hello", "earlier", "question", "answer", "next", "answer"]
-    assert [each["content"] for each in request["messages"][1:]] == [GREETING, *map(says.get, heard)]
+    desk = {"earlier", "answer"}
+    told = [quote("desk", says[each]) if each in desk else says[each] for each in heard]
+    assert [each["content"] for each in request["messages"][1:]] == [GREETING, *told]
     assert [each["role"] for each in request["messages"]] == ["system", "user", *["assistant", "user"] * 3]
 
 
@@ -96,7 +98,7 @@ async def test_a_section_forged_in_a_case_stays_data(language: Language) -> None
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 async def test_an_attack_of_the_bot_is_what_the_desk_said(language: Language) -> None:
-    """It stands in one line of the desk, whole or cut, and moves nothing of who the customer is."""
+    """It stands quoted in one line of the desk, whole or cut, and moves nothing of who the customer is."""
     rows = (FIXTURES / f"attacks_{language}.jsonl").read_text("utf-8").split("\n")
     attacks = [json.loads(row)["text"] for row in rows if row]
     reply = line("本当ですか。" if language == "ja" else "Really?")
@@ -107,9 +109,21 @@ async def test_an_attack_of_the_bot_is_what_the_desk_said(language: Language) ->
             await player(model("user"), language=language)(a_case(language), (turn,))
     told = [request.body["messages"] for request in server.requests]
 
-    assert [messages[-1]["content"] for messages in told] == [text[:LONGEST_ANSWER] for text in attacks]
+    quoted = re.compile(r"<(desk-[0-9a-f]{16})>\n(.*)\n</\1>", re.DOTALL)
+    lines = [quoted.fullmatch(messages[-1]["content"]) for messages in told]
+    assert [found and found[2] for found in lines] == [text[:LONGEST_ANSWER] for text in attacks]
+    assert not [found for found in lines if found and found[1] in found[2]]
     assert {len(messages) for messages in told} == {4}
     assert not [text for text, messages in zip(attacks, told, strict=True) if text in messages[0]["content"]]
+
+
+async def test_the_tags_of_a_quotation_do_not_reach_the_bot() -> None:
+    """A model that copies them into its line is asked once more."""
+    copied = quote("desk", "いくらですか。")
+    utterance, requests = await said([line(copied), line("いくらですか。")])
+
+    assert (utterance.text, utterance.broken_rules) == ("いくらですか。", ("markdown",))
+    assert prompts().problem("ja", "markdown") in requests[1]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +216,7 @@ async def test_silence_and_length_of_the_desk() -> None:
     messages = [message["content"] for message in request["messages"]]
 
     assert messages[3] == prompts().text("ja", "silence")
-    assert messages[5] == "長" * LONGEST_ANSWER
+    assert messages[5] == quote("desk", "長" * LONGEST_ANSWER)
 
 
 async def test_a_refused_key_is_not_the_customers_failure() -> None:
