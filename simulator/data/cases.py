@@ -51,6 +51,7 @@ from simulator.data.values import (
     is_missing,
     read_cell,
     split_question,
+    text,
 )
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
@@ -251,16 +252,21 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     """The cell of each field that this row fills, including those that its turns imply.
 
     A cell of the row's own wins over what its turns say: a column `language` beside `turns` is the language.
+    Of a column `question` beside them the turns make what it is in the dialogue (`fields_of_turns`).
     """
     columns = columns_by_field(row.values)
     cells = {field: Cell(column, row.values[column], row.cells) for field, column in columns.items()}
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
         cells.pop("error", None)  # in a table without answers, `error` means something else
     turns = cells.pop("turns", None)
-    # A question beside `turns` wins, and the dialogue is then no part of the case.
-    if turns is None or "question" in cells:
+    dialogues = feature("dialogues")
+    # A column of that name may hold something else, where there is a question.
+    if turns is None or ("question" in cells and not dialogues.is_dialogue(turns.value)):
         return cells
-    implied = read_cell(path, row, turns, feature("dialogues").fields_of_turns)
+    question = read_cell(path, row, cells.pop("question"), text) if "question" in cells else ""
+    has_answer = not {"answer", "recorded"}.isdisjoint(cells)
+    read = partial(dialogues.fields_of_turns, question=question, has_answer=has_answer)
+    implied = read_cell(path, row, turns, read)
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
 

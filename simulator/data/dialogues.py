@@ -7,8 +7,9 @@
      {"role": "assistant", "content": "4180 yen."}, {"role": "user", "content": "And for a house?"}]
         -> history Hi, question How much?, script And for a house?, recorded 4180 yen.
 
-In the second form what the bot said is both its recorded answer and the right one: whoever plays the dialogue
-with another bot wants to know whether that says the same.
+What the bot said is its recorded answer and never a right one: right answers are those that the file calls so
+(`reference` beside a question, or on a line of either). A column `question` beside the turns loses none of
+them, wherever in the dialogue that question stands.
 """
 
 from itertools import chain
@@ -16,7 +17,9 @@ from itertools import chain
 from pydantic import JsonValue
 
 from simulator.core.messages import _
+from simulator.core.types import Message
 from simulator.data.files import quote
+from simulator.data.logs.values import role_of, text_of
 from simulator.data.values import (
     Cell,
     Record,
@@ -29,9 +32,24 @@ from simulator.data.values import (
     words,
 )
 
+# Keys of a line that say who speaks, and those that hold what is said, likeliest first; and who says nothing.
+_WHO, _SAID = ("role", "speaker", "from", "sender"), ("content", "text", "value", "message")
+_UNSPOKEN = frozenset({"system", "developer", "tool", "function"})
 
-def fields_of_turns(cell: Cell) -> Record:
+
+def is_dialogue(value: JsonValue) -> bool:
+    """Whether a value is a list of turns, rather than their number or something of another program."""
+    if not isinstance(value, list) or not value or not all(isinstance(turn, dict) for turn in value):
+        return False
+    return any(_speaker(turn) or "question" in _fields(turn) for turn in value if isinstance(turn, dict))
+
+
+def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False) -> Record:
     """The columns that a list of turns stands for.
+
+    `question` is that of the row's own column, if there is one, and `has_answer` whether the row has an
+    answer to it. One that the dialogue has is a line of it; one with its own answer comes after the dialogue;
+    one that the bot's first line answers comes before it; any other says what the dialogue is about.
 
     The first question is the question, later ones are the script. References and recorded answers are per
     turn, passages are those of all turns, `answerable` is that of the first question. Turns are
@@ -45,6 +63,16 @@ def fields_of_turns(cell: Cell) -> Record:
         )
         raise ValueError(msg)
     opening, turns = _exchanges([turn for turn in value if isinstance(turn, dict)])
+    asked = [text(Cell("question", _fields(turn).get("question"))) for turn in turns]
+    about = ""
+    if question and question not in asked:
+        if has_answer:
+            return {"question": question, "history": [*opening, *_lines(turns)]}
+        if opening:
+            first = "\n".join(str(line["content"]) for line in opening)
+            opening, turns = [], [{"question": question, "answer": first}, *turns]
+        else:
+            about = question
     if not turns:
         raise ValueError(_("no turn in which the customer says something"))
     fields = [_fields(turn) for turn in turns]
@@ -61,8 +89,9 @@ def fields_of_turns(cell: Cell) -> Record:
         "passages": list(dict.fromkeys(id_ for field in fields for id_ in _passages(field))),
         "answerable": fields[0].get("answerable"),
         "recorded": _recorded(fields),
+        **({"goal": about} if about else {}),
     }
-    return {**record, "history": opening} if opening else record
+    return {**record, "history": [*opening]} if opening else record
 
 
 def _fields(turn: Record) -> Record:
@@ -104,35 +133,69 @@ def _recorded(turns: list[Record]) -> list[JsonValue]:
     return list(answers)
 
 
-def _exchanges(turns: list[Record]) -> tuple[list[JsonValue], list[Record]]:
+def _speaker(turn: Record) -> JsonValue:
+    """Who speaks in a turn that is one line, as it is written; None in one that holds question and answer."""
+    return next((turn[key] for key in _WHO if turn.get(key)), None)
+
+
+def _line(turn: Record) -> Message:
+    """A line, by any of the names that logs have for who speaks and for what is said. Raises ValueError."""
+    said: JsonValue = next((turn[key] for key in _SAID if turn.get(key) is not None), None)
+    if isinstance(said, (list, dict)):
+        said = text_of(said)
+    if said is None and "error" in turn:
+        said = ""
+    speaker = role_of(who := _speaker(turn))
+    role = "assistant" if speaker == "agent" else speaker or who
+    return message({"role": role, "content": said})
+
+
+def _exchanges(turns: list[Record]) -> tuple[list[Record], list[Record]]:
     """The bot's lines before the first question, and then each question with its answer.
 
-    Consecutive lines of one speaker are one turn.
+    Consecutive lines of one speaker are one turn; what the system or a tool says is left out.
     """
-    if not any("role" in turn for turn in turns):
+    if not any(map(_speaker, turns)):
         return [], turns
-    opening: list[JsonValue] = []
+    opening: list[Record] = []
     exchanges: list[Record] = []
     for turn in turns:
-        line = message(turn if "error" not in turn else {**turn, "content": turn.get("content") or ""})
+        if str(_speaker(turn)).strip().lower() in _UNSPOKEN:
+            continue
+        line = _line(turn)
         if line.role == "assistant" and not exchanges:
             opening.append({"role": "assistant", "content": line.content})
-        elif line.role == "assistant":
-            _add_answer(exchanges[-1], line.content, turn)
+            continue
+        if line.role == "assistant":
+            _join(exchanges[-1], "answer", line.content)
         # Two lines of the customer in a row: one turn, for a bot that answers once.
         elif exchanges and "answer" not in exchanges[-1]:
-            exchanges[-1]["question"] = f"{exchanges[-1]['question']}\n{line.content}"
+            _join(exchanges[-1], "question", line.content)
         else:
             exchanges.append({"question": line.content})
+        _add_fields(exchanges[-1], _fields(turn))
     return opening, exchanges
 
 
-def _add_answer(exchange: Record, content: str, turn: Record) -> None:
-    """Adds a line of the bot, which is both the recorded answer and the reference."""
-    fields = _fields(turn)
-    answer_text = f"{exchange['answer']}\n{content}" if exchange.get("answer") else content
-    exchange |= {"answer": answer_text, "reference": answer_text}
-    exchange |= {"error": fields["error"]} if "error" in fields else {}
-    for column, items in (("passages", _passages(fields)), ("contexts", _contexts(fields))):
+def _join(exchange: Record, field: str, content: str) -> None:
+    exchange[field] = f"{exchange[field]}\n{content}" if exchange.get(field) else content
+
+
+def _add_fields(exchange: Record, fields: Record) -> None:
+    """Adds what a line says beside its text: how the bot failed, right answers, passages."""
+    exchange |= {field: fields[field] for field in ("error", "answerable") if field in fields}
+    right = list(chain(*references(Cell("reference", fields.get("references", [])))))
+    columns = (("references", right), ("passages", _passages(fields)), ("contexts", _contexts(fields)))
+    for column, items in columns:
         earlier = exchange.get(column)
         exchange[column] = [*(earlier if isinstance(earlier, list) else ()), *items]
+
+
+def _lines(turns: list[Record]) -> list[JsonValue]:
+    """The turns as lines of a history."""
+    lines: list[JsonValue] = []
+    for turn in map(_fields, turns):
+        for role, field in (("user", "question"), ("assistant", "answer")):
+            if said := text(Cell(field, turn.get(field))):
+                lines.append({"role": role, "content": said})
+    return lines

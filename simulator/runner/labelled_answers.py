@@ -184,6 +184,9 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
     if case.answer is None and "answer" not in map(field_of, row.values):
         raise RowFault(path, row, _("no answer to grade; name a column 'answer'."))
     group, ids = row.values.get("group"), row.values.get("context_ids")
+    # What people say of the answer is nothing that a judge may be told; of choices it is the right one.
+    if not case.choices:
+        case = case.model_copy(update={"label": None})
     return LabelledAnswer(
         case=case,
         row=row,
@@ -215,11 +218,14 @@ def _object(row: Row, column: str) -> Mapping[str, JsonValue]:
 def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
     """The votes by label: of the object `labels`, and of columns; in a table, every unknown column is one.
 
-    `labels.tone` and `label_tone` are the label `tone` in every kind of file.
+    `labels.tone` and `label_tone` are the label `tone` in every kind of file, and a column `label` is one.
     """
     values = dict(_object(row, "labels"))
     for column, value in row.values.items():
         name = _PREFIX.sub("", column, count=1)
+        if field_of(column) == "label":
+            values.setdefault(column, value)
+            continue
         # A column of a case (question, answer ...) is no label, and neither are notes and addresses of a log.
         if field_of(column) is None and not is_extra(column) and (row.cells or name != column):
             values.setdefault(name, value)

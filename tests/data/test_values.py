@@ -21,7 +21,7 @@ KEYS = st.sampled_from(["role", "content", "question", "reference", "knows", "te
 
 
 def test_turns_of_a_recorded_dialogue(tmp_path: Path) -> None:
-    """Turns become the first question with references per turn; a verdict holds when all turns agree."""
+    """Turns become the first question with references per turn; `answerable` is that of the first."""
     yes = {"answerability": "answerable"}
     turns = [
         {"question": "首都は?", "references": ["奈良", "平城京"], "gold_passage_ids": ["p1"], **yes},
@@ -39,7 +39,7 @@ def test_turns_of_a_recorded_dialogue(tmp_path: Path) -> None:
 
 
 def test_turns_with_roles(tmp_path: Path) -> None:
-    """What the assistant said after a customer's turn is its reference; what it said before is history."""
+    """What the assistant said is recorded and no reference; what it said before a question is history."""
     case = one(
         tmp_path,
         turns=[
@@ -52,7 +52,7 @@ def test_turns_with_roles(tmp_path: Path) -> None:
 
     assert case.history == (Message(role="assistant", content="いらっしゃいませ"),)
     assert case.question == "料金は?"
-    assert case.references == (("4,180円です",), ())
+    assert case.references == ((), ())
     assert case.passages == ("p1",)
     assert case.script == ("ありがとう",)
     assert case.recorded == (Answer(text="4,180円です"),)
@@ -73,7 +73,7 @@ def test_whole_dialogues(tmp_path: Path, opening: str | None, said: list[str], a
     assert [line.content for line in case.history] == ([opening] if opening else [])
     assert [case.question, *case.script] == said
     assert [answer.text for answer in case.recorded] == (replies if answered else replies[:-1])
-    assert [case.references_at(turn) for turn in range(1, len(said))] == [(line,) for line in replies[:-1]]
+    assert not any(case.references)
 
 
 def test_lines_of_one_speaker_are_one_turn(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_lines_of_one_speaker_are_one_turn(tmp_path: Path) -> None:
     )
 
     assert case.question == "こんにちは\n料金は?"
-    assert case.references == (("はい\n4,180円です",),)
+    assert case.references == ((),)
     assert case.recorded[0].text == "はい\n4,180円です"
     assert [(p.id, p.text) for p in case.recorded[0].passages] == [("p1", "月額4,180円"), ("p2", "税込")]
 

@@ -13,7 +13,10 @@ LINES = (
     "送料はいくらですか", "全国一律550円です。", "沖縄もですか", "はい、沖縄も550円です。", "いつ届きますか",
     "3日ほどで届きます。", "わかりました", "ありがとうございました。",
 )  # fmt: skip
-TURNS = [{"role": ("user", "assistant")[at % 2], "content": line} for at, line in enumerate(LINES)]
+TURNS = [
+    {"role": ("user", "assistant")[at % 2], "content": line} | ({"contexts": [line]} if at % 2 else {})
+    for at, line in enumerate(LINES)
+]
 LOG = {"id": "log-1", "language": "ja", "turns": TURNS}
 
 

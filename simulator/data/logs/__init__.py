@@ -357,6 +357,7 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
     tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]
     if any(turn.handed_over for turn in talk.turns):
         tags.append("handed-over")
+    row |= talk.besides
     if talk.history:
         row["history"] = [{"role": role, "content": text} for role, text in talk.history]
     language = str(talk.language or "").lower().replace("_", "-").partition("-")[0]
@@ -371,7 +372,8 @@ def _turn(turn: Turn) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {"question": turn.question}
     found |= {"answer": turn.answer} if turn.answer or turn.error else {}
     found |= {"error": turn.error} if turn.error else {}
-    found |= {"reference": turn.reference} if turn.reference else {}
+    if turn.reference:
+        found["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
     if turn.passages:
         found["passages"], found["contexts"] = map(list, zip(*turn.passages, strict=True))
     return found

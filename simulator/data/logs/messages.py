@@ -5,16 +5,18 @@
     {"object": "thread.message", "thread_id": "...", "role": "user", "content": [...]}
     {"object": "response", "input": "...", "output": [...], "previous_response_id": "..."}
 
-The first two are a conversation a record. Messages of a thread are put together by its id; responses by their
+The first two are a conversation a record, beside which columns of a question file may stand (a reference, a
+goal). Messages of a thread are put together by its id; responses by their
 conversation, or along the chain of the ones before.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
+from simulator.data.files import quote
 from simulator.data.logs.table import columns_of
-from simulator.data.logs.talks import Groups, Part, grouped, in_time, talk_of
+from simulator.data.logs.talks import Groups, Part, Talk, grouped, in_time, talk_of
 from simulator.data.logs.values import (
     Line,
     answered_in,
@@ -26,6 +28,10 @@ from simulator.data.logs.values import (
     seconds,
     text_of,
 )
+from simulator.data.values import READERS, Cell, columns_by_field
+
+# What a record may say of its conversation, as a question file does.
+_BESIDES = frozenset({"references", "answerable", "handover", "goal", "facts", "passages", "tags"})
 
 
 def matches(record: Any) -> bool:
@@ -66,6 +72,7 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             if answer := answered_in(record.get("response")):
                 lines.append(Line("assistant", answer))
             talk = talk_of(str(next(filter(None, names), number)), lines)
+            yield from _add_besides(talk, record)
             columns = columns_of(record)
             talk.language = str(record.get(columns.get("language", "")) or "")
             rating = record.get(columns.get("rating", ""))
@@ -81,6 +88,22 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             if role and text:
                 yield Line(role, text, time, str(thread or "thread"))
     yield from _chains(responses, before)
+
+
+def _add_besides(talk: Talk, record: dict[str, Any]) -> Iterator[Message]:
+    """Adds what a record says of its conversation as a question file would; says what is not understood."""
+    columns = columns_by_field({key: value for key, value in record.items() if isinstance(key, str)})
+    for name in _BESIDES & columns.keys():
+        column = columns[name]
+        try:
+            value = READERS[name](Cell(column, record[column]))
+        except ValueError:
+            yield _("columns that are not understood ({column})", column=quote(column))
+            continue
+        if name == "tags":
+            talk.tags += value
+        else:
+            talk.besides[name] = record[column]
 
 
 def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:

@@ -45,20 +45,24 @@ class Turn:
     answer: str = ""
     passages: tuple[tuple[str, str], ...] = ()
     ratings: dict[str, Any] = field(default_factory=dict)
-    reference: str = ""
+    reference: str | list[str] = ""
     error: str = ""
     handed_over: bool = False
 
 
 @dataclass
 class Talk:
-    """A conversation; `history` are roles and texts before the first question."""
+    """A conversation; `history` are roles and texts before the first question.
+
+    `besides` is what its record says of it as a question file would, by field: right answers, its goal.
+    """
 
     id: str
     turns: list[Turn] = field(default_factory=list)
     history: list[tuple[str, str]] = field(default_factory=list)
     language: str = ""
     tags: list[str] = field(default_factory=list)
+    besides: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -230,7 +234,9 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
             else:
                 talk.turns.append(last := Turn(line.text))
             last.ratings |= line.ratings
+            last.reference = last.reference or line.reference
         elif last:
+            last.reference = last.reference or line.reference
             last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
             last.passages = (*last.passages, *map(_pair, line.passages))
             last.ratings |= line.ratings

@@ -23,7 +23,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from simulator.data.values import NAMES, by_word
+from simulator.data.values import NAMES, by_word, columns_by_field
 from simulator.data.web import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
@@ -53,6 +53,7 @@ class Line(NamedTuple):
     """One line of a conversation: `role` is user, assistant, or agent for a person at the desk.
 
     Without a role it says something of the whole conversation; where the role is BREAK another one begins.
+    `reference` is a right answer that the log holds, or several.
     """
 
     role: str
@@ -63,6 +64,7 @@ class Line(NamedTuple):
     passages: tuple[tuple[str, str], ...] = ()
     language: str = ""
     tags: tuple[str, ...] = ()
+    reference: str | list[str] = ""
 
 
 def decoded(value: Any) -> Any:
@@ -222,12 +224,20 @@ def lines_of(messages: Any) -> list[Line]:
         texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
         text = next(filter(None, map(text_of, texts)), "")
         if role and text:
-            found.append(Line(role, text, seconds(kwargs.get("created_at"))))
+            time = seconds(kwargs.get("created_at"))
+            found.append(Line(role, text, time, reference=reference_in(kwargs)))
         elif {"user", "assistant"} <= (
             both := {role_of(key): text_of(value) for key, value in said.items()}
         ).keys():
             found += [Line(role, both[role]) for role in ("user", "assistant")]
     return found
+
+
+def reference_in(record: dict[str, Any]) -> str | list[str]:
+    """The right answer that a record holds, or several, by any name of that column; "" for none."""
+    columns = columns_by_field({key: value for key, value in record.items() if isinstance(key, str)})
+    value = record.get(columns.get("references", ""))
+    return value if isinstance(value, str) else words(value)
 
 
 def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value

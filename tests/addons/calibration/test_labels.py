@@ -55,6 +55,20 @@ def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
     ] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("name", ["label", "Label", "ラベル"])
+def test_a_column_called_label_is_a_label(tmp_path: Path, name: str) -> None:
+    """In a table and in JSON, for several annotators, too; no judge is told what people said."""
+    rows = (["r1", "保証は何年ですか", "2年です。", "4|3"], ["r2", "送料は", "無料です。", "5"])
+    table = read_labels(written_csv(tmp_path / "a.csv", ("id", "question", "answer", name), *rows))
+    objects = [row | {"labels": {}, name: at % 5 + 1} for at, row in enumerate(labelled())]
+    file = read_labels(written(tmp_path / "a.jsonl", objects))
+
+    assert (table.dimensions, file.dimensions) == ([name], [name])
+    assert [row.labels[name] for row in table.rows] == [(4, 3), (5,)]
+    assert [row.labels[name] for row in file.rows][:3] == [(1,), (2,), (3,)]
+    assert {row.case.label for row in (*table.rows, *file.rows)} == {None}
+
+
 def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
     """The top of a scale, a limit, 0 where 0 is good, or a text."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled()))
