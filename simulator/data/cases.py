@@ -28,7 +28,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
-from simulator.data.files import Spool, language_of, quote
+from simulator.data.files import MAX_CELL, Spool, language_of, quote
 from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
@@ -49,6 +49,7 @@ from simulator.data.values import (
     is_empty,
     is_extra,
     is_missing,
+    longest_text,
     read_cell,
     split_question,
     text,
@@ -179,6 +180,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     Columns of choices become one list first, with the right one as label. An error in the log replaces the
     recorded answer to turn 1. The language is that of the row, of the request, or of the question's script.
     """
+    _check_texts(path, row)
     # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
     if choice_columns(tuple(row.values)):
         row = feature("choices").collect_choices(path, row)
@@ -219,6 +221,22 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     fields.setdefault("id", number)
     fields.setdefault("language", request.language or _language(fields))
     return Case(**fields)
+
+
+def _check_texts(path: Path, row: Row) -> None:
+    """Raises RowFault for a text that is longer than a cell of a table may be.
+
+    Cells of tables were held to that when they were read.
+    """
+    for column, value in () if row.cells else row.values.items():
+        if (n := longest_text(value)) > MAX_CELL:
+            what = _(
+                "column {column}: a text of {n:,} characters; at most {most:,} are read.",
+                column=quote(column),
+                n=n,
+                most=MAX_CELL,
+            )
+            raise RowFault(path, row, what)
 
 
 def _values(row: Row, cells: Mapping[str, Cell]) -> dict[str, str]:

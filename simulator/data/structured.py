@@ -17,15 +17,17 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.core.messages import _
+from simulator.core.messages import _, sentences
 from simulator.data.files import MAX_LINE
-from simulator.data.values import Row, RowFault, Rows, check_columns, is_storable
+from simulator.data.values import CutOff, Row, RowFault, Rows, check_columns, is_storable
 
 _FILLED = re.compile(r"[^ \t\n\r\ufeff]")
 # pandas and others write a missing value as NaN, which is not valid JSON.
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 # A name that JSON allows for a value is so long at most: an error before the end may be the end's.
 _CUT = len("-Infinity")
+# What a value may begin with that a file which was cut off holds only a part of.
+_LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 # About what an object, a list, a further value and a name take in memory, and what a row may with its text.
 _BYTES = {"{": 184, "[": 64, ",": 64, ":": 150}
 _MOST_HELD = 180_000_000
@@ -97,15 +99,23 @@ class _Window:
         except json.JSONDecodeError as error:
             # A text without its end, or a mistake so near the end of the window that more of the file may
             # mend it.
-            is_cut = error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _CUT
+            rest = self.text[error.pos : error.pos + _CUT].rstrip()
+            ends = _FILLED.search(self.text, error.pos + len(rest)) is None
+            is_cut = error.msg.startswith("Unterminated string") or ends
+            before = self.position
             if is_cut and self.more():
                 return self.value()
+            # At the end of the file, too, what was read is no longer held.
+            at = error.pos - (before - self.position)
             what = _(
                 "not valid JSON ({problem}, at line {line:d}, character {column:d}).",
                 problem=error.msg,
-                line=self.line + self.text.count("\n", self.position, error.pos),
-                column=self._column(error.pos) + 1,
+                line=self.line + self.text.count("\n", self.position, at),
+                column=self._column(at) + 1,
             )
+            if is_cut and self._is_end(at, error.msg):
+                cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
+                raise CutOff(self._path, self.line, sentences(what, cut)) from None
         except RecursionError:
             what = _("nested too deeply.")
         except ValueError:
@@ -115,6 +125,14 @@ class _Window:
             self.go(end)
             return value, raw
         raise RowFault(self._path, self.line, what)
+
+    def _is_end(self, position: int, problem: str) -> bool:
+        """Whether a value is wrong there only in that the file ends in it."""
+        rest = self.text[position:].strip()
+        if not rest or problem.startswith("Unterminated string"):
+            return True
+        is_escape = problem.startswith("Invalid \\") and '"' not in rest and len(rest) < len("\\u0000")
+        return is_escape or any(literal.startswith(rest) for literal in _LITERALS)
 
     def _column(self, position: int) -> int:
         """How many characters of its line stand before it."""
@@ -151,7 +169,7 @@ def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
         elif in_list and behind not in ("]", ""):
             raise RowFault(path, line, _("a comma is missing after this object."))
     if in_list and not first:
-        raise RowFault(path, window.line, _("the list is not closed with ]; the file was cut off."))
+        raise CutOff(path, window.line, _("the list is not closed with ]; the file was cut off."))
 
 
 def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:

@@ -199,6 +199,11 @@ class LeftOut(RowFault):
 # Why a row is left out.
 Reason = Literal["hidden", "prepared"]
 
+
+class CutOff(RowFault):
+    """A row in the middle of which the file ends; how much is missing behind it, nobody knows."""
+
+
 # Whether column names are those that a reader needs.
 Fits = Callable[[Sequence[str]], bool]
 
@@ -226,6 +231,20 @@ def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T])
         column = quote(cell.column)
         what = _("column {column}: {problem:sentence}", column=column, problem=error)
         raise RowFault(path, row, what) from None
+
+
+def longest_text(value: JsonValue) -> int:
+    """How many characters the longest text in a value has, at any depth."""
+    longest, pending = 0, [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            longest = max(longest, len(item))
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+    return longest
 
 
 def check_columns(path: Path, row: Row | int, n: int) -> None:

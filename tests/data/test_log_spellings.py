@@ -125,6 +125,42 @@ def test_what_the_file_calls_a_right_answer_is_one(write: Callable[[], str]) -> 
 
 
 @pytest.mark.parametrize("key", ["turns", "messages"])
+def test_passages_and_failures_of_a_line_are_read_in_either_form(key: str) -> None:
+    """What was retrieved for an answer, under its ids, and how the bot failed."""
+    asked, told, again, _ = lines()
+    failed = {"role": "assistant", "content": "", "error": "timed out after 30 s"}
+    more = {"contexts": [RIGHT, "With tax."], "gold_passage_ids": ["a", "b"]}
+    first, second = read(written({key: [asked, told | more, again, failed]})).recorded
+
+    assert [(passage.id, passage.text) for passage in first.passages] == [("a", RIGHT), ("b", "With tax.")]
+    assert second.error is not None
+    assert second.error.kind == "timeout"
+
+
+def test_passages_of_a_table_of_messages_are_read() -> None:
+    """In the row of the answer or of the question."""
+    with Path("log.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["conversation_id", "role", "content", "contexts"])
+        rows.writerows(["c-1", role, text, RIGHT if role == "assistant" else ""] for role, text in SAID)
+
+    assert [[p.text for p in answer.passages] for answer in read("log.csv").recorded] == [[RIGHT], [RIGHT]]
+
+
+@pytest.mark.parametrize("spelling", ["turns with roles", "questions and answers", "messages"])
+def test_conversations_that_nobody_answered_are_kept(spelling: str) -> None:
+    """Two of ten have answers: all ten are questions of the run."""
+    ((key, held),) = SPELLINGS[spelling].items()
+    silent = [{"question": line["question"]} if "question" in line else line for line in held]
+    silent = [line for line in silent if line.get("role") != "assistant"]
+    rows = [{"id": str(number), key: held if number < 2 else silent} for number in range(10)]
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    cases = read_cases("log.jsonl")
+
+    assert [bool(case.recorded) for case in cases] == [True] * 2 + [False] * 8
+
+
+@pytest.mark.parametrize("key", ["turns", "messages"])
 def test_what_stands_beside_a_dialogue_belongs_to_it(key: str) -> None:
     """As in a question file: whether it can be answered, its goal, its tags."""
     more = {"answerable": "no", "goal": "to move in", "category": "fees", "handover": "required"}

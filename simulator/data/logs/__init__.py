@@ -17,7 +17,8 @@ yen", tag user-feedback=1. And the program says: read as Langfuse; conversations
 
 A new format is a row of `FORMATS` and a function that yields parts; what it leaves out it yields as a
 message, which is counted. Nothing in a log can stop the reading of the rest: values of a kind that nobody
-expects are no text. Only a file without a customer's line is refused.
+expects are no text, lines that cannot be read are counted and named, and so are records of another format.
+Only a file that was cut off, and one without a customer's line, is refused.
 """
 
 import csv
@@ -33,12 +34,20 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, say, sentences
-from simulator.data.files import MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix
+from simulator.data.files import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_LINE,
+    files_of,
+    open_lines,
+    plain_suffix,
+    printable,
+)
 from simulator.data.logs import chats, messages, table, traces
 from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
 from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.rows import DELIMITERS, split_sheet, structured_rows
-from simulator.data.values import Row, RowFault
+from simulator.data.values import CutOff, LeftOut, Row, RowFault, has_question
 
 # Says a thing once, however often a file is read.
 _tell = cache(say)
@@ -117,6 +126,8 @@ _WRAPS = (
     "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
     "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
 )  # fmt: skip
+# Of the lines that cannot be read the first ones are named.
+_MOST_NAMED = 10
 # More turns than a conversation has that anybody had: a log of another kind, read as one.
 _MOST_TURNS = 10_000
 _MORE = (
@@ -186,9 +197,11 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
     """
     if columns:
         # Whoever names columns has said what the file is.
-        return [(TABLE, (table.renamed(record, columns) for record in _records(path)))]
+        records = _records(path)
+        return [(TABLE, (r if isinstance(r, RowFault) else table.renamed(r, columns) for r in records))]
     found: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
+    others: list[Path] = []
     files = files_of(path)
     for file in files:
         records = _records(file)
@@ -197,42 +210,83 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
             head.extend(islice(records, _HEAD))
         except CaseFileError:
             # Alone, a file that cannot be read as records may still be a table of questions.
-            if len(files) > 1:
+            if len(files) > 1 or any(map(format_of, head)):
                 raise
         if format_ := next(filter(None, map(format_of, head)), None):
             found[format_] = chain(found.get(format_, ()), head, records)
-        elif head and isinstance(head[0], dict) and table.joins(head[0]):
+        elif (first := next((each for each in head if isinstance(each, dict)), None)) and table.joins(first):
             about.append(chain(head, records))
+        else:
+            others.append(file)
     if TABLE in found:
         found[TABLE] = chain(found[TABLE], *about)
+    for file in others if found else ():
+        _tell(_("{path}: no log of conversations of a known format; left out.", path=file))
     return list(found.items())
 
 
 def _records(path: Path) -> Iterator[Any]:
-    """The records of a file; those that cannot be read are left out."""
+    """The records of a file, and in the place of one that cannot be read what is wrong with it.
+
+    Raises CutOff for a file that ends in the middle of one.
+    """
     if delimiter := DELIMITERS.get(plain_suffix(split_sheet(path)[0])):
         yield from _table(path, delimiter)
         return
     rows = structured_rows(path, lambda names: len([name for name in names if name]) > 1)
-    yield from (row.values for row in rows if not isinstance(row, RowFault))
+    for row in rows:
+        if isinstance(row, CutOff):
+            raise row
+        yield row if isinstance(row, RowFault) else row.values
 
 
-def _table(path: Path, usual: str) -> Iterator[dict[str, str]]:
-    """The rows of a table; of two columns with one name the first counts: pandas writes its index twice."""
+def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
+    """The rows of a table; of two columns with one name the first counts: pandas writes its index twice.
+
+    A row with more texts than columns is a fault: a text with a comma in it that lacks its quotation marks.
+    """
     csv.field_size_limit(MAX_LINE)
     # Logs are less careful than question files: no column is required, and rows may be of any length.
     lines = open_lines(path)
     head = next((line for line in lines() if line.strip()), "")
     delimiter = max((usual, ",", "\t", ";"), key=head.count)
     header: list[str] = []
+    held: list[str] = []
+    start = 1
     try:
-        for cells in csv.reader(lines(), delimiter=delimiter):
+        reader = csv.reader(_kept(lines(), held), delimiter=delimiter)
+        for cells in reader:
+            line, start = start, reader.line_num + 1
+            row, held[:] = "".join(held), ()
+            if row.count('"') % 2 and _is_open(row, delimiter):
+                cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
+                raise CutOff(path, line, cut)
             if not header:
                 header = cells[:MAX_COLUMNS]
+            elif any(map(str.strip, cells[len(header) :])) and len(cells) < MAX_COLUMNS:
+                what = _("{cells} cells under {names} column names", cells=len(cells), names=len(header))
+                yield RowFault(path, line, what)
             elif any(map(str.strip, cells)):
                 yield {name: cell for name, cell in reversed([*zip(header, cells, strict=False)]) if name}
     except csv.Error as error:
         raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
+
+
+def _kept(lines: Iterator[str], held: list[str]) -> Iterator[str]:
+    """The lines, each of which is held as well."""
+    for line in lines:
+        held.append(line)
+        yield line
+
+
+def _is_open(row: str, delimiter: str) -> bool:
+    """Whether a quotation mark is open at the end of a row."""
+    try:
+        for _cells in csv.reader([row], delimiter=delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        return str(error) == "unexpected end of data"
+    return False
 
 
 def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
@@ -305,14 +359,18 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
     read, and what was not and why, with counts.
     """
     skipped, talks, turns, answers = Skipped(), 0, 0, 0
+    faults: list[RowFault] = []
     try:
-        parts = format_.parts(_bare(records, format_, skipped))
+        parts = format_.parts(_bare(records, format_, skipped, faults))
         for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
             if not talk.turns:
                 skipped.note(_("conversations without a line of a customer"))
                 continue
             if len(talk.turns) > _MOST_TURNS:
                 skipped.note(_("conversations of more than {n:,} turns", n=_MOST_TURNS))
+                continue
+            if any(len(text) > MAX_CELL for text in _texts(talk)):
+                skipped.note(_("conversations with a text of more than {n:,} characters", n=MAX_CELL))
                 continue
             talks, turns = talks + 1, turns + len(talk.turns)
             answers += sum(bool(turn.answer) for turn in talk.turns)
@@ -322,6 +380,8 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
         raise CaseFileError(
             _("{path}: {why}.", path=path, why=_("objects within each other too deeply"))
         ) from None
+    if faults:
+        skipped.note(_damaged(faults), len(faults))
     reasons = tuple(_("{reason}: {n}", reason=reason, n=n) for reason, n in skipped.items())
     if not talks:
         return _(
@@ -336,13 +396,50 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
     return None
 
 
-def _bare(records: Iterable[Any], format_: Format, skipped: Skipped) -> Iterator[dict[str, Any]]:
-    """The records without what wraps them; a page that is not the last is counted."""
-    for record in (each for each in records if isinstance(each, dict)):
+def _texts(talk: Talk) -> Iterator[str]:
+    yield from (text for _role, text in talk.history)
+    for turn in talk.turns:
+        yield from (turn.question, turn.answer, *(text for _id, text in turn.passages))
+
+
+def _damaged(faults: list[RowFault]) -> Message:
+    """The lines that cannot be read: where the first ones are, with their file where there are several."""
+    several = len({fault.file for fault in faults}) > 1
+    named = [(printable(fault.file), fault.row.place) for fault in faults[:_MOST_NAMED]]
+    places = [_("{file}, {place}", file=file, place=place) if several else place for file, place in named]
+    more = ("…",) if len(faults) > _MOST_NAMED else ()
+    return _("lines that cannot be read ({places})", places=(*places, *more))
+
+
+def _bare(
+    records: Iterable[Any], format_: Format, skipped: Skipped, faults: list[RowFault]
+) -> Iterator[dict[str, Any]]:
+    """The records of this format without what wraps them.
+
+    A page that is not the last is counted, and so are records of another format; faulty rows become faults.
+    """
+    for record in records:
+        if isinstance(record, LeftOut):
+            skipped.note(_("hidden rows"))
+        elif isinstance(record, RowFault):
+            faults.append(record)
+        if not isinstance(record, dict):
+            continue
         about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
         if any(each.get(key) for each in about for key in _MORE):
             skipped.note(_("more pages, which are not in the file"))
-        yield from unwrapped(record, format_)
+        for inside in unwrapped(record, format_):
+            if format_.matches(inside) or (other := _other_format(inside)) is None:
+                yield inside
+            else:
+                skipped.note(_("records of another format ({name}), for a file of their own", name=other))
+
+
+def _other_format(record: Record) -> Message | str | None:
+    """What else a record is of that is not of its file's format; None where nobody knows."""
+    if format_ := format_of(record):
+        return format_.name
+    return _("a file of questions") if has_question(map(str, record)) else None
 
 
 def row_of(talk: Talk) -> dict[str, JsonValue]:

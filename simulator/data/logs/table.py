@@ -17,7 +17,7 @@ from typing import Any
 from simulator.core.errors import UnknownName
 from simulator.core.messages import _
 from simulator.data.logs.talks import Part
-from simulator.data.logs.values import Line, decoded, plain, reference_in, role_of, seconds, text_of
+from simulator.data.logs.values import Line, decoded, plain, role_of, seconds, text_of, with_besides
 from simulator.data.values import NAMES, by_word, normalised
 
 # The columns, by every name that is known for them, in the order in which they are taken.
@@ -79,14 +79,15 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
         about = Line(
             "", "", seconds(value.get("time")), str(talk or "1"),
             {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {},
-            language=str(value.get("language") or ""), reference=reference_in(record),
+            language=str(value.get("language") or ""),
         )  # fmt: skip
         if not {"role", "text"} <= columns.keys():
             yield about
         elif not (role := role_of(value["role"])) or _is_hidden(columns, value):
             yield _("rows of neither a customer nor the desk (notes, the system)")
         elif text := plain(text_of(decoded(value["text"]))):
-            yield about._replace(role=role, text=text)
+            # In a table, `error` means something else.
+            yield with_besides(about._replace(role=role, text=text), record)._replace(error="")
 
 
 @lru_cache(16)

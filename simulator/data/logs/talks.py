@@ -46,7 +46,7 @@ class Turn:
     passages: tuple[tuple[str, str], ...] = ()
     ratings: dict[str, Any] = field(default_factory=dict)
     reference: str | list[str] = ""
-    error: str = ""
+    error: Any = ""
     handed_over: bool = False
 
 
@@ -237,6 +237,7 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
             last.reference = last.reference or line.reference
         elif last:
             last.reference = last.reference or line.reference
+            last.error = last.error or line.error
             last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
             last.passages = (*last.passages, *map(_pair, line.passages))
             last.ratings |= line.ratings

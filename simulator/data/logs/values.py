@@ -23,7 +23,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from simulator.data.values import NAMES, by_word, columns_by_field
+from simulator.data.values import NAMES, READERS, Cell, by_word, columns_by_field
 from simulator.data.web import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
@@ -53,7 +53,7 @@ class Line(NamedTuple):
     """One line of a conversation: `role` is user, assistant, or agent for a person at the desk.
 
     Without a role it says something of the whole conversation; where the role is BREAK another one begins.
-    `reference` is a right answer that the log holds, or several.
+    `reference` is a right answer that the log holds, or several; `error` is what it says of a failure.
     """
 
     role: str
@@ -65,6 +65,7 @@ class Line(NamedTuple):
     language: str = ""
     tags: tuple[str, ...] = ()
     reference: str | list[str] = ""
+    error: Any = ""
 
 
 def decoded(value: Any) -> Any:
@@ -223,9 +224,8 @@ def lines_of(messages: Any) -> list[Line]:
         role = next(filter(None, map(role_of, (*names, author.get("role"), author.get("type")))), "")
         texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
         text = next(filter(None, map(text_of, texts)), "")
-        if role and text:
-            time = seconds(kwargs.get("created_at"))
-            found.append(Line(role, text, time, reference=reference_in(kwargs)))
+        if role and (text or kwargs.get("error")):
+            found.append(with_besides(Line(role, text, seconds(kwargs.get("created_at"))), kwargs))
         elif {"user", "assistant"} <= (
             both := {role_of(key): text_of(value) for key, value in said.items()}
         ).keys():
@@ -233,11 +233,32 @@ def lines_of(messages: Any) -> list[Line]:
     return found
 
 
-def reference_in(record: dict[str, Any]) -> str | list[str]:
-    """The right answer that a record holds, or several, by any name of that column; "" for none."""
+def with_besides(line: Line, record: dict[str, Any]) -> Line:
+    """The line with what its record has in columns of a question file: right answers, passages, an error.
+
+    A right answer may be a text or a list of them; what is neither is none.
+    """
     columns = columns_by_field({key: value for key, value in record.items() if isinstance(key, str)})
-    value = record.get(columns.get("references", ""))
-    return value if isinstance(value, str) else words(value)
+    if "references" in columns:
+        value = record[columns["references"]]
+        line = line._replace(reference=value if isinstance(value, str) else words(value))
+    if "contexts" in columns:
+        texts, ids = _texts(record, columns, "contexts"), _texts(record, columns, "passages")
+        # Ids of other passages than the texts would name the wrong ones.
+        if len(ids) != len(texts):
+            ids = tuple(map(str, range(1, len(texts) + 1)))
+        line = line._replace(passages=tuple(zip(ids, texts, strict=True)))
+    return line._replace(error=record[columns["error"]]) if "error" in columns else line
+
+
+def _texts(record: dict[str, Any], columns: Mapping[str, str], field: str) -> tuple[str, ...]:
+    """The texts in a column of a field; none where it has something else, or is not there."""
+    if field not in columns:
+        return ()
+    try:
+        return tuple(READERS[field](Cell(columns[field], record[columns[field]])))
+    except ValueError:
+        return ()
 
 
 def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
