@@ -6,6 +6,7 @@
 
     JsonPath("answer", "choices.0.message.content")   a list by place, also from its end (-1)
     JsonPath("passages", "sources[*].text")           all texts; an entry without one is left out
+    JsonPath("answer", "body.reply")                  also where `body` is a text that holds JSON
     JsonPath("answer", "$")                           the whole reply
     Condition("until", "status=done|stopped")         one of these values
     Condition("until", "result")                      any value but null, "" and false
@@ -175,6 +176,14 @@ class Condition:
         return found in self.values if self.values is not None else found not in (None, "", "false")
 
 
+def check_end(finish_reason: Any) -> None:
+    """Raises BotFailure for a chat completion that is not whole: filtered, or at its limit of tokens."""
+    if finish_reason == "content_filter":
+        raise BotFailure("refused", _("the service's filter took the reply away (content_filter)"))
+    if finish_reason == "length":
+        raise BotFailure("error", _("the reply was cut off at its limit of tokens (finish_reason length)"))
+
+
 def as_json(value: Any) -> str:
     """A value as JSON, Japanese unescaped."""
     return json.dumps(value, ensure_ascii=False)
@@ -201,6 +210,8 @@ def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
+    # Gateways wrap a reply as a text: {"statusCode": 200, "body": "{\\"reply\\": ...}"}.
+    value = _unwrapped(value)
     here = step if isinstance(place, Sentence) else f"{place}.{step}"
     if step == "*" and isinstance(value, list):
         return _each(value, rest, here)
@@ -209,6 +220,16 @@ def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
     if isinstance(value, list) and _PLACE.fullmatch(step) and -len(value) <= int(step) < len(value):
         return _follow(value[int(step)], rest, here)
     raise _Missing(step, place, value)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The object or list that a text holds as JSON; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:

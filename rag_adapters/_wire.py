@@ -3,7 +3,7 @@
 What a setting names as `${VARIABLE}` is read from the environment, because settings are stored with the run,
 and is masked in everything that the bot repeats of it. A body is unpacked piece by piece, within the limit of
 `unpacked`; redirects are not followed, for the headers may hold keys; nothing is sent twice but after a
-token was refused.
+token was refused. Cookies are kept as long as a conversation, in memory alone.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from simulator import (
 from ._json import kind
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientResponse, ClientSession
+    from aiohttp import ClientError, ClientResponse, ClientSession, CookieJar
 
 # Characters of a body in a message; of what comes in, twenty times as much is looked at for them.
 _SHOWN_OF_A_BODY = 200
@@ -73,12 +73,14 @@ class Environment:
         """Masks these secrets from now on."""
         self.secrets |= set(filter(is_telling, secrets))
 
-    def masked(self, text: str) -> str:
-        """A text with secret values masked, in base64, too; values that could be ordinary words stay.
+    def masked(self, text: str, more: Collection[str] = ()) -> str:
+        """A text with secret values and `more` of them masked, in base64, too.
 
-        The longest first, so that a secret which holds another one leaves no rest of itself.
+        Values that could be ordinary words stay. The longest first, so that a secret which holds another one
+        leaves no rest of itself.
         """
-        return mask_secrets(text, sorted(self.secrets, key=len, reverse=True))
+        secrets = self.secrets.union(filter(is_telling, more))
+        return mask_secrets(text, sorted(secrets, key=len, reverse=True))
 
 
 def checked_address(name: str, address: str) -> str:
@@ -154,6 +156,43 @@ def _no_token(host: str, status: int, text: str) -> BotFailure:
     return type(failure)(failure.failure.kind, _("no token from {host}: {reason}", host=host, reason=reason))
 
 
+class Cookies:
+    """The cookies of each conversation, as a browser of its customer would keep them; no file holds them.
+
+    A first question begins without any, whatever an earlier conversation of the same name was given.
+    """
+
+    def __init__(self) -> None:
+        self._jars: dict[str, CookieJar] = {}
+
+    def sent(self, session: str, address: str) -> dict[str, str]:
+        """The cookies of a conversation that belong to this address, by name."""
+        from yarl import URL
+
+        jar = self._jars.get(session)
+        there = {} if jar is None else jar.filter_cookies(URL(address))
+        return {name: cookie.value for name, cookie in there.items()}
+
+    def keep(self, session: str, response: "ClientResponse") -> None:
+        """Keeps what a response sets."""
+        from aiohttp import CookieJar
+
+        if not response.cookies:
+            return
+        if session not in self._jars:
+            # Unsafe is what aiohttp calls cookies of an address without a name, as bots on this machine have.
+            self._jars[session] = CookieJar(unsafe=True)
+        self._jars[session].update_cookies(response.cookies, response.url)
+
+    def values(self, session: str) -> set[str]:
+        """The values of a conversation's cookies, to be masked where the bot repeats them."""
+        return {cookie.value for cookie in self._jars.get(session, ())}
+
+    def forget(self, session: str) -> None:
+        """Drops the cookies of a conversation."""
+        self._jars.pop(session, None)
+
+
 class Wire:
     """The pool of connections to a bot, created for the first question.
 
@@ -162,27 +201,37 @@ class Wire:
 
     def __init__(self, host: str, environment: Environment, credentials: Credentials | None = None) -> None:
         self.host, self.environment, self.credentials = host, environment, credentials
+        self.cookies = Cookies()
         self._session: ClientSession | None = None
         self._trusted: ssl.SSLContext | None = None
 
-    async def json(self, arguments: Mapping[str, Any]) -> Any:
-        """The JSON reply to a request. Raises BotFailure."""
-        async with self.response(arguments) as response:
-            return self.parsed(response, await text_of(response))
+    async def json(self, arguments: Mapping[str, Any], session: str, *, or_text: bool = False) -> Any:
+        """The JSON reply to a request; with `or_text` also a plain text. Raises BotFailure."""
+        async with self.response(arguments, session) as response:
+            text = await text_of(response)
+            # A page (of a login, mostly) is no answer, whatever is taken for one.
+            is_plain = response.content_type.startswith("text/") and response.content_type != "text/html"
+            return _json_or_text(text) if or_text and is_plain else self.parsed(response, text, session)
 
     @asynccontextmanager
-    async def response(self, arguments: Mapping[str, Any]) -> AsyncIterator["ClientResponse"]:
-        """The response to a request, after a check of its status. Raises BotFailure."""
+    async def response(self, arguments: Mapping[str, Any], session: str) -> AsyncIterator["ClientResponse"]:
+        """The response to a request of a conversation, after a check of its status. Raises BotFailure."""
         from aiohttp import ClientError  # listing adapters does not wait for it
 
         try:
-            response = await self._sent(arguments)
+            response = await self._sent(
+                {
+                    **arguments,
+                    "cookies": self.cookies.sent(session, arguments["url"]),
+                }
+            )
             async with response:
+                self.cookies.keep(session, response)
                 if 300 <= response.status < 400:
-                    masked = self.environment.masked(response.headers.get("Location", ""))
+                    masked = self.masked(response.headers.get("Location", ""), session)
                     raise moved(response.status, masked)
                 if response.status >= 400:
-                    masked = self.environment.masked(await text_of(response))
+                    masked = self.masked(await text_of(response), session)
                     raise refusal(response.status, masked, response.headers)
                 yield response
         except ClientError as error:
@@ -195,12 +244,16 @@ class Wire:
         if self._session is not None:
             await self._session.close()
 
-    def parsed(self, response: "ClientResponse", text: str) -> Any:
+    def masked(self, text: str, session: str) -> str:
+        """A text without secrets of the environment and cookies of the conversation."""
+        return self.environment.masked(text, self.cookies.values(session))
+
+    def parsed(self, response: "ClientResponse", text: str, session: str = "") -> Any:
         """The JSON of a body. Raises BotFailure when it is not valid."""
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
-            said = shortened(self.environment.masked(text))
+            said = shortened(self.masked(text, session))
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
 
@@ -240,7 +293,7 @@ class Wire:
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
-                # Cookies of one customer must not reach another; $session identifies conversations.
+                # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Bodies are unpacked where they are counted.
                 auto_decompress=False,
@@ -287,6 +340,15 @@ class Wire:
                 told = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
                 return BotFailure("malformed", told)
         return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
+
+
+def _json_or_text(text: str) -> Any:
+    """The JSON of a body where it is an object or a list; else the text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, (dict, list)) else text
 
 
 async def text_of(response: "ClientResponse") -> str:

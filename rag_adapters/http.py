@@ -26,9 +26,10 @@ import re
 import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-from urllib.parse import quote, quote_plus, urljoin, urlsplit
+from urllib.parse import quote, quote_plus, urlencode, urljoin, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -40,6 +41,7 @@ from simulator import (
     Passage,
     Query,
     Traits,
+    Transient,
     _,
     passages_of,
     read_text_file,
@@ -47,7 +49,7 @@ from simulator import (
     written_out,
 )
 
-from ._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
+from ._json import Condition, JsonPath, as_json, check_end, filled, filtered, kind, parsed, variables_in
 from ._wire import (
     Credentials,
     Environment,
@@ -121,41 +123,42 @@ class HttpBot:
         The name of the conversation is sent from the second question on: a first question never continues a
         conversation of an earlier run.
         """
-        environment = self.wire.environment
         known = self._conversations.get(query.session, "") if query.history else ""
+        if not query.history:
+            self.wire.cookies.forget(query.session)
         first: float | None = None
         try:
             arguments = self.request.arguments(query, known)
             if self.streaming:
-                replies, first = await self.streaming.replies(self.wire, arguments)
+                replies, first = await self.streaming.replies(self.wire, arguments, query.session)
             elif self.polling:
-                replies = [await self.polling.reply(self.wire, arguments)]
+                replies = [await self.polling.reply(self.wire, arguments, query.session)]
             else:
-                replies = [await self.wire.json(arguments)]
+                replies = [await self.wire.json(arguments, query.session, or_text=self.paths.is_whole)]
             if named := self.paths.conversation_in(replies):
                 self._conversations[query.session] = named
-            answer = masked(self.paths.read(replies), environment)
+            answer = self._masked(self.paths.read(replies), query.session)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
             # A failure quotes what the bot said, and a bot may repeat the request with its headers.
-            error.failure = masked(error.failure, environment)
+            error.failure = self._masked(error.failure, query.session)
             error.args = (error.failure.message,)
             raise
+
+    def _masked(self, value: V, session: str) -> V:
+        """A value without secrets and cookies, in whichever of its texts the bot repeats them.
+
+        Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
+        conversations had to stay as they are.
+        """
+        if not self.wire.environment.secrets and not self.wire.cookies.values(session):
+            return value
+        changed = filtered(value.model_dump(), partial(self.wire.masked, session=session))
+        return type(value).model_validate(changed)
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await self.wire.aclose()
-
-
-def masked(value: V, environment: Environment) -> V:
-    """A value without what came from the environment, in whichever of its texts the bot repeats it.
-
-    Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
-    conversations had to stay as they are.
-    """
-    if not environment.secrets:
-        return value
-    return type(value).model_validate(filtered(value.model_dump(), environment.masked))
 
 
 # --- The settings ---
@@ -356,6 +359,7 @@ class RequestTemplate:
         """Raises InputError for settings with which no question could be sent."""
         self.method, self.url, self.body, self.headers = method, url, body, headers
         self.environment = environment
+        self.form = _form_of(headers, body) if method == "POST" else "json"
         if method == "GET" and not isinstance(body, dict):
             msg = _("request must be an object with method=GET: its fields become the query of the address.")
             raise InputError(msg)
@@ -390,11 +394,15 @@ class RequestTemplate:
         sent: dict[str, Any] = {"method": self.method, "url": address, "allow_redirects": False}
         headers = {"Accept": "application/json", **self._header_values(query)}
         if self.method == "GET":
-            params = {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
-            return {**sent, "params": params, "headers": headers}
+            return {**sent, "params": _as_fields(body), "headers": headers}
         # Half of a pair of surrogates, which a fuzzer's customer may say, becomes a question mark.
-        data = as_json(body).encode("utf-8", "replace")
-        return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
+        text = body if self.form == "text" else as_json(body)
+        data = text.encode("utf-8", "replace")
+        if self.form == "fields":
+            data = urlencode(_as_fields(body), errors="replace").encode()
+        if not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = "application/json"
+        return {**sent, "data": data, "headers": headers}
 
     def _header_values(self, query: Query) -> dict[str, str]:
         told = {"session": query.session, "language": query.language}
@@ -403,6 +411,38 @@ class RequestTemplate:
         except KeyError as error:
             msg = _("headers may use $session and $language, not ${error}.", error=error.args[0])
             raise InputError(msg) from None
+
+
+def _form_of(headers: Mapping[str, str], body: Any) -> Literal["json", "fields", "text"]:
+    """How the body is written, by the Content-Type among the headers. Raises InputError for a wrong one.
+
+    What is no form and no plain text is JSON, whatever it is called: application/json, application/x-ndjson,
+    application/vnd.api+json.
+    """
+    named = next((text for name, text in headers.items() if name.lower() == "content-type"), "")
+    media = named.partition(";")[0].strip().lower()
+    if media == "application/x-www-form-urlencoded":
+        if not isinstance(body, dict):
+            raise InputError(_("request must be an object for a form: its fields become those of the form."))
+        return "fields"
+    if media == "text/plain":
+        if not isinstance(body, str):
+            msg = _("request must be a JSON text for text/plain, as in --set 'request=\"$question\"'.")
+            raise InputError(msg)
+        return "text"
+    if media and "json" not in media and "$" not in media:
+        msg = _(
+            "headers: {media} cannot be sent; use application/json, application/x-www-form-urlencoded or"
+            " text/plain.",
+            media=media,
+        )
+        raise InputError(msg)
+    return "json"
+
+
+def _as_fields(body: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a query or a form; lists and objects as JSON."""
+    return {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
 
 
 def _texts(query: Query, conversation: str) -> dict[str, str]:
@@ -437,30 +477,35 @@ class Streaming:
         # piece. A page of a login is told as such.
         self._unstreamed = ("text/html", "application/json") if is_sse else ("text/html",)
 
-    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> tuple[list[Any], float | None]:
+    async def replies(
+        self, wire: Wire, arguments: dict[str, Any], session: str
+    ) -> tuple[list[Any], float | None]:
         """The values of all pieces, and the seconds until the first words; None where it does not stream.
 
         Raises BotFailure for an error among them.
         """
         began = time.perf_counter()
         headers = {**arguments["headers"], "Accept": f"{self.accept}, application/json"}
-        async with wire.response({**arguments, "headers": headers}) as response:
+        async with wire.response({**arguments, "headers": headers}, session) as response:
             if response.content_type in self._unstreamed:
-                return [wire.parsed(response, await text_of(response))], None
-            values, first = await self._collected(wire, response)
+                return [wire.parsed(response, await text_of(response), session)], None
+            values, first = await self._collected(wire, response, session)
         if not values:
             raise BotFailure("empty", _("the stream had no event"))
         return values, first - began
 
-    async def _collected(self, wire: Wire, response: "ClientResponse") -> tuple[list[Any], float]:
+    async def _collected(
+        self, wire: Wire, response: "ClientResponse", session: str
+    ) -> tuple[list[Any], float]:
         """The values, and when the first words came: with the last value where no single one has words.
 
         An `error` ends the reading, whether it is the name of the event, its type, or a field. Leaving the
         loop leaves the connection, too: nobody waits for a bot that keeps it open after its last piece.
         """
-        found, first = list[Any](), 0.0
+        found, first, is_done = list[Any](), 0.0, False
         async for name, data in self._pieces(lines_of(pieces_of(response))):
             if data.strip() == "[DONE]":
+                is_done = True
                 break
             value = _value(data)
             found.append(value)
@@ -470,13 +515,29 @@ class Streaming:
             told = "error" in (name, fields.get("event"), fields.get("type"))
             if told or fields.get("error"):
                 # Masked before it is cut: half a secret would not be found any more.
-                raise _failure(_value(wire.environment.masked(data)))
+                raise _failure(_value(wire.masked(data, session)))
             if self.until and self.until.holds(value):
+                is_done = True
                 break
         else:
             if self.until:
                 raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
+        _check_chunks(found, is_done=is_done)
         return found, first or time.perf_counter()
+
+
+# Of a chunk of a chat completion.
+_DELTA, _FINISH = JsonPath("", "choices.0.delta"), JsonPath("", "choices.0.finish_reason")
+
+
+def _check_chunks(values: list[Any], *, is_done: bool) -> None:
+    """Raises BotFailure for chunks of a chat completion (OpenAI) that do not end as a whole one does."""
+    if not any(isinstance(_DELTA.within(value), dict) for value in values):
+        return
+    reasons = [reason for value in values if (reason := _FINISH.within(value))]
+    if not reasons and not is_done:
+        raise Transient("error", _("the stream broke off: no finish_reason, no [DONE]"))
+    check_end(reasons[-1] if reasons else None)
 
 
 async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
@@ -579,22 +640,22 @@ class Polling:
         self.until = Condition("until", settings.until or settings.answer)
         self._status = (self.until.path,) if self.until.values else _STATUS
 
-    async def reply(self, wire: Wire, arguments: dict[str, Any]) -> Any:
+    async def reply(self, wire: Wire, arguments: dict[str, Any], session: str) -> Any:
         """The reply of the finished job. Raises BotFailure for one that has failed."""
-        reply = await wire.json(arguments)
+        reply = await wire.json(arguments, session)
         if self.until.holds(reply):
             return reply
         # The same headers, without the question.
         kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
         asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
         while not self.until.holds(reply):
-            self._check(reply)
+            self._check(reply, wire, session)
             await asyncio.sleep(self.interval)
-            async with wire.response(asked) as response:
+            async with wire.response(asked, session) as response:
                 text = await text_of(response)
                 # Not done yet, and nothing to say about it.
                 is_empty = response.status in (202, 204) and not text.strip()
-                reply = None if is_empty else wire.parsed(response, text)
+                reply = None if is_empty else wire.parsed(response, text, session)
         return reply
 
     def place(self, url: str, job: str) -> str:
@@ -620,12 +681,12 @@ class Polling:
         base = urlsplit(url)._replace(query="").geturl().rstrip("/")
         return urljoin(url, self.environment.filled(self.address, url=base, job=quote(job, safe="")))
 
-    def _check(self, reply: Any) -> None:
+    def _check(self, reply: Any, wire: Wire, session: str) -> None:
         """Raises BotFailure for a job that has failed."""
         for path in self._status:
             status = path.within(reply)
             if isinstance(status, str) and status.lower() in _FAILED:
-                answer = shortened(self.environment.masked(as_json(reply)))
+                answer = shortened(wire.masked(as_json(reply), session))
                 told = _(
                     "the job ended with {path}={status:d}: {answer}",
                     path=path.text,
@@ -657,6 +718,11 @@ class ReplyPaths:
         named = settings.conversation
         self.conversation = JsonPath("conversation", named) if named else None
         self.restart = Condition("restart", settings.restart) if settings.restart else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole reply is the answer (`$`), which then may be plain text."""
+        return not self.answer.steps
 
     def read(self, replies: list[Any]) -> Answer:
         """The answer in a reply. Raises BotFailure when there is none."""

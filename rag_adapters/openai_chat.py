@@ -2,8 +2,8 @@
 
 Each question is one request with the system text, the dialogue and the question as messages. Whole and
 streamed replies end in the same shape, so both are read alike; of a stream the first words are timed. A
-refusal is an answer to the customer, too. Citations with texts become passages; an endpoint without any shows
-none, which is not an empty retrieval.
+refusal is an answer to the customer, too; a reply that broke off, was cut off or filtered is none. Citations
+with texts become passages; an endpoint without any shows none, which is not an empty retrieval.
 
 Where the query names choices (a prompt that has the model choose a label), the endpoint is asked for
 log-likelihoods first (_likelihood.py).
@@ -12,6 +12,7 @@ log-likelihoods first (_likelihood.py).
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ from simulator import (
     passages_of,
 )
 
-from ._json import JsonPath, kind, parsed, setting
+from ._json import JsonPath, check_end, kind, parsed, setting
 from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of, usage_of
 from ._wire import moved, refusal
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
 KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
+# Settings of `extra` that limit a reply.
+_LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 
 # Where endpoints with their own retrieval put the passages.
@@ -120,7 +123,7 @@ class ChatBot:
             return chosen
         body = {**self.body, "messages": messages}
         reply, first = await self._with_bot_failures(self._posted(CHAT, body))
-        answer = _answer(reply, str(self.body["model"]))
+        answer = _answer(reply, str(self.body["model"]), may_be_cut=not _LIMITS.isdisjoint(self.body))
         return answer.model_copy(update={"first_token_seconds": first})
 
     async def prompt_logprobs(self, text: str) -> Tokens:
@@ -185,17 +188,18 @@ class ChatBot:
 
     async def _posted(self, path: str, body: dict[str, Any]) -> tuple[Any, float | None]:
         """The reply; a streamed one is joined into a whole, and has the seconds until its first words."""
-        from openai import AsyncStream
-
         if not body.get("stream"):
             return await self._connections().post(path, body=body, cast_to=object), None
         began = time.perf_counter()
-        stream: AsyncStream[Any] = await self._connections().post(
-            path, body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        stream: Any = await self._connections().post(
+            path, body=body, cast_to=object, stream=True, stream_cls=_stream_class()
         )
         async with stream:
             whole, first = await _joined(stream)
-            return whole, first and first - began
+        choices = whole.get("choices")
+        if choices and not whole["finish_reason"] and not stream.is_done:
+            raise Transient("error", _("the stream broke off: no finish_reason, no [DONE]"))
+        return whole, first and first - began
 
     def _failure(self, error: "OpenAIError") -> BotFailure:
         """The failure for an error of the client: unreachable, denied, error, with the key masked.
@@ -227,6 +231,22 @@ class ChatBot:
         return " ".join(masked.split())[:200]
 
 
+@cache
+def _stream_class() -> Any:
+    """A stream of OpenAI's client that remembers whether it came to its end, `[DONE]`."""
+    from openai import AsyncStream
+
+    class Stream(AsyncStream[object]):
+        is_done = False
+
+        async def _iter_events(self) -> AsyncIterator[Any]:
+            async for event in super()._iter_events():
+                self.is_done = self.is_done or event.data.startswith("[DONE]")
+                yield event
+
+    return Stream
+
+
 async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | None]:
     """The whole reply, and when the first words came."""
     first: float | None = None
@@ -250,15 +270,22 @@ async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | N
     return whole, first
 
 
-def _answer(reply: Any, model: str) -> Answer:
+def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
+    """The answer in a reply. Raises BotFailure for what is none, and for one that was filtered or cut off.
+
+    `may_be_cut` says that the settings limit the tokens themselves: then a short reply is what was asked for.
+    """
     choice = _CHOICE.within(reply)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise BotFailure("malformed", _("the reply is not a chat completion: it {kind}", kind=kind(reply)))
+    ended = choice.get("finish_reason")
+    if not (ended == "length" and may_be_cut):
+        check_end(ended)
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
-        told = _("the model said nothing (finish_reason {choice})", choice=choice.get("finish_reason"))
+        told = _("the model said nothing (finish_reason {choice})", choice=ended)
         raise BotFailure("empty", told)
     passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)

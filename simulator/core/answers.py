@@ -16,6 +16,7 @@ whose answer was misread would be graded for a text that no customer sees.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,29 @@ _TEXT = ("text", "page_content", "content", "passage", "chunk", "document")
 _ID = ("id", "doc_id", "document_id", "source", "url", "filepath", "title", "chunk_id")
 _SOURCE = ("source", "url", "filepath", "title", "document_name")
 _SCORE = ("score", "relevance_score", "similarity")
+
+
+# What a reasoning model thinks aloud before it answers, closed or cut off; and up to a closing tag whose
+# opening stood in the prompt. As DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]) and Kimi
+# (◁think▷) write it.
+_TAG = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning)"
+_REASONING = re.compile(
+    rf"\s*+(?:[<\[◁]{_TAG}[>\]▷].*?(?:[<\[◁]/{_TAG}[>\]▷]\s*+|\Z))+", re.DOTALL | re.IGNORECASE
+)
+_CLOSED = re.compile(rf"\A.*[<\[◁]/{_TAG}[>\]▷][ \t]*+(?:\r?\n\s*+|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def without_reasoning(answer: Answer) -> Answer:
+    """The answer without what its model thought aloud before it; how many characters that was is kept.
+
+        <think>5,000? No, 4,180.</think>4,180 yen.   -> 4,180 yen.
+
+    A tag further on, within the answer, is part of what the customer reads.
+    """
+    thought = _REASONING.match(answer.text) or _CLOSED.match(answer.text)
+    if not thought:
+        return answer
+    return answer.model_copy(update={"text": answer.text[thought.end() :], "reasoning": thought.end()})
 
 
 def answer_of(result: Any) -> Answer:

@@ -136,8 +136,9 @@ class Answer(Value):
     judges of groundedness skip. Where there is an `error`, `text` is empty, and the turn gets the lowest
     grade. `first_token_seconds` is how long the first words of a streamed answer took. `usage` is what the
     bot told of its own model: it is shown, and no part of --budget. `logprobs` is the log-likelihood
-    (natural, at most 0) of each of the query's choices, where the endpoint gives it. `steps` is what earlier
-    versions kept of chains of prompts.
+    (natural, at most 0) of each of the query's choices, where the endpoint gives it. `reasoning` is how many
+    characters a model thought aloud (<think>...</think>), which are no part of `text`. `steps` is what
+    earlier versions kept of chains of prompts.
     """
 
     text: str
@@ -148,6 +149,7 @@ class Answer(Value):
     usage: Usage | None = None
     error: Failure | None = None
     logprobs: dict[str, float] = Field(default_factory=dict)
+    reasoning: int = Field(0, ge=0)
     steps: Annotated[tuple[()], BeforeValidator(lambda _: ())] = Field((), exclude=True, repr=False)
 
 
@@ -695,6 +697,11 @@ class Conversations(Sequence[Conversation]):
         """The tokens that the bot's model used for each answer."""
         turns = (turn for conversation in self for turn in conversation.turns)
         return (turn.answer.usage for turn in turns if turn.answer.usage)
+
+    @property
+    def reasoned(self) -> int:
+        """How many answers began with what the bot's model thought aloud, which was left out of them."""
+        return sum(turn.answer.reasoning > 0 for conversation in self for turn in conversation.turns)
 
 
 # The tuple comes first: it has the length and the items, of which Conversations works out all else.

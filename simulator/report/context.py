@@ -239,6 +239,11 @@ def _remarks(summary: Summary) -> Iterator[Message]:
             " {unrecorded} of {n}."
         )
         yield unanswered.format(n=summary.turns, unrecorded=summary.unrecorded)
+    if n := summary.reasoned:
+        thought = _(
+            "Answers from which what the bot thought aloud (<think>...</think>) was left out: {n} of {all}."
+        )
+        yield thought.format(n=n, all=summary.turns)
     judges = [
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.judges.items()

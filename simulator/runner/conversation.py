@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from simulator.core.answers import MOST_PASSAGES, answer_of
+from simulator.core.answers import MOST_PASSAGES, answer_of, without_reasoning
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
@@ -284,7 +284,7 @@ def as_answer(result: Any) -> Answer:
         if (n := sum(len(passage.text) for passage in given.passages)) > MOST_IN_PASSAGES:
             msg = _("passages of {n:,} characters, more than {most:,}", n=n, most=MOST_IN_PASSAGES)
             raise BotFailure("malformed", msg)
-        answer = revalidated(Answer, given)
+        answer = without_reasoning(revalidated(Answer, given))
     except BotFailure as error:
         return _failure_of(error)
     # Blanks, control characters and zero-width characters are no answer.

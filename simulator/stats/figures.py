@@ -385,9 +385,10 @@ class Summary(Value):
     named. `planned` counts conversations, of which `finished` came to their end (or failed), and `graded`
     have a score. `turns` and `red` count spoken turns, `red_kinds` the marks by kind, `red_second` the turns
     that are red by second marks alone; `reddest` are the red turns, gravest first. `bot_failures` counts
-    turns without an answer by kind, `unrecorded` those of which a log does not tell. `satisfied_graded` are
-    conversations that the customer left satisfied and the judge `conversation` graded, `satisfied_unresolved`
-    those of them that it calls unresolved. `spending` is by role, `usage` by role and model.
+    turns without an answer by kind, `unrecorded` those of which a log does not tell; `reasoned` counts
+    answers whose bot thought aloud first, which was left out. `satisfied_graded` are conversations that the
+    customer left satisfied and the judge `conversation` graded, `satisfied_unresolved` those of them that it
+    calls unresolved. `spending` is by role, `usage` by role and model.
     """
 
     run: str
@@ -420,6 +421,7 @@ class Summary(Value):
     # All red turns, however many; `red` is their number.
     reddest: tuple[RedTurn, ...]
     bot_failures: dict[str, int]
+    reasoned: int
     unrecorded: int = 0
     panel: tuple[PanelAgreement, ...] = ()
     corrected: CorrectedScore | None = None

@@ -349,6 +349,7 @@ def summarise(
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
         reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
+        reasoned=results.conversations.reasoned,
         panel=models,
         satisfied_graded=len(satisfied),
         satisfied_unresolved=sum(value < (rules.conversation or _UNRESOLVED) for value in satisfied),

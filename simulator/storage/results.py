@@ -202,6 +202,12 @@ class StoredConversations(Conversations):
                 yield Usage.model_construct(**usage)
 
     @property
+    def reasoned(self) -> int:
+        """How many answers began with what the bot's model thought aloud, which was left out of them."""
+        query, own = "SELECT conversation FROM turns WHERE instr(answer, '\"reasoning\"')", self._members
+        return sum(key in own for (key,) in self._file.execute(query))
+
+    @property
     def _members(self) -> set[str]:
         return set(self._ids)
 

@@ -205,17 +205,97 @@ async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
     )
 
 
-async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -> None:
-    """Customers share the connections, not the cookies."""
-    server.behaviour = lambda _: Reply(
-        body=json.dumps(bots.bot_reply("a")).encode(), headers={"set-cookie": "session=1"}
-    )
-    bot = connect(url=server.url, answer="data.reply")
-    await bot(QUERY)
-    await bot(QUERY)
+FIRST = QUERY.model_copy(update={"history": ()})
+
+
+async def test_cookies_live_as_long_as_a_conversation(server: BotServer) -> None:
+    """A bot whose session is a cookie knows its customer again; another one, or a new talk, is new to it."""
+    given = iter(["sid=aaa", "sid=bbb", "sid=ccc"])
+
+    def behaviour(_question: ReceivedQuestion) -> Reply:
+        said = bots.bot_reply("a")
+        known = "sid=" in server.requests[-1].headers["cookie"]
+        headers = {} if known else {"set-cookie": f"{next(given)}; Path=/; HttpOnly"}
+        return Reply(body=json.dumps(said).encode(), headers=headers)
+
+    server.behaviour = behaviour
+    bot = connect(url=server.url, answer="data.reply", headers="Cookie: site=1")
+    for query in (
+        FIRST,
+        QUERY,
+        FIRST.model_copy(update={"session": "calm/c1#0"}),
+        FIRST,
+        QUERY,
+    ):
+        await bot(query)
     await bot.aclose()
 
-    assert "cookie" not in server.requests[1].headers
+    sent = [request.headers["cookie"] for request in server.requests]
+    assert sent == ["site=1", "sid=aaa; site=1", "site=1", "site=1", "sid=ccc; site=1"]
+
+
+async def test_a_cookie_that_the_bot_repeats_is_masked(server: BotServer) -> None:
+    """Who holds it could go on as this customer."""
+    cookie = "s3cr3t-9f8e7d6c5b4a3f2e"
+    server.behaviour = lambda _: Reply(
+        body=json.dumps(bots.bot_reply(f"Your session is {cookie}")).encode(),
+        headers={"set-cookie": f"sid={cookie}; Path=/"},
+    )
+
+    assert (await asked(server)).text == "Your session is ***"
+
+
+@pytest.mark.parametrize(
+    ("request_", "sent"),
+    [
+        (
+            '{"message": "$question"}',
+            "message=%E6%96%99%E9%87%91%E3%81%AF%22%E3%81%84%E3%81%8F%E3%82%89%22%EF%BC%9F",
+        ),
+        ('{"n": 3, "tags": ["a b"], "q": "$language&x=1"}', "n=3&tags=%5B%22a+b%22%5D&q=ja%26x%3D1"),
+    ],
+)
+async def test_a_form_is_sent_as_one(server: BotServer, request_: str, sent: str) -> None:
+    """By its Content-Type; lists and numbers are JSON within their field."""
+    request = request_ if "$question" in request_ else request_[:-1] + ', "m": "$question"}'
+    await asked(server, request=request, headers="content-type: application/x-www-form-urlencoded")
+
+    assert server.requests[0].body.startswith(sent)
+    assert server.requests[0].headers["content-type"] == "application/x-www-form-urlencoded"
+
+
+async def test_a_plain_text_is_sent_and_read(server: BotServer) -> None:
+    """A request that is a text goes out as it is; answer=$ takes a text for the answer, but no JSON."""
+    for body, said in ((b"990 yen", "990 yen"), (b"4180", "4180"), (b'{"a": 1}', None)):
+        server.behaviour = lambda _, body=body: Reply(body=body, headers={"content-type": "text/plain"})  # type: ignore[misc]
+        settings = {
+            "answer": "$",
+            "request": '"$question"',
+            "headers": "Content-Type: text/plain; charset=utf-8",
+        }
+        if said is None:
+            assert (await failed(server, **settings))[0] == "malformed"
+        else:
+            assert (await asked(server, **settings)).text == said
+    assert server.requests[0].body == QUERY.text
+
+
+async def test_a_page_is_no_plain_text(server: BotServer) -> None:
+    """A login in place of the bot is told as such, whatever the path."""
+    server.behaviour = lambda _: Reply(body=LOGIN, headers={"content-type": "text/html"})
+
+    assert (await failed(server, answer="$"))[0] == "malformed"
+
+
+async def test_json_within_a_text(server: BotServer) -> None:
+    """A gateway wraps the bot's reply as text; the path goes on into it, and ends where there is none."""
+    inner = json.dumps({"reply": "990円", "sources": [{"id": "a", "text": "料金表"}]})
+    server.behaviour = lambda _: Reply(body=json.dumps({"statusCode": 200, "body": inner}).encode())
+
+    answer = await asked(server, answer="body.reply", passages="body.sources")
+    assert (answer.text, answer.passages) == ("990円", (Passage(id="a", text="料金表"),))
+    kind, said = await failed(server, answer="body.nothing")
+    assert (kind, said) == ("malformed", "no 'nothing' in body, which has the keys reply, sources")
 
 
 POLL: dict[str, Any] = {"job": "id", "poll": "$url/$job", "until": "status=completed", "interval": 0.01}

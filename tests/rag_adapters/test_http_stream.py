@@ -161,3 +161,33 @@ async def test_the_first_words_are_timed(server: StreamServer) -> None:
     answer = await asked(server, thinking, 0.05, pieces("990"), 0.05, pieces("円"), DONE)
 
     assert 0.05 <= answer.first_token_seconds <= time.perf_counter() - began - 0.05
+
+
+def chunk(text: str, reason: str | None = None) -> bytes:
+    """A piece of a chat completion."""
+    return event({"choices": [{"delta": {"content": text}, "finish_reason": reason}]})
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind", "said"),
+    [
+        (chunk("月額") + chunk("4,1"), "error", "the stream broke off: no finish_reason, no [DONE]"),
+        (chunk("月額") + chunk("4,1", "length"), "error", "the reply was cut off at its limit of tokens"),
+        (chunk("月額4") + chunk("", "content_filter") + DONE, "refused", "the service's filter took"),
+    ],
+)
+async def test_a_chat_completion_that_is_not_whole(
+    server: StreamServer, stream: bytes, kind: str, said: str
+) -> None:
+    """Half an answer is none, whichever adapter reads it."""
+    found = await failed(server, stream, answer="choices.0.delta.content")
+
+    assert (found[0], found[1][: len(said)]) == (kind, said)
+
+
+@pytest.mark.parametrize("end", [DONE, chunk("", "stop")])
+async def test_a_chat_completion_that_is_whole(server: StreamServer, end: bytes) -> None:
+    """Either mark of an end will do."""
+    stream = chunk("月額") + chunk("990円") + end
+
+    assert (await asked(server, stream, answer="choices.0.delta.content")).text == "月額990円"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.openai_chat import connect
 
-from simulator import BotFailure, InputError, Passage, Usage
+from simulator import BotFailure, InputError, Passage, Transient, Usage
 from tests.asking import QUERY, answered, failure
 from tests.servers.faults import FAULTS, Reply
 from tests.servers.openai import OpenAIServer
@@ -124,8 +124,18 @@ FAILURES = [
     (Reply(""), "empty", "the model said nothing (finish_reason stop)"),
     (
         Reply("", finish_reason="content_filter"),
-        "empty",
-        "the model said nothing (finish_reason content_filter)",
+        "refused",
+        "the service's filter took the reply away (content_filter)",
+    ),
+    (
+        Reply("月額4,1", finish_reason="content_filter"),
+        "refused",
+        "the service's filter took the reply away (content_filter)",
+    ),
+    (
+        Reply("月額4,1", finish_reason="length"),
+        "error",
+        "the reply was cut off at its limit of tokens (finish_reason length)",
     ),
 ]
 
@@ -201,3 +211,38 @@ def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said):
         connect(model="m", **settings)
+
+
+def chunks(*texts: str, finish_reason: str | None = None, done: bool = False) -> bytes:
+    """A stream in pieces, which may end as a whole one does."""
+    choices: list[dict[str, Any]] = [{"delta": {"content": text}, "finish_reason": None} for text in texts]
+    if finish_reason:
+        choices.append({"delta": {}, "finish_reason": finish_reason})
+    pieces = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices)
+    return (pieces + ("data: [DONE]\n\n" if done else "")).encode()
+
+
+async def test_a_stream_that_breaks_off_is_no_answer() -> None:
+    """Half a price would be graded as the bot's; another try may bring the whole."""
+    async with OpenAIServer(lambda _: events(chunks("月額", "4,1"))) as server:
+        bot = connect(url=server.url, model="m", stream=True)
+        with pytest.raises(Transient, match="the stream broke off: no finish_reason"):
+            await bot(QUERY)
+        await bot.aclose()
+
+
+@pytest.mark.parametrize(("reason", "done"), [("stop", False), (None, True), ("stop", True)])
+async def test_either_mark_of_an_end_will_do(reason: str | None, done: bool) -> None:
+    """Some servers send no [DONE], others no finish_reason."""
+    async with OpenAIServer(
+        lambda _: events(chunks("月額", "990円", finish_reason=reason, done=done))
+    ) as server:
+        assert (await asked(server, stream=True)).text == "月額990円"
+
+
+@pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_limit_of_ones_own_may_cut_a_reply(limit: str, stream: bool) -> None:
+    """A classifier that is asked for three tokens says no more."""
+    async with OpenAIServer(lambda _: Reply("返金", finish_reason="length")) as server:
+        assert (await asked(server, extra=json.dumps({limit: 3}), stream=stream)).text == "返金"

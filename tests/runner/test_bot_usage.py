@@ -75,3 +75,18 @@ def test_what_nobody_told_is_not_made_up() -> None:
     }
     assert shown is not None
     assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, cost unknown"
+
+
+def test_a_report_tells_from_how_many_answers_thoughts_were_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reasoning model as the bot is graded by what the customer reads, and a note says so."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    with serve(lambda _: Reply("<think>41?</think>42")) as server:
+        bot = ("--adapter", "openai_chat", "--set", "model=m", "--set", f"url={server.url}")
+        assert main(["evaluate", "rows.jsonl", "--judges", "em", "--language", "en", *bot, "--verbose"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+
+    assert "100 / 100" in shown
+    assert "what the bot thought aloud (<think>...</think>) was left out: 3 of 3." in shown

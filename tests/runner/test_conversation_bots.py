@@ -238,3 +238,34 @@ async def test_seconds_are_measured(own: float | None) -> None:
 
     assert 0 < (measured.seconds or 0) < 5
     assert told.seconds == 2.5
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("<think>\n5,000円? いや。\n</think>\n\n月額4,180円です。", "月額4,180円です。"),
+        ("<think>a</think><think>b</think> 4,180 yen.", "4,180 yen."),
+        ("Let me see.\n</think>\n4,180 yen.", "4,180 yen."),
+        ("[THINK]a[/THINK]4,180 yen.", "4,180 yen."),
+        ("◁think▷a◁/think▷4,180 yen.", "4,180 yen."),
+        ("<Thinking>a</Thinking>\n4,180 yen.", "4,180 yen."),
+    ],
+)
+async def test_what_a_bot_thinks_aloud_is_no_answer(said: str, text: str) -> None:
+    """Neither shown, graded nor sent back: the customer of a real desk does not read it, or should not."""
+    answer = await ask(lambda _: said, QUERY, 5.0)
+
+    assert (answer.text, answer.reasoning > 0) == (text, True)
+
+
+@pytest.mark.parametrize("said", ["<b>4,180</b> yen", "Write <think> before it.", "Tags: <think>a</think> b"])
+async def test_a_tag_within_an_answer_stays(said: str) -> None:
+    """What the customer reads is left alone."""
+    answer = await ask(lambda _: said, QUERY, 5.0)
+
+    assert (answer.text, answer.reasoning) == (said, 0)
+
+
+async def test_a_bot_that_only_thinks_has_not_answered() -> None:
+    """Its limit of tokens was over before it came to an answer."""
+    assert (await failure(lambda _: "<think>5,000? No, it is"))[0] == "empty"

@@ -81,7 +81,9 @@ class BotServer(LoopbackServer):
         try:
             body = json.loads(raw)
         except ValueError:
-            return web.Response(status=400, text="the body is no JSON")
+            if not raw:
+                return web.Response(status=400, text="the body is no JSON")
+            body = raw.decode()  # a form, or a text
         self.keep(request, raw, body)
         headers = {name.lower(): value for name, value in request.headers.items()}
         answer = self.behaviour(ReceivedQuestion(body, headers, request.path_qs))
