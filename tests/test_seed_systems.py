@@ -126,12 +126,12 @@ def customer(asked: Asked) -> str:
 
 
 def judge(asked: Asked) -> str:
-    """Grades the latest of the bot's answers that it is shown."""
+    """Grades the latest of the bot's answers that it is shown; all of them rest on what was found."""
     latest = [5, *(grade for text, grade in GRADES.items() if text in asked.text)][-1]
 
-    def leaf(_: tuple[str, ...], schema: dict[str, Any]) -> Any:
+    def leaf(path: tuple[str, ...], schema: dict[str, Any]) -> Any:
         if 5 in schema.get("enum", ()):
-            return latest
+            return 5 if path[0] == "groundedness" else latest
         if schema.get("type") == "array" and schema["items"].get("type") == "string":
             return [STEP]
         return CONCLUSION if schema.get("type") == "string" and "enum" not in schema else None
@@ -272,11 +272,11 @@ def test_a_conversation_is_a_row_and_its_bad_answers_are_red(rehearsed: Rehearse
 
 
 def conversation(grid: Grid, persona: str, talk: Talk) -> list[Cell]:
-    """The cells of this customer's row with this question: both are named before the first line."""
+    """The cells of this customer's row with this question: config, beside the key, names both."""
     names, rows = {persona, shelf(persona)["ja"]["name"]}, []
     for row in grid:
         start = next((at for at, cell in enumerate(row) if talk.question in cell.text), 0)
-        config = " ".join(cell.text for cell in row[:start])
+        config = " ".join(cell.text for cell in row[:start] if f"/{talk.id}#" not in cell.text)
         if talk.id in config and any(name in config for name in names):
             rows.append(in_order(row, talk.cells))
     (cells,) = rows
@@ -525,6 +525,9 @@ def test_the_bundled_demo_bot_needs_no_key(places: Path) -> None:
 MEASURED = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # Cosines on both sides of the limits .2, .4, .6 and .8, and the grades that they stand for.
 COSINES = {0.19: 1, 0.21: 2, 0.39: 2, 0.41: 3, 0.59: 3, 0.61: 4, 0.79: 4, 0.81: 5}
+# The judge that decides gives the same answers shares on both sides of the limit for red.
+DECIDING, LIMIT = "llm_similarity", 0.7
+SHARES = dict(zip(COSINES, (0.0, 0.3, 0.6, 0.69, 0.7, 0.71, 0.9, 1.0), strict=True))
 WAIT = 1  # second
 
 
@@ -555,9 +558,13 @@ class Unsteady:
         cosine = next((cosine for cosine in COSINES if told_with(cosine) in asked.text), 1.0)
         if cosine == 0.81 and self.failures:
             return self.failures.pop(0)
-        return filled(
-            asked.schema, lambda path, _: measured(cosine, path[0]) if path[-1] == "grade" else None
-        )
+
+        def leaf(path: tuple[str, ...], schema: dict[str, Any]) -> Any:
+            if path[-1] == "grade":
+                return measured(cosine, path[0])
+            return SHARES.get(cosine) if path[0] == DECIDING and numeric(schema) else None
+
+        return filled(asked.schema, leaf)
 
 
 class Measured(NamedTuple):
@@ -570,7 +577,7 @@ class Measured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def metrics(places: Path) -> Measured:
-    """Eight answers, graded by all five metrics."""
+    """Eight answers, graded by a judge that decides and by all five metrics."""
     desk = Desk(places / "metrics")
     desk.rows(
         "answers.jsonl",
@@ -588,7 +595,14 @@ def metrics(places: Path) -> Measured:
     with endpoint.open():
         desk.environment |= {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "none"}
         done = desk.run(
-            *("evaluate", "answers.jsonl", "--adapter", "recorded", "--judges", ",".join(MEASURED)),
+            *(
+                "evaluate",
+                "answers.jsonl",
+                "--adapter",
+                "recorded",
+                "--judges",
+                ",".join((DECIDING, *MEASURED)),
+            ),
             *("--judge-model", "judge", "--embed-model", "embeddings", "--to", "json", "--json"),
         )
     shown = succeeded(done)
@@ -605,6 +619,14 @@ def test_five_metrics_from_1_to_5_and_their_sum_of_25(metrics: Measured) -> None
         cosine = next(cosine for cosine in COSINES if told_with(cosine) == row["answer"])
         for metric in MEASURED[:-1]:
             assert row["scores"][metric]["raw"] == measured(cosine, metric)
+
+
+def test_what_is_below_seven_tenths_is_red_and_seven_tenths_are_not(metrics: Measured) -> None:
+    """The deciding judge gives 0.69 to one answer, 0.7 to the next."""
+    red = {row["answer"] for row in metrics.rows if row["red"]}
+
+    assert red == {told_with(cosine) for cosine, share in SHARES.items() if share < LIMIT}
+    assert metrics.shown["red"] == 4
 
 
 def test_the_limits_of_the_cosine_are_two_four_six_and_eight_tenths(metrics: Measured) -> None:
