@@ -261,6 +261,8 @@ def _filled(schema: Mapping[str, Any], path: tuple[str, ...], leaf: Leaf, named:
         parts = schema["properties"].items()
         return {name: _filled(part, (*path, name), leaf, named) for name, part in parts}
     value = leaf(path, schema)
+    if value is None and (least := schema.get("minItems")):
+        return [_filled(schema["items"], path, leaf, named)] * least
     return usual(schema) if value is None else value
 
 
@@ -276,7 +278,7 @@ def _resolved(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, 
 
 
 def usual(schema: Mapping[str, Any]) -> Any:
-    """An empty list, the first of several choices, the top of a scale, a no, a word."""
+    """The first of several choices, the top of a scale, a no, a word, a list without anything in it."""
     if "const" in schema or "enum" in schema:
         choices = schema.get("enum") or [schema["const"]]
         return choices[-1] if numeric(schema) else choices[0]

@@ -126,12 +126,12 @@ def customer(asked: Asked) -> str:
 
 
 def judge(asked: Asked) -> str:
-    """Grades the latest of the bot's answers that it is shown; all of them rest on what was found."""
+    """Grades the latest of the bot's answers that it is shown."""
     latest = [5, *(grade for text, grade in GRADES.items() if text in asked.text)][-1]
 
-    def leaf(path: tuple[str, ...], schema: dict[str, Any]) -> Any:
+    def leaf(_: tuple[str, ...], schema: dict[str, Any]) -> Any:
         if 5 in schema.get("enum", ()):
-            return 5 if path[0] == "groundedness" else latest
+            return latest
         if schema.get("type") == "array" and schema["items"].get("type") == "string":
             return [STEP]
         return CONCLUSION if schema.get("type") == "string" and "enum" not in schema else None
@@ -183,8 +183,8 @@ def rehearsed(places: Path) -> Iterator[Rehearsed]:
         personas = [word for persona in PERSONAS for word in ("--persona", persona)]
         done = desk.run(
             *("--adapter", "bot.py:answer", "--cases", "cases.jsonl", *personas, "--json"),
-            *("--user-model", "customer", "--judge-model", "judge", "--target", "0.9"),
-            *("--to", "json,csv,xlsx,sheets", "--sheet", KEY),
+            *("--user-model", "customer", "--judge-model", "judge", "--judges", "turn"),
+            *("--target", "0.9", "--to", "json,csv,xlsx,sheets", "--sheet", KEY),
             REHEARSAL_GOOGLE_CREDENTIALS=json.dumps(server.service_account()),
         )
         succeeded(done, 1)
@@ -560,7 +560,7 @@ class Unsteady:
             return self.failures.pop(0)
 
         def leaf(path: tuple[str, ...], schema: dict[str, Any]) -> Any:
-            if path[-1] == "grade":
+            if 5 in schema.get("enum", ()):
                 return measured(cosine, path[0])
             return SHARES.get(cosine) if path[0] == DECIDING and numeric(schema) else None
 
@@ -748,7 +748,7 @@ RIGHT = {
     "path": "the page of one user with a number",
     "note": "removes the user for good",
     "summary": "A user is removed.",
-    "code": "204",
+    "code": "204 no content",
 }
 REPLIES = (
     RIGHT,
@@ -759,7 +759,7 @@ REPLIES = (
         "path": "a list",
         "note": "nothing at all",
         "summary": "Nobody knows.",
-        "code": "200",
+        "code": "204 content",
     },
     RIGHT | {"path": "one page of the user", "note": "for good removes the user", "summary": "Users go."},
 )
