@@ -33,9 +33,9 @@ TODAYS = ("to", "json_output", "verbose", "quiet", "runs", "offline")
 
 @takes(
     "judges", "outputs", "judging", "retest", "panel", "guidelines", "contacts", "ng_words",
-    "rules", "tokenizer", "target", "max_major", "confidence", "offline", "judge_model", "embed_model",
-    "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
-    "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "verbose", "quiet",
+    "rules", "tokenizer", "target", "max_major", "confidence", "min_graded", "offline", "judge_model",
+    "embed_model", "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls",
+    "timeout", "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "verbose", "quiet",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

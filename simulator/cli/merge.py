@@ -15,7 +15,7 @@ from simulator.runner.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", texts=TEXTS)
+@takes(*REPORTING, "target", "max_major", "confidence", "min_graded", "customer_faults", texts=TEXTS)
 def command(
     flags: dict[str, Any],
     parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),

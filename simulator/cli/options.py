@@ -37,7 +37,7 @@ PANELS = {
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
         "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
-    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed"),
+    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
         "cache", "max_tokens", "prices", "jpy_per_usd", "shard", "engine", "scheduler", "workers",
@@ -81,7 +81,7 @@ _SHAPES = {
     "TITLE": "new_sheet",
     "ID": "folder",
     "SCORE": "target",
-    "SHARE": "max_failed max_major confidence retest",
+    "SHARE": "max_failed min_graded max_major confidence retest",
     "HOW": "customer_faults judging",
     "PATH": "knowledge",
     "AMOUNT": "budget",

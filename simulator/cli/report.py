@@ -24,7 +24,15 @@ TEXTS = {"check": "`json`: check columns of a sheet as the judge's own JSON."}
 
 
 @takes(
-    *REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge", "likeness", texts=TEXTS
+    *REPORTING,
+    "target",
+    "max_major",
+    "confidence",
+    "min_graded",
+    "customer_faults",
+    "knowledge",
+    "likeness",
+    texts=TEXTS,
 )
 def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.

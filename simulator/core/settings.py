@@ -81,6 +81,8 @@ LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 # The share of questions with a major turn, which every target limits, to this by default: however good the
 # mean is, a bot that is gravely wrong on more than every fifth question does not pass (--max-major).
 MAJOR, MAX_MAJOR = "major", 0.2
+# Of the grades that a target reads so many have to be there, and of so many of the questions.
+MIN_GRADED = 0.9
 # A verdict by the name of its field; and what runs of earlier versions called a figure.
 _ALIASES = {f"{CONVERSATION}.resolved": CONVERSATION, "latency_p95": "p95_seconds"}
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
@@ -745,6 +747,10 @@ class Settings(RowSettings):
     likeness: str | None = setting("Your desk's logs, to compare customers with them.")
     knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
     max_failed: Share = setting("Maximum share of grades or customer turns that may fail.", 0.05)
+    min_graded: Annotated[Share, BeforeValidator(read_share)] = setting(
+        "Minimum share of the grades due, and of the questions, that a verdict rests on.",
+        MIN_GRADED,
+    )
     jpy_per_usd: Annotated[float, Field(gt=0)] = setting(
         "Yen per dollar for amounts in yen: an approximation.", JPY_PER_USD
     )

@@ -69,7 +69,7 @@ UNKNOWN = JudgeTrusts()
 _LONGEST_REASON = 600
 
 
-def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
+def verdict(gate: Gate, score: float | None) -> Message:  # noqa: C901, PLR0911 - one for each verdict
     """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'.
 
     "No target was set", "Target 90 reached", "Target 90 missed by 20", "Target 90: cannot be decided",
@@ -80,6 +80,8 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
     # Of several models that play the customers some would pass the bot, others not: whatever the mean says.
     if "simulators" in problems:
         return _("Undecided: it depends on the model that plays the customers")
+    if gate.decision == "undecided" and problems.keys() & {"thin", "few"}:
+        return _("Undecided")
     if gate.conditions:
         if gate.decision in {"passed", "missed"}:
             text = _("Passed ({what})") if gate.decision == "passed" else _("Missed ({what})")

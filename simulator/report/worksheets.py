@@ -122,9 +122,7 @@ def _verdict_cell(context: ReportContext) -> SheetCell:
     elif gate.passed:
         text, mark = _("Reached"), "good"
     # Not missed: a gate that lacks grades or certainty is not to be taken for a bad bot.
-    elif (
-        gate.incomplete or context.summary.score is None or (gate.conditions and gate.decision == "undecided")
-    ):
+    elif gate.incomplete or context.summary.score is None or gate.decision == "undecided":
         text, mark = _("Undecided"), "warn"
     return text_cell(context.text(text), mark)
 

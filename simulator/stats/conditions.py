@@ -33,6 +33,7 @@ from simulator.core.settings import (
     FIGURES,
     LIKENESS,
     MAJOR,
+    MIN_GRADED,
     Condition,
     Settings,
     check_names,
@@ -43,6 +44,7 @@ from simulator.core.types import Conversation, Results, Turn
 from simulator.stats.answerability import answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, turn_failure
 from simulator.stats.gate import (
+    MIN_QUESTIONS,
     SAME,
     CheckedCondition,
     Decision,
@@ -51,9 +53,11 @@ from simulator.stats.gate import (
     Lack,
     MoreQuestions,
     finding,
+    judges_of,
     major_cases,
     major_finding,
     missing_findings,
+    too_little,
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
 from simulator.stats.likeness import SIZES, Likeness, measured
@@ -61,12 +65,11 @@ from simulator.stats.red import worst_severity
 from simulator.stats.summary import CUT_OFF, counted_turns
 from simulator.stats.target import alpha_at
 from simulator.storage.results import without_superseded
+from simulator.text.acts import is_courtesy
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
 FIRST_WORDS = "first_token_p95_seconds"
-# On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
-MIN_QUESTIONS = 5
 # Nobody asks more questions than this: what they could settle is not worth settling.
 MAX_QUESTIONS = 10_000
 # The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
@@ -99,7 +102,8 @@ class MeasuredFigure(NamedTuple):
 
     `n` counts the values, `failed` those that could not be measured; `found` is None without any value. For
     seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least` is
-    what a share will be at least, however the questions go that were not asked yet.
+    what a share will be at least, however the questions go that were not asked yet. `thin`: too few of the
+    grades it is made of are there. `untold` are values that a log does not tell.
 
     `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
     `found`. `conversations` are those behind the values; they turn missing questions into conversations.
@@ -112,6 +116,8 @@ class MeasuredFigure(NamedTuple):
     goal: float | None = None
     conversations: int = 0
     least: float | None = None
+    thin: bool = False
+    untold: int = 0
 
     @property
     def cases(self) -> int:
@@ -139,7 +145,8 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
     if name in _PLACES:
         place, values = _PLACES[name]
         pairs = [(values[at], c.case.id) for c in begun if (at := place(c)) in values]
-        return _mean_figure(pairs, len(pairs))
+        unknown = sum(_is_untold(name, conversation) for conversation in begun)
+        return _mean_figure(pairs, len(pairs))._replace(untold=unknown)
     # pass^3: of each question the chance that three repeats pass, then the mean over questions.
     if condition.repeats:
         passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
@@ -180,10 +187,12 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
         share = _mean_figure(quick, begun, len(turns) - len(quick))
         slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
         return share._replace(value=slow, goal=QUICK_SHARE)
-    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in turns)
-    share = _mean_figure(
-        [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, turns, strict=True)], begun
-    )
+    # Of what a log does not tell nobody knows whether it was answered.
+    told = [(c, turn) for c, turn in turns if not turn.unrecorded]
+    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in told)
+    pairs = [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, told, strict=True)]
+    untold = sum(_is_untold_turn(c, turn) for c, turn in turns) if name == "failed" else 0
+    share = _mean_figure(pairs, begun)._replace(untold=untold)
     return share._replace(value=len(red)) if name != severity and share.found is not None else share
 
 
@@ -193,7 +202,10 @@ def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFig
         judge, graded = summary.primary, summary.judges.get(summary.primary)
         cases = {c.id: c.case.id for c in results.conversations.select("begun")}
         pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
-        failed, conversations = max(summary.missing, graded.failed if graded else 0), len(pairs)
+        # Where the judge skipped, no grade was due, or `thin` counts it.
+        skipped = {s.conversation for s in results.scores.of_judge(judge, "skipped")}
+        lost = summary.missing - len(skipped & cases.keys() - summary.conversation_scores.keys())
+        failed, conversations = max(lost, graded.failed if graded else 0), len(pairs)
         noise = summary.score_noise
     else:
         judge, failed = name, summary.judges[name].failed
@@ -223,6 +235,20 @@ def _mean_figure(
     return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
 
 
+def _is_untold(name: str, conversation: Conversation) -> bool:
+    """Whether a case says what is right, and a log does not say what the bot did."""
+    case = conversation.case
+    if name == "handover_correctly":
+        asked = case.handover != "optional"
+        return asked and all(turn.unrecorded for turn in conversation.turns)
+    return case.answerable is (name == "answered_correctly") and conversation.turns[0].unrecorded
+
+
+def _is_untold_turn(conversation: Conversation, turn: Turn) -> bool:
+    """Whether a log has no answer to what a customer said, and that was more than thanks."""
+    return turn.unrecorded and not is_courtesy(turn.user, conversation.case.language)
+
+
 def _seconds(turn: Turn, name: str) -> float | None:
     """How long the bot took, or its first words; no answer is slower than any, and a log does not tell."""
     if turn.unrecorded:
@@ -242,7 +268,11 @@ def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
 
 
 def check_condition(
-    condition: Condition, found: MeasuredFigure, level: float | None, max_failed: float
+    condition: Condition,
+    found: MeasuredFigure,
+    level: float | None,
+    max_failed: float,
+    min_graded: float = MIN_GRADED,
 ) -> CheckedCondition:
     """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
 
@@ -261,6 +291,8 @@ def check_condition(
     more = None
     # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
     lost = found.failed > (found.n + found.failed) * max_failed + SAME
+    # Nor do as many as `--min-graded` leaves that a log does not tell.
+    lost = lost or found.untold > (found.n + found.untold) * (1 - min_graded) + SAME
     if condition.repeats and (found.value is None or lost):
         decision, lack = "missed", "repeats"
     elif found.value is None:
@@ -269,6 +301,8 @@ def check_condition(
         decision = "missed"
     elif lost:
         lack = "ungraded"
+    elif found.thin:
+        lack = "thin"
     elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
         lack = "few"
     elif not fact:
@@ -289,7 +323,7 @@ def check_condition(
         n=found.n,
         cases=found.cases,
         lack=lack,
-        failed=found.failed,
+        failed=found.failed + found.untold,
         more=more,
     )
 
@@ -407,13 +441,15 @@ def conditions_gate(
             still_open = {t.case.id for t in results.conversations if t.ended is None or t.ended in CUT_OFF}
             alpha = alpha_at(len(cases - still_open), len(cases), alpha)
         level = 1 - alpha
-    checked = []
+    checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
         if condition.name == LIKENESS:
             checked.append(check_likeness(condition, measured(results, settings.likeness), level))
             continue
         found = measure_condition(condition, results, summary)
-        each = check_condition(condition, found, level, settings.max_failed)
+        thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
+        found, too_thin = found._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
+        each = check_condition(condition, found, level, settings.max_failed, settings.min_graded)
         if summary.corrected and each.is_score(summary.primary):
             each = check_corrected(each, summary.corrected, level)
         checked.append(each.model_copy(update={"by_default": condition in by_default}))
@@ -421,6 +457,7 @@ def conditions_gate(
         summary,
         checked,
         settings.max_failed,
+        thin=tuple(too_thin.values()),
         ungraded_personas=ungraded_personas(results, summary),
         asked=target,
         confidence=certainty,
@@ -433,6 +470,7 @@ def decide_conditions(
     conditions: Sequence[CheckedCondition],
     max_failed: float,
     *,
+    thin: Sequence[Finding] = (),
     ungraded_personas: Sequence[str] = (),
     asked: float | str | None = None,
     confidence: float | None = None,
@@ -440,13 +478,18 @@ def decide_conditions(
 ) -> Gate:
     """The gate that passes only when all conditions have, and when nothing is missing.
 
-    `ungraded_personas` are those that took part without a graded conversation; `blind` as for `decide`.
+    `thin` says which judges lack grades, `ungraded_personas` are those that took part without a graded
+    conversation; `blind` as for `decide`.
     """
     missing = missing_findings(summary, max_failed, blind=blind)
     findings = [
-        Finding(problem="condition", message=_condition_message(each))
-        for each in conditions
-        if each.decision != "passed"
+        *thin,
+        *(
+            Finding(problem="condition", message=_condition_message(each))
+            for each in conditions
+            # What is thin has been said.
+            if each.decision != "passed" and each.lack != "thin"
+        ),
     ]
     if ungraded_personas:
         findings.append(finding("personas", personas=tuple(ungraded_personas)))

@@ -77,7 +77,8 @@ class JudgeSummary(Value):
     `conflicts_ignored` the contradictions in words that stand in neither (`CONFLICTS_IGNORED`).
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
-    nothing twice.
+    nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
+    thanks; `cases` are the questions with a grade, of the `cases_due` in which one was due.
     """
 
     mean: float | None
@@ -96,6 +97,14 @@ class JudgeSummary(Value):
     undecided: int = 0
     conflicts_ignored: int = 0
     retest: Retest | None = None
+    unanswered: int = 0
+    cases: int = 0
+    cases_due: int = 0
+
+    @property
+    def due(self) -> int:
+        """How many grades there should be: all but those that do not apply, or that a customer spoilt."""
+        return self.n + self.failed + self.undecided + self.unanswered
 
 
 class PersonaSummary(Value):

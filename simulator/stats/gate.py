@@ -9,38 +9,46 @@ is told before the run begins (stats/target.py).
     --target "score >= 80"          conditions_gate    every condition by the figure itself, five questions
 
 Three answers are told apart, and each has its exit code: passed (0), missed (1), and nothing that can be
-said. Of the latter a run that lacks grades or conversations is `incomplete` (3); one that is merely too close
-to call is undecided (1), because nobody may take it for a pass.
+said. Of the latter a run that was cut short, or whose grading failed, is `incomplete` (3); one that is too
+close to call, or rests on too few of the grades and questions it was to have, is undecided (1), because
+nobody may take it for a pass.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from simulator.core.document import points, target_points
 from simulator.core.messages import Message, _
 from simulator.core.settings import (
     LIKENESS,
+    MAJOR,
     MAX_MAJOR,
+    MIN_GRADED,
     Condition,
     Settings,
     target_conditions,
 )
 from simulator.core.shelves import Features
-from simulator.core.types import Case, Facts, Results, Spending, Value
-from simulator.stats.figures import CorrectedScore, Summary, rounded
-from simulator.stats.red import worst_severity
+from simulator.core.titles import title
+from simulator.core.types import CONVERSATION, Case, Facts, Results, Spending, Value
+from simulator.stats.figures import CorrectedScore, JudgeSummary, Summary, rounded
+from simulator.stats.red import RISK, worst_severity
 from simulator.stats.summary import figures_of
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
-Lack = Literal["close", "few", "nothing", "ungraded", "repeats", "silent", ""]
+Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "silent", ""]
 # Imported where a target has conditions or a confidence, or several models play the customers: most runs have
 # neither, and conditions bring numpy's quantiles and likeness.
 feature = Features(conditions="simulator.stats.conditions")
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
 # answer would reach any target. So a target on these takes evidence.
 _READERS = frozenset({"turn", "relevance"})
+# Judges whose low grades make a turn red, whichever decides about the score.
+_REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION)
+# On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
+MIN_QUESTIONS = 5
 # Figures that do not depend on a judge: a target on these alone needs no evidence.
 _UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd", LIKENESS})
 # Scores are means of fifths: what differs by less is the same number in floating point.
@@ -48,12 +56,17 @@ SAME = 1e-9
 # What the gate can find.
 Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
-    "running", "major", "evidence", "condition", "personas", "simulators",
+    "running", "major", "evidence", "condition", "personas", "simulators", "thin", "few",
 ]  # fmt: skip
 # What the gate can find, in words; a score, its interval and the target are points of 100.
 _FINDINGS: Mapping[Problem, Message] = {
     "below": _("The score {score} is below the target {target}: {red} of {turns} turns are red."),
     "ungraded": _("Nothing was graded, so there is no score."),
+    "thin": _(
+        "{judge} has {n} of {due} grades ({why}), for {cases} of {cases_due} questions; a verdict takes"
+        " {share} % of both (--min-graded)."
+    ),
+    "few": _("A verdict takes at least {least} questions with a grade of {judge}; this run has {cases}."),
     "unsure": _(
         "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
         " would settle it."
@@ -196,31 +209,40 @@ def decide(
     max_major: float = MAX_MAJOR,
     *,
     blind: bool = False,
+    min_graded: float = MIN_GRADED,
 ) -> Gate:
     """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated.
 
-    `max_major` is the largest share of questions with a major turn, and `blind` says that the deciding judge
-    had no evidence.
+    `max_major` is the largest share of questions with a major turn, `blind` says that the deciding judge had
+    no evidence. With fewer than `min_graded` of the grades, or of the questions, nothing is passed or missed,
+    but for a share of major turns that no further grade can mend.
     """
     missing = missing_findings(summary, max_failed, blind=blind)
     # Without a target a log without answers is no failed run: its turns were to be counted.
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [each for each in missing if each.problem != "ungraded"]  # a log, only to be read
+    thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary), min_graded)
+    if target is not None and not thin and (few := few_questions(summary, summary.primary)):
+        thin = [few]
     of_score, cases = _score_findings(summary, target), major_cases(summary)
+    if thin:
+        of_score = []  # what was graded says nothing about the rest
     hits = sum(cases.values())
     is_over = target is not None and hits > len(cases) * max_major + SAME
     major = [major_finding(hits, len(cases), max_major)] if is_over else []
     # People's grades have a wider interval than the judge's, so their lower end has to reach the target.
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
-    reached = target is not None and decisive is not None and decisive >= target - SAME and not major
-    # A grave share of major turns misses whatever people's grades may still say.
-    open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
+    reached = target is not None and decisive is not None and decisive >= target - SAME
+    reached = reached and not (major or thin)
+    # A grave share of major turns misses whatever other grades may still say.
+    is_unsettled = bool(thin) or any(f.problem == "corrected_unsure" for f in of_score)
+    open_still = bool(missing) or (not major and is_unsettled)
     decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
     return Gate(
         target=target,
         passed=None if target is None else reached and not missing,
         incomplete=bool(missing),
-        findings=(*of_score, *major, *missing),
+        findings=(*of_score, *major, *thin, *missing),
         corrected=summary.corrected,
         asked=target,
         decision=None if target is None else decision,
@@ -230,6 +252,51 @@ def decide(
 def finding(problem: Problem, **figures: object) -> Finding:
     """What was found, in words."""
     return Finding(problem=problem, message=_FINDINGS[problem].format(**figures))
+
+
+def judges_of(name: str, summary: Summary) -> tuple[str, ...]:
+    """The judges whose grades a figure of a target is made of; empty where it needs none.
+
+    Red turns are those of the deciding judge and of others that have a rule of their own.
+    """
+    if name in summary.judges:
+        return (name,)
+    if name in _UNJUDGED or name.endswith("_correctly"):
+        return ()
+    others = () if name == "score" else (each for each in _REDDENERS if each in summary.judges)
+    return tuple(dict.fromkeys((summary.primary, *others)))
+
+
+def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Finding]:
+    """A finding for each of these judges that lacks grades: below a share of them, or of the questions."""
+    found = []
+    for name in judges:
+        judge = summary.judges.get(name)
+        if judge is None or not _is_thin(judge, least):
+            continue
+        counts = {
+            _("undecided because reference and passages contradict each other {n}"): judge.undecided,
+            _("not answered in the log {n}"): judge.unanswered,
+            _("failed {n}"): judge.failed,
+        }
+        why = tuple(text.format(n=n) for text, n in counts.items() if n)
+        figures = judge.model_dump(include={"n", "cases", "cases_due"}) | {"due": judge.due}
+        found.append(
+            finding("thin", judge=title("judge", name), why=why, share=f"{100 * least:g}", **figures)
+        )
+    return found
+
+
+def _is_thin(judge: JudgeSummary, least: float) -> bool:
+    return judge.n < judge.due * least - SAME or judge.cases < judge.cases_due * least - SAME
+
+
+def few_questions(summary: Summary, judge: str) -> Finding | None:
+    """What is said where a judge graded answers to fewer questions than a verdict takes; None otherwise."""
+    graded = summary.judges.get(judge)
+    if graded is None or not 0 < graded.cases < MIN_QUESTIONS:
+        return None
+    return finding("few", judge=title("judge", judge), least=MIN_QUESTIONS, cases=graded.cases)
 
 
 def major_finding(major: int, cases: int, allowed: float) -> Finding:
@@ -315,7 +382,9 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
     blind = depends_on(summary.primary, target) and _lacks_evidence(results)
     if not isinstance(target, str) and (target is None or certainty is None):
-        return decide(summary, target, settings.max_failed, limit, blind=blind)
+        return decide(
+            summary, target, settings.max_failed, limit, blind=blind, min_graded=settings.min_graded
+        )
     made: Gate = feature("conditions").conditions_gate(results, summary, settings, limit, blind=blind)
     return made
 
@@ -367,6 +436,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "reasons": list(gate.reasons),
         "judges": {
             name: {key: rounded(getattr(judge, key)) for key in shown}
+            | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({"excluded": judge.excluded} if judge.excluded else {})
             | ({"conflicts_ignored": n} if (n := judge.conflicts_ignored) else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})

@@ -96,6 +96,7 @@ from simulator.storage.results import (
     turns_with_scores,
     without_superseded,
 )
+from simulator.text.acts import is_courtesy
 
 # What only some runs have: simulated customers, several models on a turn, and grades by people.
 feature = Features(
@@ -186,7 +187,8 @@ class GradedTurn:
 
     `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
     judge's, None without a grade; `marks` have no reasons; `failure` is the bot's. An `excluded` turn, which
-    a customer spoilt, has neither grades nor marks; of an `unrecorded` one a log does not tell.
+    a customer spoilt, has neither grades nor marks; of an `unrecorded` one a log does not tell, which is no
+    loss where the customer only gave thanks (`courtesy`).
     """
 
     conversation: str
@@ -199,6 +201,7 @@ class GradedTurn:
     failure: str | None
     excluded: bool = False
     unrecorded: bool = False
+    courtesy: bool = False
     is_last: bool = False
 
 
@@ -418,6 +421,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                     marks.setdefault(brief, brief),
                     turn_failure(turn),
                     unrecorded=turn.unrecorded,
+                    courtesy=turn.unrecorded and is_courtesy(turn.user, conversation.case.language),
                     is_last=conversation.ended in COMPLETE and turn is conversation.turns[-1],
                 )
             )
@@ -583,6 +587,12 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
+    undecided = [s for s in due if (score := s.scores.get(name)) and score.undecided]
+    graded = {(s.conversation, s.turn) for s in scored}
+    unanswered = [
+        s for s in spoken if s.unrecorded and not s.courtesy and (s.conversation, s.turn) not in graded
+    ]
+    failed = [s for s in due if _failure(name, s.scores)]
     # `--retest`: graded again, whether that failed, flipped or came out the same.
     twice = [s.scores[name] for s in scored if s.scores[name].retest]
     outcomes = Counter(grade.retest for grade in twice)
@@ -608,9 +618,12 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         excluded=sum(s.excluded for s in spoken),
-        undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
+        undecided=len(undecided),
         conflicts_ignored=sum(s.scores[name].ignored for s in due if name in s.scores),
         retest=retest if twice else None,
+        unanswered=len(unanswered),
+        cases=len({s.case for s in scored}),
+        cases_due=len({s.case for s in (*scored, *failed, *undecided, *unanswered)}),
     )
 
 

@@ -142,6 +142,11 @@ def is_refusal(text: str, language: Language) -> bool:
     return claimed <= _length(text, language, "refusal") if "refusal" in acts else leads and not claimed
 
 
+def is_courtesy(text: str, language: Language) -> bool:
+    """Whether the text is nothing but thanks, a greeting or the like: 「ありがとうございました」."""
+    return {part.act for part in parts(text, language)} == {"courtesy"}
+
+
 def ends_with_question(text: str, language: Language) -> bool:
     """Whether the last that the answer says about the matter is a question."""
     acts = [part.act for part in parts(text, language) if part.act != "courtesy"]

@@ -10,9 +10,13 @@ from tests.sample_runs import summed
 
 
 def summary(**changes: Any) -> Summary:
-    """The rehearsed run without failures of the simulator or a judge, and with these figures."""
+    """The rehearsed run without failures of the simulator or a judge, and with these figures.
+
+    Its judges are held to have graded six questions.
+    """
     figures = summed()
-    judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in figures.judges.items()}
+    whole = {"failed": 0, "cases": 6, "cases_due": 6}
+    judges = {name: judge.model_copy(update=whole) for name, judge in figures.judges.items()}
     calm = {"simulator": figures.simulator.model_copy(update={"failed": 0}), "judges": judges}
     return figures.model_copy(update=calm | changes)
 

@@ -179,7 +179,9 @@ def test_a_target_without_anybody_to_judge_is_an_error(
 
 def test_a_target_that_no_model_decides_needs_none(command: Command) -> None:
     """Recorded answers held against labels: there is nobody whom a stand-in could play."""
-    Path("q.csv").write_text("question,answer,reference\nA?,yes,yes\n", encoding="utf-8")
+    Path("q.csv").write_text(
+        "question,answer,reference\n" + "".join(f"{name}?,yes,yes\n" for name in "ABCDE"), encoding="utf-8"
+    )
     recorded = ("evaluate", "q.csv", "--adapter", "recorded")
     done = command(*recorded, "--judges", "exact_match", "--target", "50", "--json")
 
