@@ -117,7 +117,7 @@ _EPILOGUE = """Without a command, a rehearsal starts. Every option can also be s
 (REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5), which -c FILE replaces. The command line overrides the
 environment, and the environment overrides the file.
 
-Exit codes: 0 done or passed, 1 target missed or regression, 2 something for you to fix, 3 incomplete,
+Exit codes: 0 done or passed, 1 failed, undecided or a regression, 2 something for you to fix, 3 incomplete,
 4 an error in this program (a run can be continued with --resume).
 """
 

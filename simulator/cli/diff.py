@@ -20,6 +20,7 @@ from simulator.report.comparison import compared, comparison_report
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.stats.comparison import RunFigures, comparison_json
+from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run, run_ids
@@ -58,14 +59,15 @@ def command(
         ids = {"before": changes.before.run, "after": changes.after.run}
         raise InputError(_("{before} and {after} have no question in common.", **ids))
     path = paths[1].with_name("side-by-side.html")
-    report = comparison_report(earlier, later, changes, report_language(later.results), str(path))
+    gate = gate_of(*later, stored_settings(later.results.run.settings))
+    report = comparison_report(earlier, later, changes, report_language(later.results), str(path), gate=gate)
     page = ""
     try:
         write_atomically(path, html.page(report))
         page = str(path)
     except RunFileError as error:  # the folder of the later run may be read-only
         say(error.message)
-        report = comparison_report(earlier, later, changes, report.language)
+        report = comparison_report(earlier, later, changes, report.language, gate=gate)
     if markdown:
         write_for_user(markdown, as_markdown(report))
     unread = _("Not read to the end: the verdict is in the exit code.")

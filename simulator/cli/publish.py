@@ -33,6 +33,7 @@ from simulator.report.painters.console import print_report
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
 from simulator.report.sections import feature
+from simulator.report.verdict import verdict
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate, as_json, gate_of
@@ -172,6 +173,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
     """
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
+    shown["verdict"] = str(verdict(context.gate, context.summary.score, trial=context.summary.offline))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
         agreement = judge_trust and judge_trust.calibration

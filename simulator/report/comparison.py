@@ -42,6 +42,7 @@ from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import STAND_INS
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
+from simulator.report.verdict import verdict, verdict_tone
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
@@ -56,6 +57,7 @@ from simulator.stats.comparison import (
     is_regression,
 )
 from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.gate import Gate
 from simulator.stats.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.
@@ -144,15 +146,26 @@ _CHANGES: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
 
 
 def comparison_report(
-    before: RunFigures, after: RunFigures, changes: RunComparison, language: Language, page: str = ""
+    before: RunFigures,
+    after: RunFigures,
+    changes: RunComparison,
+    language: Language,
+    page: str = "",
+    *,
+    gate: Gate | None = None,
 ) -> Report:
     """The comparison of two runs, most important first; conversations side by side are for its page.
 
     `page` is where it is written as a page: beside that of the later run, to which its conversations link.
+    `gate` is the later run's own verdict.
     """
     summary = after.summary
     parts = _Parts(changes, summary, language)
     sections = list(parts.verdict())
+    if gate and gate.decision:
+        line = verdict(gate, summary.score, trial=summary.offline)
+        by_itself = Line(_("The later run by itself: {verdict}", verdict=line))
+        sections.append(Section("gate", "", (by_itself,), views=TEXT | BRIEF | PAGE))
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
@@ -548,11 +561,12 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
             _("Conv."): lambda run: run.graded,
             pgettext("the model that grades", "Judge"): lambda run: run.model,
             _("Bot"): lambda run: run.adapter,
+            _("Verdict"): _verdict_of,
             _("Note"): lambda run: _note(run, history),
             _("Run"): lambda run: run.run,
         },
-        words=frozenset({5, 6, 7, 8}),
-        # On a narrow terminal date, score, red, note and run are left.
+        words=frozenset({5, 6, 7, 8, 9}),
+        # On a narrow terminal date, score, red, verdict, note and run are left.
         spared=frozenset({2, 4, 5, 6}),
     )
     block = table if history.runs else Line(_("There are no runs."))
@@ -616,6 +630,14 @@ def _history_chart(runs: list[PastRun]) -> Chart:
         series=(Series("", tuple(run.score for run in runs), texts, low, high),),
         marks=tuple((mark, points(mark)) for mark in _SCALE),
     )
+
+
+def _verdict_of(run: PastRun) -> Cell | None:
+    """The verdict by the run's own target; None without one."""
+    if run.gate is None or run.gate.decision is None:
+        return None
+    line = verdict(run.gate, run.score, trial=run.offline)
+    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.offline))
 
 
 def _note(run: PastRun, history: History) -> Message:

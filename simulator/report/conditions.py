@@ -13,37 +13,78 @@ goes.
 
 from collections.abc import Iterator
 
-from simulator.core.document import Cell, Table, Text, target_points
-from simulator.core.messages import Message, _, ngettext, pgettext
+from simulator.core.document import Cell, Table, Text
+from simulator.core.messages import Message, _, ngettext
 from simulator.core.settings import MAJOR
-from simulator.stats.conditions import condition_text, percent_up, range_text, value_text
-from simulator.stats.gate import CheckedCondition, Gate
+from simulator.report.verdict import WORDS
+from simulator.stats.conditions import (
+    condition_name,
+    condition_text,
+    percent_up,
+    range_text,
+    threshold_text,
+    value_text,
+)
+from simulator.stats.gate import MIN_QUESTIONS, CheckedCondition, Gate
 
-_DECISIONS: dict[str, Message] = {
-    "passed": pgettext("of a target", "Passed"),
-    "missed": pgettext("of a target", "Missed"),
-    "undecided": _("Undecided"),
+_LIMITS: dict[str, Message] = {
+    ">=": _("{amount} required"),
+    ">": _("more than {amount} required"),
+    "<=": _("{amount} allowed"),
+    "<": _("less than {amount} allowed"),
+    "==": _("{amount} allowed"),
 }
 
 
-def verdict_subject(gate: Gate) -> Message:
-    """What passed or was missed, and with which confidence: "2 of 3 conditions, 95 % sure".
+def phrases(gate: Gate) -> Iterator[Message]:
+    """What the conditions that decided came to, and what was asked: 'score 74 (90 required)'.
 
-    A plain target is named as it was set, with the condition that it was missed for where that is another
-    one.
+    Of a gate that passed these are the conditions that the user set.
     """
-    missed, n = [each for each in gate.conditions if each.decision == "missed"], len(gate.conditions)
-    if gate.target is not None and not isinstance(gate.asked, str) and len(missed) == (not gate.passed):
-        what = _("target {target}", target=target_points(gate.target))
-        if missed and not missed[0].condition.rises:
-            what = condition_text(missed[0])
-    elif gate.passed:
-        what = _("all {n} conditions", n=n)
-    else:
-        what = _("{missed} of {n} conditions", missed=len(missed), n=n)
-    if gate.confidence is None:
-        return what
-    return _("{what}, {sure} % sure", what=what, sure=f"{100 * gate.confidence:.4g}")
+    for checked in gate.conditions:
+        is_asked = not (gate.decision == "passed" and checked.by_default)
+        if checked.decision == gate.decision and checked.lack != "thin" and is_asked:
+            yield _phrase(checked)
+
+
+def is_sure(gate: Gate) -> bool:
+    """Whether what decided carries the confidence that was asked for: what was only counted does not."""
+    return any(checked.decision == gate.decision and not checked.is_fact for checked in gate.conditions)
+
+
+def _phrase(checked: CheckedCondition) -> Message:
+    """One condition with its result."""
+    condition, limit, lack = checked.condition, _limit(checked), checked.lack
+    name = _("score") if condition.name == "score" else condition_name(condition)
+    if checked.value is None or lack == "nothing":
+        return _("{name} not known ({limit})", name=name, limit=limit)
+    if lack == "few":
+        return _(
+            "{name}: questions {cases} ({least} required)",
+            name=name,
+            cases=checked.cases,
+            least=MIN_QUESTIONS,
+        )
+    if lack in ("ungraded", "repeats"):
+        of = checked.n + checked.failed
+        return _("{name}: values missing {failed} of {of}", name=name, failed=checked.failed, of=of)
+    value, between = value_text(checked), range_text(checked)
+    if condition.name == MAJOR:
+        return _("{value} of the questions have a serious error ({limit})", value=value, limit=limit)
+    if checked.decision == "undecided" and between:
+        return _(
+            "{name} {value}, perhaps between {range} ({limit})",
+            name=name,
+            value=value,
+            range=between,
+            limit=limit,
+        )
+    return _("{name} {value} ({limit})", name=name, value=value, limit=limit)
+
+
+def _limit(checked: CheckedCondition) -> Message:
+    """What is asked of a figure: 90 required, at most 5 % allowed."""
+    return _LIMITS[checked.condition.comparison].format(amount=threshold_text(checked))
 
 
 def _is_counted(checked: CheckedCondition) -> bool:
@@ -60,7 +101,7 @@ def conditions_table(gate: Gate) -> Table:
     def verdict_cell(checked: CheckedCondition) -> Cell:
         decision, by_count = checked.decision, gate.confidence is not None and _is_counted(checked)
         return Cell(
-            text=_("Passed (count)") if by_count else _DECISIONS[decision],
+            text=_("Passed (count)") if by_count else WORDS[decision],
             red=decision == "missed",
             tone="good" if decision == "passed" else "alarm",
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from simulator.core.document import Line, Section, Text, excerpt, points, target_points
+from simulator.core.document import Line, Section, Text, excerpt, points
 from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
@@ -67,46 +67,6 @@ UNKNOWN = JudgeTrusts()
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
-
-
-def verdict(gate: Gate, score: float | None) -> Message:  # noqa: C901, PLR0911 - one for each verdict
-    """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'.
-
-    "No target was set", "Target 90 reached", "Target 90 missed by 20", "Target 90: cannot be decided",
-    "Passed (all 3 conditions, 95 % sure)". What else the gate found stands in the notes; of several reasons
-    for a miss, the score comes first, then too many questions with a major turn.
-    """
-    problems = {finding.problem: finding.message for finding in gate.findings}
-    # Of several models that play the customers some would pass the bot, others not: whatever the mean says.
-    if "simulators" in problems:
-        return _("Undecided: it depends on the model that plays the customers")
-    if gate.decision == "undecided" and problems.keys() & {"thin", "few"}:
-        return _("Undecided")
-    if gate.conditions:
-        if gate.decision in {"passed", "missed"}:
-            text = _("Passed ({what})") if gate.decision == "passed" else _("Missed ({what})")
-            return text.format(what=feature("conditions").verdict_subject(gate))
-        if gate.incomplete or gate.more is None:
-            return _("Undecided")
-        return _("Undecided (about {n} more conversations would settle it)", n=gate.more)
-    if gate.target is None:
-        return _("No target was set")
-    target = target_points(gate.target)
-    if gate.passed:
-        return _("Target {target} reached", target=target)
-    if score is None or gate.incomplete:
-        return _("Target {target}: cannot be decided", target=target)
-    if "major" in problems and not problems.keys() & {"below", "corrected_below"}:
-        return _(
-            "Target {target} missed: {major} of {cases} questions have a major turn",
-            target=target,
-            **{name: count for name, count in problems["major"].values if name in ("major", "cases")},
-        )
-    if "corrected_unsure" in problems:
-        return _("Target {target}: not settled yet", target=target)
-    # Consistent with score and target as they are shown: 89.96 against 90 reads 89.96, and misses by 0.04.
-    shown = float(points(gate.corrected.score if gate.corrected else score, against=gate.target))
-    return _("Target {target} missed by {short}", target=target, short=f"{100 * gate.target - shown:.4g}")
 
 
 def lowest_score(results: Results, summary: Summary) -> float | None:

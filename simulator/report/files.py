@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from simulator.core.messages import safe_text
 from simulator.core.types import turn_values
 from simulator.report.context import ReportContext
+from simulator.report.verdict import verdict
 from simulator.stats.figures import turn_failure
 from simulator.stats.red import worst_severity
 from simulator.storage.results import conversations_with_scores
@@ -39,7 +40,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
     for conversation, by_turn in conversations_with_scores(context.results):
         for turn in conversation.turns:
             scores, red = by_turn.get(turn.index, {}), context.red.get((conversation.id, turn.index))
-            verdict = scores.get(context.summary.primary)
+            grade = scores.get(context.summary.primary)
             yield turn_values(conversation, turn) | {
                 "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
                 "answer_seconds": turn.answer.seconds,
@@ -47,7 +48,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "red": red is not None,
                 "severity": worst_severity(red.marks) if red else None,
                 "marks": [mark.kind for mark in red.marks] if red else [],
-                "reason": (red.reason if red else "") or (verdict.reason if verdict else ""),
+                "reason": (red.reason if red else "") or (grade.reason if grade else ""),
                 "scores": {
                     name: {key: getattr(scores[name], key) for key in _SCORE}
                     for name in context.summary.judges
@@ -114,22 +115,29 @@ def junit_xml(context: ReportContext) -> str:
     gate, name = context.gate, f"rehearsal {context.results.run.id}"
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
     for row in rows:
-        title, verdict = f"{row['case']} turn {row['turn']}", row["scores"].get(context.summary.primary)
+        title, grade = f"{row['case']} turn {row['turn']}", row["scores"].get(context.summary.primary)
         case = SubElement(suite, "testcase", classname=_text(row["persona"]), name=_text(title))
         found = None
         if row["red"]:
             found = SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"]))
-        elif verdict is None or verdict["state"] == "failed":
-            reason = verdict["reason"] if verdict else "not graded"
+        elif grade is None or grade["state"] == "failed":
+            reason = grade["reason"] if grade else "not graded"
             found = SubElement(case, "error", type="ungraded", message=_text(reason))
-        elif verdict["state"] == "skipped":
-            SubElement(case, "skipped", message=_text(verdict["reason"]))
+        elif grade["state"] == "skipped":
+            SubElement(case, "skipped", message=_text(grade["reason"]))
         if found is not None:
             found.text = _text(f"Q: {row['user']}\nA: {row['answer']}")
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
+        trial = context.summary.offline
+        line = str(verdict(gate, context.summary.score, trial=trial))
         if not gate.passed:
-            SubElement(target, "failure", type="gate", message=_text(" ".join(gate.reasons)))
+            failure = SubElement(target, "failure", type="gate", message=_text(line))
+            failure.text = _text(" ".join(gate.reasons))
+        elif trial:
+            SubElement(target, "skipped", message=_text(line))  # a run without a model passes nothing
+        else:
+            SubElement(target, "system-out").text = _text(line)
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("time", f"{context.summary.seconds:.3f}")

@@ -31,7 +31,6 @@ from simulator.core.document import (
     Section,
     Table,
     Text,
-    Tone,
     local_time,
     points,
     target_points,
@@ -47,13 +46,13 @@ from simulator.report.context import (
     counts_text,
     lowest_score,
     score_lines,
-    verdict,
 )
 from simulator.report.sections import (
     course_sections,
     customers_section,
     feature,
 )
+from simulator.report.verdict import verdict, verdict_tone
 from simulator.stats.figures import Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
@@ -68,13 +67,13 @@ def run_report(context: ReportContext) -> Report:
     red = ngettext(
         "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
     )
-    tone: Tone = "" if gate.passed is None else "good" if gate.passed else "alarm"
+    line = verdict(gate, summary.score, trial=summary.offline)
     return Report(
         title=_("Rehearsal results"),
         language=context.language,
         lead=(
             Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
-            Line(_("{first} · {second}", first=verdict(gate, summary.score), second=red), tone),
+            Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.offline)),
             Notes(context.notes),
         ),
         sections=tuple(filter(None, _sections(context))),

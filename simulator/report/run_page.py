@@ -31,10 +31,11 @@ from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import RETEST, Conversation, Passage, Reaction, Results, Score, Turn, TurnScores
 from simulator.report import tables
-from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
+from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines
 from simulator.report.painters.html import render
 from simulator.report.sections import feature
 from simulator.report.tables import FEELING, signed
+from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, red_questions, worst_severity
 from simulator.stats.summary import heading_of
@@ -159,7 +160,9 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         notes=context.notes,
         score=points(best.score, against=gate.target),
         best=best,
-        verdict=verdict(gate, summary.score),
+        verdict=verdict(gate, summary.score, trial=summary.offline),
+        verdict_tone=verdict_tone(gate, trial=summary.offline),
+        undecided=decision_of(gate) == "undecided",
         lowest=lowest_score(results, summary),
         corrected=corrected_line(summary, gate.target),
         score_lines=list(score_lines(context))[1:],

@@ -25,14 +25,14 @@ from typing import NamedTuple
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, excerpt, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, pgettext, safe_text, sentences
+from simulator.core.messages import Message, _, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import STAND_INS, ReportContext, verdict
+from simulator.report.context import STAND_INS, ReportContext
 from simulator.report.fixes import cause_text, rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -45,6 +45,7 @@ from simulator.report.tables import (
     replay_note,
     setting_text,
 )
+from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.sheets.model import (
     CHOICES,
     Chart,
@@ -98,7 +99,9 @@ def summary_sheet(context: ReportContext) -> Worksheet:
     decision = {
         "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
         "value": _verdict_cell(context),
-        "explanation": SheetCell(text=context.text(verdict(context.gate, context.summary.score))),
+        "explanation": SheetCell(
+            text=context.text(verdict(context.gate, context.summary.score, trial=context.summary.offline))
+        ),
     }
     rows = [Row(key=context.key("decision"), cells=decision)]
     for key, title, value, basis in (*_means(context), *_course(context)):
@@ -114,17 +117,12 @@ def summary_sheet(context: ReportContext) -> Worksheet:
 
 
 def _verdict_cell(context: ReportContext) -> SheetCell:
-    """The verdict in a word: Reached, Missed, No target; Undecided also where too much is missing."""
-    gate, text = context.gate, pgettext("of a target", "Missed")
-    mark: Mark = "red"
-    if gate.passed is None:
-        text, mark = _("No target"), ""
-    elif gate.passed:
-        text, mark = _("Reached"), "good"
-    # Not missed: a gate that lacks grades or certainty is not to be taken for a bad bot.
-    elif gate.incomplete or context.summary.score is None or gate.decision == "undecided":
-        text, mark = _("Undecided"), "warn"
-    return text_cell(context.text(text), mark)
+    """The verdict in a word, with a colour for what may be relied on: a trial has none."""
+    gate, trial = context.gate, context.summary.offline
+    marks: dict[str | None, Mark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
+    mark = "" if trial else marks[decision_of(gate)]
+    word = _("No target") if gate.decision is None else verdict_word(gate, trial=trial)
+    return text_cell(context.text(word), mark)
 
 
 def _means(context: ReportContext) -> Iterator[_Figure]:

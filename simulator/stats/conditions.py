@@ -514,14 +514,24 @@ def decide_conditions(
     )
 
 
+def condition_name(condition: Condition) -> Text:
+    """What a condition is about: 'スコア'."""
+    if condition.repeats:
+        return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
+    return _FIGURES.get(condition.name) or title("judge", condition.name)
+
+
+def threshold_text(checked: CheckedCondition) -> Text:
+    """What a condition compares with, in its unit: '90', '5 %', '3 s'."""
+    return _amount(checked, checked.condition.threshold)
+
+
 def condition_text(checked: CheckedCondition) -> Message:
     """A condition as people read it: 'スコア ≥ 90'."""
     condition = checked.condition
-    name = _FIGURES.get(condition.name) or title("judge", condition.name)
-    if condition.repeats:
-        name = _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
-    amount = _amount(checked, condition.threshold)
-    return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
+    sign = _SIGNS[condition.comparison]
+    name, amount = condition_name(condition), threshold_text(checked)
+    return _("{name} {sign} {amount}", name=name, sign=sign, amount=amount)
 
 
 def value_text(checked: CheckedCondition) -> Text:
@@ -624,7 +634,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
 
 _DECISIONS: Mapping[str | None, Message] = {
     "passed": pgettext("a verdict", "passed"),
-    "missed": pgettext("a verdict", "missed"),
+    "missed": pgettext("a verdict", "failed"),
     "undecided": pgettext("a verdict", "undecided"),
 }
 

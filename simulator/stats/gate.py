@@ -129,6 +129,12 @@ class CheckedCondition(Value):
     failed: int = 0
     more: MoreQuestions | None = None
 
+    @property
+    def is_fact(self) -> bool:
+        """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
+        grows = self.condition.measure in ("count", "cost") or self.condition.comparison == "=="
+        return grows or self.condition.name == MAJOR
+
     def is_score(self, primary: str) -> bool:
         """Whether it is about the run's score, by that name or that of the deciding judge."""
         return self.condition.name in ("score", primary)
@@ -242,7 +248,7 @@ def decide(
         target=target,
         passed=None if target is None else reached and not missing,
         incomplete=bool(missing),
-        findings=(*of_score, *major, *thin, *missing),
+        findings=(*of_score, *major, *(thin if open_still else ()), *missing),
         corrected=summary.corrected,
         asked=target,
         decision=None if target is None else decision,

@@ -22,12 +22,14 @@ from statistics import NormalDist, median
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Language, Status, Value
 from simulator.stats.figures import rounded
+from simulator.stats.gate import Gate, gate_of
 from simulator.stats.summary import figures_of, grading_judges, summarise
 from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 
@@ -43,7 +45,8 @@ LAST = 20
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge.
 
-    `stopped_early` is one whose gate was certain before every question was asked.
+    `stopped_early` is one whose gate was certain before every question was asked; `gate` is its verdict, by
+    the run's own settings.
     """
 
     run: str
@@ -63,6 +66,7 @@ class PastRun(Value):
     turns: int
     graded: int
     stopped_early: bool
+    gate: Gate | None = Field(default=None, exclude=True)
 
     @property
     def is_whole(self) -> bool:
@@ -157,6 +161,7 @@ def past_run(path: Path) -> PastRun:
         replay_of=replay_of(run),
         **summary.model_dump(include={"primary", "score", "interval", "red", "turns", "graded"}),
         stopped_early=STOPPED_EARLY in results.notes,
+        gate=gate_of(results, summary, settings),
     )
 
 
@@ -247,7 +252,9 @@ def history_json(history: History) -> dict[str, Any]:
     followed = frozenset(history.followed)
     shown = {
         "runs": [
-            run.model_dump(mode="json") | {"cases": len(run.cases), "comparable": run.run in followed}
+            run.model_dump(mode="json")
+            | {"passed": run.gate and run.gate.passed, "decision": run.gate and run.gate.decision}
+            | {"cases": len(run.cases), "comparable": run.run in followed}
             for run in history.runs
         ],
         "comparable": len(followed),

@@ -46,7 +46,7 @@ def test_there_is_more_and_there_is_less() -> None:
         terminal(report, 120, "verdict"),
     )
 
-    first = [line for line in brief.splitlines() if line.startswith(("Score", "Target"))]
+    first = [line for line in brief.splitlines() if line.startswith(("Score", "Failed"))]
     assert verdict.splitlines() == first
     assert brief.count("\n!") == 4
     assert whole.count("\n!") == 3 + int(brief.partition("Further warnings: ")[2][0])

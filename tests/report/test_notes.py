@@ -4,9 +4,11 @@ import pytest
 
 from simulator.core.document import points
 from simulator.core.titles import title
-from simulator.report.context import notes, verdict
+from simulator.report.context import notes
+from simulator.report.verdict import verdict
 from simulator.stats.gate import decide
 from tests.sample_runs import rehearsed, summed
+from tests.stats.test_gate import summary as calm
 from tests.texts import said
 
 
@@ -36,14 +38,14 @@ def test_points_round_half_up_and_never_look_like_a_target_that_was_missed(
     ("target", "score", "phrase"),
     [
         (None, 0.7, "No target was set"),
-        (0.65, 0.7, "Target 65 reached"),
-        (0.9, 0.7, "Target 90 missed by 20"),
-        (0.9, None, "Target 90: cannot be decided"),
+        (0.65, 0.7, "Passed: score 70 (65 required)"),
+        (0.9, 0.7, "Failed: score 70 (90 required)"),
+        (0.9, None, "Undecided: nothing was graded"),
     ],
 )
 def test_the_verdict_is_one_phrase(target: float | None, score: float | None, phrase: str) -> None:
-    """Reached, missed, undecided or no target."""
-    summary = summed(rehearsed("en")).model_copy(update={"score": score})
+    """Passed, failed or undecided with what came out and what was asked; or no target."""
+    summary = calm(score=score)
 
     assert said(verdict(decide(summary, target, 1, 1.0), summary.score)) == phrase
 
@@ -54,6 +56,7 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     found = notes(summary, decide(summary, 0.9, 0.05, 1.0), title)
 
     assert [said(note.text) for note in found] == [
+        "A verdict takes at least 5 questions with a grade of Overall; this run has 4.",
         "Failed messages of the simulated customer: 1 of 14 (7.1 %); 5 % are tolerated.",
         "Fluency, failed grades: 1 of 13 (malformed 1); they are not part of the mean."
         " Why: malformed: there is no JSON object in the reply",
@@ -63,7 +66,7 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
         "Messages of the simulated customer that were rewritten before the bot saw them:"
         " 1 of 13 (repetition 1, other language 1).",
     ]
-    assert [note.tone == "alarm" for note in found] == [True, True, True, True, False, False]
+    assert [note.tone == "alarm" for note in found] == [True, True, True, True, True, False, False]
 
 
 def test_mixed_rubrics_are_said() -> None:

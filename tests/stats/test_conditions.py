@@ -17,7 +17,8 @@ from simulator.core.settings import (
 from simulator.core.titles import title
 from simulator.core.types import Failure, Language, Results, Spending
 from simulator.report.conditions import conditions_table
-from simulator.report.context import notes, verdict
+from simulator.report.context import notes
+from simulator.report.verdict import verdict
 from simulator.stats.conditions import (
     MeasuredFigure,
     check_condition,
@@ -367,12 +368,16 @@ def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
 
 
 @pytest.mark.parametrize(("score", "refused", "decision", "ja", "en"), [
-    (shares(60, 60), shares(60, 60), "passed", "合格（2 件の条件すべて、確かさ 95%）",
-     "Passed (all 2 conditions, 95 % sure)"),
-    (shares(60, 60), shares(20, 60), "missed", "未達（2 件の条件のうち 1 件が未達、確かさ 95%）",
-     "Missed (1 of 2 conditions, 95 % sure)"),
-    (shares(36, 40), shares(60, 60), "undecided", "判定保留（あと約 ", "Undecided (about "),
-    (shares(36, 40), MeasuredFigure(None, None, 0), "undecided", "判定保留", "Undecided"),
+    (shares(60, 60), shares(60, 60), "passed",
+     "合格（確かさ95%）：スコア 100（80以上が必要）；断るべき質問を断った割合 100%（90%以上が必要）",
+     "Passed (95 % sure): score 100 (80 required); Refused what it should 100 % (90 % required)"),
+    (shares(60, 60), shares(20, 60), "missed",
+     "不合格（確かさ95%）：断るべき質問を断った割合 33%（90%以上が必要）",
+     "Failed (95 % sure): Refused what it should 33 % (90 % required)"),
+    (shares(36, 40), shares(60, 60), "undecided", "判定保留：スコア 90、ありうる範囲は",
+     "Undecided: score 90, perhaps between"),
+    (shares(36, 40), MeasuredFigure(None, None, 0), "undecided", "判定保留：スコア 90、ありうる範囲は",
+     "Undecided: score 90, perhaps between"),
 ])  # fmt: skip
 def test_the_verdict_in_a_phrase(
     score: MeasuredFigure, refused: MeasuredFigure, decision: str, ja: str, en: str
@@ -385,7 +390,8 @@ def test_the_verdict_in_a_phrase(
     assert bool(gate.reasons) is (decision != "passed")
     shown = said(verdict(gate, summary.score), "ja")
     assert shown.startswith(ja)
-    assert ("あと約" in shown) is ("あと約" in ja), "no number settles the condition that nothing was seen of"
+    settles = decision == "undecided" and refused.n > 0
+    assert ("あと約" in shown) is settles, "no number settles the condition that nothing was seen of"
     assert said(verdict(gate, summary.score)).startswith(en)
 
 

@@ -12,7 +12,8 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.titles import title
 from simulator.core.types import Case, Language
-from simulator.report.context import notes, verdict
+from simulator.report.context import notes
+from simulator.report.verdict import verdict
 from simulator.stats.gate import Gate, gate_of, has_evidence
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
@@ -118,8 +119,12 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
 @pytest.mark.parametrize(
     ("language", "phrase", "note"),
     [
-        ("ja", "目標 50 に未到達（9 問中 2 問に重大なターン）", "9 問中 2 問に、重大なターンがあります"),
-        ("en", "Target 50 missed: 2 of 9 questions have a major turn", "2 of 9 questions have a major turn"),
+        ("ja", "不合格：重大な誤りのある質問が22.2%（許容20%）", "9 問中 2 問に、重大なターンがあります"),
+        (
+            "en",
+            "Failed: 22.2 % of the questions have a serious error (20 % allowed)",
+            "2 of 9 questions have a major turn",
+        ),
     ],
 )
 def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:

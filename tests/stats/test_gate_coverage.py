@@ -62,7 +62,7 @@ def test_a_log_with_two_answers_of_forty_reaches_no_target(target: str, command:
         "Overall has 2 of 40 grades (not answered in the log 38), for 2 of 40 questions; a verdict takes"
         " 90 % of both (--min-graded)."
     )
-    assert "判定保留" in lead
+    assert "試行：" in lead
     assert "40 件中 2 件（記録に回答なし 38）" in lead
 
 

@@ -122,4 +122,4 @@ def test_a_bot_at_the_target_is_held_to_the_end(rehearse: Command) -> None:
     assert shown["conversations"]["spared"] == 0
     (_, of_score, _) = shown["conditions"]
     assert of_score["more"]["questions"] > 80
-    assert "判定保留（あと約" in done.err
+    assert "会話で決まります · " in done.err

@@ -94,7 +94,7 @@ def test_the_gate_is_undecided_where_they_disagree(
 ) -> None:
     """A target that both reach is reached."""
     done = command(*OPTIONS, *BOTH, "--target", target)
-    told = "It depends on the model that plays the customers: quiet 100 (passed), loud 47 (missed)."
+    told = "It depends on the model that plays the customers: quiet 100 (passed), loud 47 (failed)."
 
     assert (done.code, done.json["decision"], done.json["passed"]) == (code, decision, decision == "passed")
     assert (told in done.json["reasons"]) == (decision == "undecided")

@@ -28,7 +28,7 @@ from simulator.models.pricing import total_spending
 from simulator.stats.classification import classifications
 from simulator.stats.comparison import FEWEST_CASES, wilcoxon
 from simulator.stats.figures import Summary, rounded
-from simulator.stats.gate import gate_of
+from simulator.stats.gate import Gate, gate_of
 from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded
@@ -106,6 +106,9 @@ class CellFigures(Value):
     against: CellComparison | None = None
     passed: bool | None = None
     incomplete: bool = False
+    # What reports word the verdict of; not part of what `--json` prints.
+    gate: Gate | None = Field(default=None, exclude=True)
+    score: float | None = Field(default=None, exclude=True)
     graded_usd: float | None = None
     answers_usd: float | None = None
     answer_seconds: float | None = None
@@ -339,6 +342,8 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         labels=Labels.model_validate(found[0], from_attributes=True) if found else None,
         passed=gate.passed,
         incomplete=gate.incomplete,
+        gate=gate,
+        score=summary.score,
         graded_usd=summary.cost_usd,
         answers_usd=total_spending(used).cost_usd if used else None,
         answer_seconds=median(seconds) if seconds else None,

@@ -30,6 +30,7 @@ from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
 from simulator.report.tables import signed_points
+from simulator.report.verdict import verdict
 from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
 
@@ -136,11 +137,9 @@ def _verdict(cell: CellFigures) -> Text:
 
 def _gate(cell: CellFigures) -> Text:
     """The gate's verdict of a cell's own run; empty without a target."""
-    if cell.passed is None:
+    if cell.gate is None or cell.passed is None:
         return ""
-    if cell.incomplete:
-        return _("undecided")
-    return _("passed") if cell.passed else _("missed")
+    return verdict(cell.gate, cell.score, trial=cell.offline)
 
 
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:

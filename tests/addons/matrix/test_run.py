@@ -45,7 +45,15 @@ cases = ["faq.csv", "chat.jsonl"]
 prompts = ["./plain.toml", "./strict.toml", "./terse.toml"]
 models = ["small", "large"]
 """
-RIGHT = {"日本の首都は": "東京", "1+1は": "2", "空の色は": "青", "Capital of Japan?": "Tokyo", "1+1?": "2"}
+RIGHT = {
+    "日本の首都は": "東京",
+    "1+1は": "2",
+    "空の色は": "青",
+    "Capital of Japan?": "Tokyo",
+    "1+1?": "2",
+    "2+2は": "4",
+    "火の色は": "赤",
+}
 
 
 class Bots:
@@ -239,6 +247,8 @@ def test_the_command_line_is_a_matrix_too(
         "openai_chat", "--set", f"url={server.url}", "--set", "model=small", "--set", "model=large",
         "--judges", "exact_match", "--target", "50", "--cache", "off", "--to", "sheets", "--sheet", KEY,
     )  # fmt: skip
+    more = "".join(f"f{n},{question},{RIGHT[question]}\n" for n, question in ((4, "2+2は"), (5, "火の色は")))
+    Path("faq.csv").write_text(FAQ + more, encoding="utf-8")
     with sheets_server(monkeypatch) as sheets:
         code, shown, err = ran(capsys, *options)
         rows = sheets.person(KEY).rows("比較")
@@ -251,5 +261,9 @@ def test_the_command_line_is_a_matrix_too(
     ]  # fmt: skip
     assert any("-faq-strict-large-" in name for name in run_ids(Path("runs")))
     assert [c["passed"] for c in shown["data"][0]["cells"]] == [False, False, False, True]
+    assert [row[rows[0].index("目標")] for row in (rows[1], rows[4])] == [
+        "不合格：スコア 0（50以上が必要）；重大な誤りのある質問が100%（許容20%）",
+        "合格：スコア 100（50以上が必要）",
+    ]
     run = read_run(Path("runs", shown["data"][0]["cells"][3]["run"], "run.sqlite")).run
     assert (run.settings["cases"], run.settings["prompt"]) == ("faq.csv", "./strict.toml")

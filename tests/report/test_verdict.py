@@ -1,0 +1,186 @@
+"""The verdict says in every view what came out and what was asked, in one pair of words."""
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from openpyxl import load_workbook
+
+from simulator.core.settings import stored_settings
+from simulator.report.verdict import verdict, verdict_tone
+from simulator.stats.gate import Gate, gate_of
+from simulator.stats.summary import figures_of
+from tests.commands import Command
+from tests.diff_runs import a_result, grades_of, stored
+from tests.texts import said
+
+BAD, GOOD = [0.2] * 2 + [1.0] * 7, [1.0] * 9
+# The words that were used beside these, and are used no more.
+FORMER = re.compile("未達|到達|達成|Missed|missed|Reached|reached")
+
+
+def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
+    """The gate over these grades, and the score."""
+    results = a_result(grades_of(grades), **settings)
+    known = stored_settings(results.run.settings)
+    summary = figures_of(results, known)
+    return gate_of(results, summary, known), summary.score
+
+
+@pytest.mark.parametrize(
+    ("grades", "settings", "ja", "en"),
+    [
+        (GOOD, {"target": 0.9}, "合格：スコア 100（90以上が必要）", "Passed: score 100 (90 required)"),
+        (
+            [0.6] * 9,
+            {"target": 0.9},
+            "不合格：スコア 60（90以上が必要）",
+            "Failed: score 60 (90 required)",
+        ),
+        (
+            BAD,
+            {"target": 0.5},
+            "不合格：重大な誤りのある質問が22.2%（許容20%）",
+            "Failed: 22.2 % of the questions have a serious error (20 % allowed)",
+        ),
+        (
+            BAD,
+            {"target": 0.9, "max_major": 0},
+            "不合格：スコア 82（90以上が必要）；重大な誤りのある質問が22.2%（許容0%）",
+            "Failed: score 82 (90 required); 22.2 % of the questions have a serious error (0 % allowed)",
+        ),
+        (
+            BAD,
+            {"target": 0.5, "confidence": 0.95},
+            "不合格：重大な誤りのある質問が22.2%（許容0%）",
+            "Failed: 22.2 % of the questions have a serious error (0 % allowed)",
+        ),
+        (
+            BAD,
+            {"target": "red <= 0.1 and severity_major < 2 and major <= 1"},
+            "不合格：要確認の割合 22.2%（許容10%）；重大なターン 2（許容2未満）",
+            "Failed: Red turns 22.2 % (10 % allowed); Major turns 2 (less than 2 allowed)",
+        ),
+        ([1.0] * 3, {"target": 0.9}, "判定保留：採点した質問は3件（5件以上が必要）",
+         "Undecided: questions with a grade: 3 (5 required)"),
+        ([1.0] * 3, {"target": "score > 0.9"}, "判定保留：スコア：質問3件（5件以上が必要）",
+         "Undecided: score: questions 3 (5 required)"),
+        (GOOD, {"target": "p95_seconds <= 3"}, "判定保留：応答時間（95%）は測れていません（許容3 秒）",
+         "Undecided: Seconds to answer (95 %) not known (3 s allowed)"),
+        (GOOD, {}, "目標は未設定です", "No target was set"),
+    ],
+)  # fmt: skip
+def test_it_says_the_result_and_what_was_asked(
+    grades: list[float], settings: dict[str, Any], ja: str, en: str
+) -> None:
+    """Never the condition alone."""
+    gate, score = judged(grades, **settings)
+
+    assert said(verdict(gate, score), "ja").startswith(ja)
+    assert said(verdict(gate, score)).startswith(en)
+
+
+@pytest.mark.parametrize(("grades", "tone"), [(GOOD, "good"), (BAD, "alarm")])
+def test_a_run_without_a_model_is_a_trial(grades: list[float], tone: str) -> None:
+    """It shows the same figures, without a colour and without passing."""
+    gate, score = judged(grades, target=0.9)
+
+    assert verdict_tone(gate) == tone
+    assert verdict_tone(gate, trial=True) == ""
+    assert said(verdict(gate, score, trial=True)).startswith(f"Trial: score {100 * (score or 0):.0f}")
+    assert said(verdict(gate, score, trial=True), "ja").startswith("試行：スコア ")
+
+
+def gate_case(run: str) -> ElementTree.Element:
+    """The target's test case in the JUnit file of a run."""
+    text = Path("runs", run, "junit.xml").read_text(encoding="utf-8")
+    found = ElementTree.fromstring(text).find("testcase[@classname='gate']")  # noqa: S314 - our own file
+    assert found is not None
+    return found
+
+
+def views(command: Command) -> dict[str, str]:
+    """Each view of the run `1-run` as the text that stands in it."""
+    done = command("report", "1-run", "--to", "markdown,junit,xlsx")
+    folder = Path("runs/1-run")
+    sheet = load_workbook(folder / "report.xlsx").worksheets
+    cells = [str(cell.value) for each in sheet for row in each for cell in row]
+    command("history", "--html", "history.html")
+    source = (folder / "report.html").read_text(encoding="utf-8")
+    junit = gate_case("1-run")
+    compared = command("diff", "0-run", "1-run")
+    return {
+        "terminal": done.out,
+        "quiet": command("report", "1-run", "--quiet").out,
+        "page": bare(source),
+        "markdown": re.sub(r"\\(.)", r"\1", (folder / "report.md").read_text(encoding="utf-8")),
+        "sheet": "\n".join(cells),
+        "junit": " ".join([*junit.itertext(), *(each.get("message", "") for each in junit)]),
+        "json": command("report", "1-run", "--json").out,
+        "history": bare(Path("history.html").read_text(encoding="utf-8")),
+        "diff": compared.out,
+    }
+
+
+def bare(page: str) -> str:
+    """What a page shows, without its markup."""
+    return unescape(re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL))
+
+
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize(
+    ("grades", "words", "result"),
+    [
+        (
+            GOOD,
+            {"ja": "合格", "en": "Passed"},
+            {"ja": "スコア 100（90以上が必要）", "en": "score 100 (90 required)"},
+        ),
+        (
+            [0.2, *[1.0] * 4, *[0.6] * 4],
+            {"ja": "不合格", "en": "Failed"},
+            {"ja": "スコア 73（90以上が必要）", "en": "score 73 (90 required)"},
+        ),
+    ],
+)
+def test_every_view_says_it(
+    grades: list[float], words: dict[str, str], result: dict[str, str], offline: bool, command: Command
+) -> None:
+    """JSON and JUnit in English, all others in the run's language; a trial claims nothing."""
+    for name, days in (("0-run", 0), ("1-run", 1)):
+        results = a_result(grades_of(grades), name, days=days, target=0.9)
+        run = results.run.model_copy(update={"offline": offline})
+        stored(results.model_copy(update={"run": run}))
+    said = {"ja": "試行", "en": "Trial"} if offline else words
+    line = {"ja": f"{said['ja']}：{result['ja']}", "en": f"{said['en']}: {result['en']}"}
+
+    for view, text in views(command).items():
+        language = "en" if view in ("json", "junit") else "ja"
+        assert flat(line[language]) in flat(text), view
+        assert not FORMER.search(re.sub('"decision": "missed"', "", text)), view
+    page = Path("runs/1-run/report.html").read_text(encoding="utf-8")
+    shown = re.search(r'<p class="verdict([^"]*)">(.)', page)
+    assert shown
+    assert shown.groups() == (
+        ("", "試") if offline else (" good", "✓") if words["en"] == "Passed" else (" bad", "✕")
+    )
+
+
+def test_a_trial_is_no_passed_test_of_junit(command: Command) -> None:
+    """CI shows it as skipped; where it is below the target it fails as the exit code does."""
+    for name, grades in (("good", GOOD), ("poor", [0.6] * 9)):
+        results = a_result(grades_of(grades), name, target=0.9)
+        run = results.run.model_copy(update={"offline": True})
+        stored(results.model_copy(update={"run": run}))
+    good, poor = (command("report", name, "--to", "junit").code for name in ("good", "poor"))
+    cases = [gate_case(name) for name in ("good", "poor")]
+
+    assert (good, poor) == (0, 1)
+    assert [[each.tag for each in case] for case in cases] == [["skipped"], ["failure"]]
