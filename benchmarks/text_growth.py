@@ -166,6 +166,8 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
+        "evidence.asks_only": lambda text: evidence.asks_only(text, "ja"),
+        "evidence.says_it_again": lambda text: evidence.says_it_again(text, [text, _HELD], "ja"),
         "evidence.declines": lambda text: (
             evidence.declines(text, "ja"),
             evidence.declines(text, "en"),

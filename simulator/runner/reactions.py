@@ -34,12 +34,12 @@ _SAID: dict[str, dict[Language, str]] = {
     },
     "again": {"ja": "はい、確かです。", "en": "Yes, I am sure of that. "},
     "useless": {
-        "ja": "詳しくは、当社のホームページをご覧ください。",
-        "en": "Please see our website for more information.",
+        "ja": "詳しくは、当社のホームページの{page}ページをご覧ください。",
+        "en": "Please see page {page} of our website for more information.",
     },
     "rude": {
-        "ja": "そんなことも分からないんですか。説明書くらい読んでください。",
-        "en": "You really should know that yourself. Try reading the manual for once.",
+        "ja": "そんなことも分からないんですか。説明書の{page}ページくらい読んでください。",
+        "en": "You really should know that yourself. Try reading page {page} of the manual for once.",
     },
     "inventing": {
         "ja": "1987年から続く「プラチナ空プラン」にご加入の方は、月額9,999円で、火星への引っ越しも無料です。",
@@ -79,7 +79,8 @@ def bot_of(kind: str, case: Case, persona: Persona) -> Bot:
 
     def answer(query: Query) -> str:
         if kind != "perfect":
-            return _SAID[kind][case.language]
+            # Never the same again: whether it is of use the customer has to understand.
+            return _SAID[kind][case.language].format(page=len(query.history) // 2 + 2)
         if query.history and persona.asks_for_person:
             return _SAID["person"][case.language]
         return (_SAID["again"][case.language] if query.history else "") + all_references(case)[0]
@@ -88,7 +89,7 @@ def bot_of(kind: str, case: Case, persona: Persona) -> Bot:
 
 
 def turns_of(persona: Persona) -> int:
-    """The turns in which a customer has to have left: being asked back costs no patience, a doubt none."""
+    """The turns in which a customer has to have left: a doubt costs no patience, one question alone none."""
     return persona.patience + 3
 
 

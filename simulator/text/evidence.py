@@ -31,7 +31,10 @@ from simulator.text.acts import (
     LONGEST,
     Part,
     apologises,
+    claims,
+    ends_with_question,
     is_refusal,
+    negated_words,
     parts,
     passes_on,
 )
@@ -398,6 +401,34 @@ def without_courtesies(text: str, language: Language) -> str:
     """The text without its courtesies; all of it when there is nothing else."""
     rest = [part.text for part in parts(text, language) if part.act != "courtesy"]
     return "\n".join(rest) or text
+
+
+# From this share of its content on, and without a detail of its own, an answer says only what was said.
+NOTHING_NEW = 0.9
+
+
+def says_it_again(answer: str, earlier: Sequence[str], language: Language) -> bool:
+    """Whether an answer, its courtesies aside, only says again what these earlier ones said.
+
+    It may be put together anew. A short one ("はい、できます") may answer another question in the same words,
+    and is one only where it is the same to the letter.
+    """
+    if not answer.strip():
+        return False
+    if answer.strip() in {text.strip() for text in earlier}:
+        return True
+    said = without_courtesies(answer, language)
+    units = topic_units(said)
+    if not earlier or total_weight(units) < TELLING or lacking(said, earlier):
+        return False
+    denied = {word for text in earlier for word in negated_words(text)}
+    within = frozenset().union(*map(content_units, earlier))
+    return share(units, within) >= NOTHING_NEW and denied.issuperset(negated_words(said))
+
+
+def asks_only(answer: str, language: Language) -> bool:
+    """Whether an answer states nothing about the matter and ends with a question to the customer."""
+    return ends_with_question(answer, language) and not claims(answer, language)
 
 
 # What an unrelated answer shares with a question all the same (median on the bundled questions).

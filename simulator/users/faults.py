@@ -49,10 +49,12 @@ from simulator.text.acts import is_refusal, passes_on
 from simulator.text.entities import Date, Measure, Specific, details_of, located, numbers_in
 from simulator.text.evidence import (
     all_references,
+    asks_only,
     best_agreement,
     coverage,
     expected_response,
     refuses,
+    says_it_again,
     topic_units,
     total_weight,
 )
@@ -188,9 +190,10 @@ def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn
     verdict = verdicts.get((conversation.id, turn.index))
     if gives_nothing(turn, conversation.case) or verdict is None:
         return False
-    # The same words again are of no use, however good they were the first time.
-    earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}
-    return verdict.is_useful and turn.answer.text not in earlier
+    # The same again is of no use, however good it was the first time; nor is a question, however sensible.
+    text, language = turn.answer.text, conversation.case.language
+    earlier = [each.answer.text for each in conversation.turns if each.index < turn.index]
+    return verdict.is_useful and not (asks_only(text, language) or says_it_again(text, earlier, language))
 
 
 def _is_complete(verdict: Score) -> bool | None:

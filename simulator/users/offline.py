@@ -34,6 +34,7 @@ from simulator.text.evidence import (
     best_agreement,
     coverage,
     refuses,
+    says_it_again,
 )
 from simulator.text.wording import wording
 from simulator.users.guard import guard_of, telling_numbers
@@ -97,19 +98,19 @@ class PhraseUser:
         known = [met for met, _turn in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
         known += [(turns[at], self._situation(case, turns[: at + 1])) for at in range(len(known), len(turns))]
         self._met, situations = known, [situation for _turn, situation in known]
-        course = self._course(situations, turns, case.language)
+        course = self._course(situations, turns, case)
         line = self._line(case, turns, situations, course)
         return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
 
-    def _course(
-        self, situations: Sequence[Situation], turns: Sequence[Turn], language: Language
-    ) -> list[Reaction]:
+    def _course(self, situations: Sequence[Situation], turns: Sequence[Turn], case: Case) -> list[Reaction]:
         """What the persona's rules make of each answer; a useless one annoys, a repetition twice as much."""
         course: list[Reaction] = []
         for at, situation in enumerate(situations):
-            answer, got = turns[at].answer.text, _GOT[situation]
-            repeated = answer in {turn.answer.text for turn in turns[:at]}
-            apologised = apologises(answer, language) and not is_refusal(answer, language)
+            answer, got = turns[at].answer.text, self._got(situation, case, turns[at])
+            repeated = says_it_again(answer, [turn.answer.text for turn in turns[:at]], case.language)
+            if repeated and got in ("part", "asked_back"):
+                got = "nothing"
+            apologised = apologises(answer, case.language) and not is_refusal(answer, case.language)
             before = course[-1].feeling if course else self.persona.feeling
             move = _FELT[got] - (repeated and got == "nothing") + (apologised and got == "nothing")
             said = Reaction(got=got, feeling=max(-2, min(2, before + move)))
@@ -117,11 +118,18 @@ class PhraseUser:
             course.append(reaction.model_copy(update={"overruled": None}))  # there is no model to overrule
         return course
 
+    def _got(self, situation: Situation, case: Case, turn: Turn) -> Got:
+        """What an answer gave: one that tells a part and then asks has given the part."""
+        is_part = situation is Situation.ASKED and _help(case, [turn]) >= OF_USE
+        return "part" if is_part else _GOT[situation]
+
     def _line(
         self, case: Case, turns: Sequence[Turn], situations: Sequence[Situation], course: Sequence[Reaction]
     ) -> Utterance:
         say, phrases = wording(case.language), self.persona.speaks(case.language).phrases
         last, how = situations[-1], course[-1].next
+        if last is Situation.PARTLY and course[-1].got == "nothing":  # the same part again
+            last = Situation.USELESS
         if how in ("handed_over", "satisfied"):
             had_trouble = "at_last" in phrases and any(each.got == "nothing" for each in course)
             return self._leave(case, turns, how, "at_last" if had_trouble else "thanks", say(f"left_{how}"))

@@ -30,6 +30,7 @@ from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
 from simulator.text.acts import apologises, ends_with_question, is_refusal
+from simulator.text.evidence import says_it_again
 from simulator.users.base import UserPrompts
 from simulator.users.rules import cues_of, reactions_to, ruled, style_of
 
@@ -118,7 +119,7 @@ class PersonaUser:
         return ruled(
             self.persona,
             [*reactions_to(turns), said],
-            repeated=answer.text in {turn.answer.text for turn in turns[:-1]},
+            repeated=says_it_again(answer.text, [turn.answer.text for turn in turns[:-1]], language),
             apologised=apologises(answer.text, language) and not is_refusal(answer.text, language),
         )
 

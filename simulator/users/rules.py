@@ -15,6 +15,8 @@ What follows from an answer, for a customer with a patience of 3:
 
     nothing, and the model would leave content    stay        (overruled: satisfied)
     nothing for the third time in a row           gave_up     whatever the model says
+    asked back for the third time, nothing else   gave_up     it gives as little
+    a part that was said before                   is nothing
     all, and the model would stay                 satisfied   (overruled: stay)
     a part, and the model would leave content     stay        satisfied, where there was a part before
     handed over to a person                       handed_over
@@ -24,6 +26,7 @@ Every draw is by the seed of the conversation and the number of the turn, so tha
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from simulator.core.templates import stable_int
 from simulator.core.types import Next, Persona, Reaction, Turn
@@ -37,6 +40,8 @@ CUES = (
 ALWAYS_DONE = frozenset({"pushback", "change_of_mind", "person"})
 # A persona's shares (0..1) of its lines.
 SHARES = ("brevity", "questions", "politeness")
+# What leaves a customer where they were.
+_GIVE_NOTHING = frozenset({"nothing", "asked_back"})
 # How far an answer that gave this can move the feeling, from the one before: at least, at most. Nobody is
 # gladder for a useless answer, nor annoyed by a full one; to be asked back may do either.
 _MOVES = {
@@ -55,14 +60,17 @@ def reactions_to(turns: Sequence[Turn]) -> list[Reaction]:
 
 
 def useless_in_a_row(course: Sequence[Reaction]) -> int:
-    """How many of the last answers gave nothing; being asked back neither counts nor breaks the row."""
-    row = 0
-    for reaction in reversed(course):
-        if reaction.got == "nothing":
-            row += 1
-        elif reaction.got != "asked_back":
-            break
-    return row
+    """How many of the last answers gave nothing; to be asked back, and no more, gives nothing either."""
+    return sum(1 for _useless in takewhile(lambda reaction: reaction.got in _GIVE_NOTHING, reversed(course)))
+
+
+def is_out_of_patience(persona: Persona, course: Sequence[Reaction]) -> bool:
+    """Whether the customer has had as many useless answers in a row as they stand.
+
+    A desk may have to know something first: one question alone makes nobody leave.
+    """
+    asked_once = len(course) == 1 and course[-1].got == "asked_back"
+    return useless_in_a_row(course) >= persona.patience and not asked_once
 
 
 def ruled(
@@ -73,9 +81,12 @@ def ruled(
     Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
     not content who asks for a person, or who doubts at this turn (`pushback`, `change_of_mind`). A part is
     enough for who had one before. Where nobody said what was `got`, the choice stands. The feeling moves as
-    far as the answer allows: a useless one softens nobody unless it `apologised`; `repeated`, it annoys.
+    far as the answer allows: a useless one softens nobody unless it `apologised`. One that only `repeated`
+    what was said before gives nothing, unless that was all, and annoys.
     """
     *earlier, last = course
+    if repeated and last.got in ("part", "asked_back"):
+        last = last.model_copy(update={"got": "nothing"})
     # The model says how it feels, within what the answer can have done to it.
     low, high = _MOVES[last.got]
     if last.got == "nothing":
@@ -107,7 +118,7 @@ def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> Next
         return "stay" if doubts or (persona.asks_for_person and "all" not in had) else "satisfied"
     if last.got == "part" and last.next == "satisfied" and had & {"part", "all"}:
         return "satisfied"
-    return "gave_up" if useless_in_a_row([*earlier, last]) >= persona.patience else "stay"
+    return "gave_up" if is_out_of_patience(persona, [*earlier, last]) else "stay"
 
 
 def cues_of(
@@ -124,27 +135,29 @@ def cues_of(
     """What matters in the customer's next line, drawn by the conversation's `seed`.
 
     `earlier` are the reactions to all answers but the last one, which `asked_back`, `refused` or did neither.
-    What has to be done in the line stands alone, else the line's form and perhaps its length, thanks, or a
-    figure of an answer that `has_figure`. To a refusal nobody says but a word, and nobody thanks for one or
-    when annoyed; who writes fragments writes none at length. The persona's `SHARES` are multiplied with what
-    is `usual` in the language, which also has the shares of lines at length and with a figure. Who complains
-    (`complains`) tells more and asks half as often.
+    What has to be done in the line stands alone, or beside the end of patience for who is asked; else the
+    line's form and perhaps its length, thanks, or a figure of an answer that `has_figure`. To a refusal
+    nobody says but a word, and nobody thanks for one or when annoyed; who writes fragments writes none at
+    length. The persona's `SHARES` are multiplied with what is `usual` in the language, which also has the
+    shares of lines at length and with a figure. Who complains (`complains`) tells more and asks less.
     """
     turn = len(earlier) + 2
     had_all = any(each.got == "all" for each in earlier)
+    last = Reaction(got="asked_back" if asked_back else "nothing")
+    is_last_chance = is_out_of_patience(persona, [*earlier, last])
     duties = {
         "asked_refuses": asked_back and persona.discloses == "never",
         f"asked_{persona.counter_question}": asked_back,
         "pushback": turn == persona.pushback and not refused,
         "change_of_mind": turn == persona.change_of_mind,
-        "last_chance": useless_in_a_row(earlier) + 1 >= persona.patience,
+        "last_chance": is_last_chance,
         "person": persona.asks_for_person and not had_all,
         "disclose": turn == 2 and persona.discloses == "at_once",
     }
     # The first that is due stands alone: a line that does two things at once is no line of a chat.
     for cue, is_due in duties.items():
         if is_due:
-            return (cue,)
+            return ("last_chance", cue) if is_last_chance and cue.startswith("asked_") else (cue,)
     brevity, questions, politeness = (getattr(persona, share) * usual[share] for share in SHARES)
     feeling = earlier[-1].feeling if earlier else persona.feeling
     brevity = 0 if refused else brevity

@@ -157,6 +157,17 @@ def test_giving_up_while_answers_help_is_impatient() -> None:
     assert kinds(a_run(person, scores=[a_verdict(person, 2, 4)])) == []
 
 
+def test_who_leaves_a_bot_that_only_asks_or_repeats_is_not_impatient() -> None:
+    """However well its questions are graded, and the same part again in another frame."""
+    asking = a_talk((ASKED, "ご契約はいつからでしょうか？"), ("分かりません", "お部屋は何階でしょうか？"))
+    part = "途中解約には4,800円の費用がかかります。"
+    again = a_talk((ASKED, part), ("ほかには？", part), ("それだけ？", f"ありがとうございます。{part}"))
+
+    for talk in (asking, again):
+        praised = [a_verdict(talk, turn.index, 4) for turn in talk.turns]
+        assert kinds(a_run(talk, scores=praised)) == []
+
+
 def test_given_lines_are_nobodys_fault() -> None:
     """A script, a file of scripts or a replayed run says what is said."""
     line = "契約番号はA-1032-55です。"

@@ -12,6 +12,7 @@ CALM, ANGRY, PERSON = (shelves.persona(name) for name in ("calm", "angry", "dema
 # Of a language in which people do what a persona sets.
 AS_SET = dict.fromkeys((*SHARES, "fragments"), 1.0) | {"detail": 0.0, "figures": 0.0}
 TELLS = shelves.persona("verbose")
+HASTY = CALM.model_copy(update={"patience": 1})
 DOUBTS = CALM.model_copy(update={"pushback": 2, "change_of_mind": 4})
 
 
@@ -33,7 +34,14 @@ def course(*got: Got | None, next_: Next = "stay", feeling: int = 0) -> list[Rea
         (CALM, ["nothing", "nothing"], "gave_up", "stay"),
         (CALM, ["nothing", "nothing", "nothing"], "stay", "gave_up"),
         (CALM, ["nothing", "nothing", "asked_back", "nothing"], "stay", "gave_up"),
-        (CALM, ["nothing", "nothing", "asked_back"], "stay", "stay"),
+        (CALM, ["nothing", "nothing", "asked_back"], "stay", "gave_up"),
+        (CALM, ["asked_back", "asked_back", "asked_back"], "stay", "gave_up"),
+        (CALM, ["asked_back", "asked_back"], "gave_up", "stay"),
+        (CALM, ["asked_back", "part", "asked_back", "asked_back"], "gave_up", "stay"),
+        (CALM, ["asked_back", "asked_back", "all"], "stay", "satisfied"),
+        (HASTY, ["asked_back"], "gave_up", "stay"),
+        (HASTY, ["asked_back", "asked_back"], "stay", "gave_up"),
+        (HASTY, ["nothing"], "stay", "gave_up"),
         (CALM, ["nothing", "part", "nothing", "nothing"], "stay", "stay"),
         (CALM, [None], "gave_up", "gave_up"),
         (CALM, [None], "stay", "stay"),
@@ -100,6 +108,7 @@ def test_the_feeling_moves_as_far_as_the_answer_allows(
         (TELLS, [], False, "disclose"),
         (CALM, [], True, "asked_answers"),
         (CALM, ["nothing", "nothing"], False, "last_chance"),
+        (CALM, ["nothing", "asked_back"], False, "last_chance"),
         (PERSON, ["nothing"], False, "person"),
         (ANGRY, [], False, "no_reproach"),
     ],
@@ -112,6 +121,25 @@ def test_what_has_to_be_done_in_a_line_stands_alone(
 
     assert first in cues
     assert len(cues) == (2 if first == "no_reproach" else 1)
+
+
+def test_who_is_asked_when_patience_ends_is_told_both() -> None:
+    """How to reply, and that a question is no answer; one question alone is nobody's last."""
+    asked = [Reaction(got="asked_back")] * 2
+
+    assert cues_of(CALM, asked, 1, AS_SET, asked_back=True) == ("last_chance", "asked_answers")
+    assert cues_of(CALM, asked[:1], 1, AS_SET, asked_back=True) == ("asked_answers",)
+    assert cues_of(HASTY, [], 1, AS_SET, asked_back=True) == ("asked_answers",)
+
+
+@pytest.mark.parametrize(("got", "given"), [("part", "nothing"), ("asked_back", "nothing"), ("all", "all")])
+def test_what_was_said_before_gives_nothing(got: Got, given: Got) -> None:
+    """A part or a question again wears patience down; who has all is content with it."""
+    again = ruled(CALM, course("part", got), repeated=True)
+
+    assert again.got == given
+    worn = ruled(CALM, [*course("part", "nothing", "nothing"), Reaction(got="part")], repeated=True)
+    assert worn.next == "gave_up"
 
 
 def test_shares_come_true_over_a_run() -> None:
