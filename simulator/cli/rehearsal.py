@@ -41,7 +41,7 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
-from simulator.core.settings import Protocol, Settings, flag, read_shard
+from simulator.core.settings import Protocol, Settings, flag, read_shard, stored_settings
 from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
@@ -52,7 +52,7 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
 from simulator.stats.red import primary_judge, red_marks
-from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
+from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run, read_run
 
 # What only some runs need, by the setting that asks for it: imported when it is set. The reports are made
 # when there is something to report: the first question does not wait for them.
@@ -95,9 +95,20 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         names = tuple(sorted(map(flag, extra)))
         msg = _("--replay takes questions and customers from the run: leave out {names}.", names=names)
         raise InputError(msg)
+    is_new_replay = settings.resume is None and settings.replay and protocol == "dialogue"
+    if is_new_replay and "turns" not in given_flags(flags):
+        settings = settings.model_copy(update={"turns": _turns_of(settings)})
     with only_the_verdict(settings.quiet):
         finished = start(settings) if settings.resume is None else feature("resume").resume(settings, flags)
     return finished if isinstance(finished, int) else finished.publish()
+
+
+def _turns_of(settings: Settings) -> int:
+    """The turns of the run that is replayed, whatever rehearsal.toml says today."""
+    results = read_run(find_run(str(settings.replay), settings.runs))
+    return max(
+        stored_settings(results.run.settings).turns, *(len(each.turns) for each in results.conversations), 1
+    )
 
 
 class FinishedRun(NamedTuple):

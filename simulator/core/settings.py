@@ -718,7 +718,9 @@ class Settings(RowSettings):
     max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
     script: str | None = setting("What customers say before they go on alone (a file).")
-    replay: str | None = setting("Repeat the customers' lines of an earlier run to this bot.")
+    replay: str | None = setting(
+        "Repeat the customers' lines of an earlier run, in as many turns, to this bot."
+    )
     replay_diverged: Literal["go-on", "end", "keep"] = setting(
         "When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
         " conversation ends (end), or the lines are said all the same (keep).",

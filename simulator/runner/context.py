@@ -193,15 +193,23 @@ class RunContext:
     def _masking(self, user: User) -> User:
         return feature("redact").MaskedUser(user, self.redactor) if self.redactor else user
 
-    def persona_user(self, conversation: Conversation) -> User:
-        """Who plays the persona: a model, or phrases where there is none."""
+    def persona_user(self, conversation: Conversation, turns: int | None = None) -> User:
+        """Who plays the persona: a model, or phrases where there is none; for at most so many turns.
+
+        Where none are given, they are those of the conversation in the run.
+        """
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self._player(conversation)
         if model is None:
             return feature("offline").PhraseUser(persona, seed)  # type: ignore[no-any-return]
         greeting = self.greeting(conversation.case.language)
         made: User = feature("persona").PersonaUser(
-            persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
+            persona,
+            self.prompts,
+            model,
+            seed=seed,
+            turns=turns or self.turns(conversation)[0],
+            greeting=greeting,
         )
         return made
 

@@ -110,7 +110,7 @@ async def react(
         start = Conversation(id=f"{persona.id}/{kind}", case=case, persona=persona.id)
         held = await converse(
             start,
-            context.persona_user(start),
+            context.persona_user(start, turns_of(persona)),
             bot_of(kind, case, persona),
             Unsaved(),
             turns=turns_of(persona),

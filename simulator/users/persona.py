@@ -58,8 +58,8 @@ class PersonaUser:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`.
 
         A draft that breaks the guard, or says goodbye where the rules let nobody go, is asked for once more.
-        Raises ModelFailure if the second draft breaks the guard, too. After the last turn only the leaving
-        counts: the words reach nobody.
+        Raises ModelFailure if the second draft breaks the guard, too. After the last turn the words reach
+        nobody: a goodbye is kept, also where the rules would not let go, and any other line ends with it.
         """
         language, messages = case.language, self.messages(case, turns)
         broken: list[str] = []
@@ -81,12 +81,16 @@ class PersonaUser:
                 broken_rules=tuple(broken),
                 reaction=reaction.model_copy(update={"overruled": overruled}),
             )
+            is_last = len(turns) >= self.turns
             # The rules have the customer leave where the model would have stayed, and asked something.
             is_closing = reaction.next != "stay" and line.next == "stay"
             if is_closing and ends_with_question(utterance.text, language):
                 utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
+            if is_last and reaction.next == "stay":
+                says_goodbye = line.next != "stay" or self.prompts.says_goodbye(language, utterance.text)
+                return utterance.model_copy(update={"next": "over"} if says_goodbye else {})
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
-            is_heard = reaction.next == "stay" and len(turns) < self.turns
+            is_heard = reaction.next == "stay"
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
             # The model wanted to leave, and the rules keep it: its goodbye would make no sense to the bot.
             if is_heard and line.next != "stay" and not attempt:
@@ -116,11 +120,15 @@ class PersonaUser:
             why=line.why.strip(),
             next=line.next,
         )
+        is_last = len(turns) >= self.turns
+        asks = ends_with_question(line.message, language)
         return ruled(
             self.persona,
             [*reactions_to(turns), said],
             repeated=says_it_again(answer.text, [turn.answer.text for turn in turns[:-1]], language),
             apologised=apologises(answer.text, language) and not is_refusal(answer.text, language),
+            asks=asks and not is_last and not self.prompts.says_goodbye(language, line.message.strip()),
+            is_last=is_last,
         )
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:

@@ -17,7 +17,9 @@ What follows from an answer, for a customer with a patience of 3:
     nothing for the third time in a row           gave_up     whatever the model says
     asked back for the third time, nothing else   gave_up     it gives as little
     a part that was said before                   is nothing
+    anything, at the last turn, and gives up      gave_up
     all, and the model would stay                 satisfied   (overruled: stay)
+    all, and the line asks something else         stay        it is asked
     a part, and the model would leave content     stay        satisfied, where there was a part before
     handed over to a person                       handed_over
 
@@ -74,15 +76,23 @@ def is_out_of_patience(persona: Persona, course: Sequence[Reaction]) -> bool:
 
 
 def ruled(
-    persona: Persona, course: Sequence[Reaction], *, repeated: bool = False, apologised: bool = False
+    persona: Persona,
+    course: Sequence[Reaction],
+    *,
+    repeated: bool = False,
+    apologised: bool = False,
+    asks: bool = False,
+    is_last: bool = False,
 ) -> Reaction:
     """The last reaction of `course` as this persona's rules have it.
 
     Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
-    not content who asks for a person, or who doubts at this turn (`pushback`, `change_of_mind`). A part is
-    enough for who had one before. Where nobody said what was `got`, the choice stands. The feeling moves as
-    far as the answer allows: a useless one softens nobody unless it `apologised`. One that only `repeated`
-    what was said before gives nothing, unless that was all, and annoys.
+    not content who asks for a person, or who doubts at this turn (`pushback`, `change_of_mind`), and who
+    `asks` something else stays to hear of it. A part is enough for who had one before. Where no further line
+    can be said (`is_last`) nobody is kept who gives up, or is content with a part. Where nobody said what was
+    `got`, the choice stands. The feeling moves as far as the answer allows: a useless one softens nobody
+    unless it `apologised`. One that only `repeated` what was said before gives nothing, unless that was all,
+    and annoys.
     """
     *earlier, last = course
     if repeated and last.got in ("part", "asked_back"):
@@ -94,7 +104,7 @@ def ruled(
         low += apologised
     before = earlier[-1].feeling if earlier else persona.feeling
     low, high = (max(-2, min(2, before + move)) for move in (low, high))
-    chosen = _next(persona, earlier, last)
+    chosen = _next(persona, earlier, last, asks=asks, is_last=is_last)
     return last.model_copy(
         update={
             "feeling": max(low, min(high, last.feeling)),
@@ -104,7 +114,9 @@ def ruled(
     )
 
 
-def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> Next:
+def _next(
+    persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, asks: bool, is_last: bool
+) -> Next:
     # A model of earlier versions, or one that leaves it out.
     if last.got is None:
         return last.next
@@ -114,10 +126,12 @@ def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction) -> Next
     if last.got == "all":
         # The line that is written next is that of turn len(earlier) + 2: the first reaction is to the answer
         # of turn 1.
-        doubts = len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
+        doubts = asks or len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
         return "stay" if doubts or (persona.asks_for_person and "all" not in had) else "satisfied"
     if last.got == "part" and last.next == "satisfied" and had & {"part", "all"}:
         return "satisfied"
+    if is_last and (last.next == "gave_up" or (last.next == "satisfied" and last.got == "part")):
+        return last.next
     return "gave_up" if is_out_of_patience(persona, [*earlier, last]) else "stay"
 
 

@@ -132,6 +132,30 @@ def test_who_is_asked_when_patience_ends_is_told_both() -> None:
     assert cues_of(HASTY, [], 1, AS_SET, asked_back=True) == ("asked_answers",)
 
 
+@pytest.mark.parametrize(
+    ("got", "chosen", "follows"),
+    [
+        ("nothing", "gave_up", "gave_up"),
+        ("asked_back", "gave_up", "gave_up"),
+        ("part", "satisfied", "satisfied"),
+        ("nothing", "satisfied", "stay"),
+        ("nothing", "stay", "stay"),
+        ("all", "gave_up", "satisfied"),
+    ],
+)
+def test_after_the_last_turn_nobody_is_kept(got: Got, chosen: Next, follows: Next) -> None:
+    """Who gives up has given up; but nobody is content with nothing."""
+    assert ruled(CALM, course(got, next_=chosen), is_last=True).next == follows
+    assert ruled(CALM, course(got, next_=chosen)).next == ("satisfied" if got == "all" else "stay")
+
+
+def test_who_has_all_and_asks_something_else_stays_to_hear_of_it() -> None:
+    """As nobody does who has all and asks nothing."""
+    assert ruled(CALM, course("all", next_="stay"), asks=True).overruled is None
+    assert ruled(CALM, course("all", next_="stay")).next == "satisfied"
+    assert ruled(CALM, course("nothing", "nothing", "nothing"), asks=True).next == "gave_up"
+
+
 @pytest.mark.parametrize(("got", "given"), [("part", "nothing"), ("asked_back", "nothing"), ("all", "all")])
 def test_what_was_said_before_gives_nothing(got: Got, given: Got) -> None:
     """A part or a question again wears patience down; who has all is content with it."""

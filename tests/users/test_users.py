@@ -132,7 +132,13 @@ async def test_the_tags_of_a_quotation_do_not_reach_the_bot() -> None:
         ([line("で、いくらですか。", got="part", feeling=-2)], "で、いくらですか。", "stay", None),
         ([line("助かりました。", "satisfied", got="all")], "助かりました。", "satisfied", None),
         ([line("助かりました。", got="all")], "助かりました。", "satisfied", "stay"),
-        ([line("ほかには？", got="all")], "", "satisfied", "stay"),
+        ([line("ほかには？", got="all")], "ほかには？", "stay", None),
+        (
+            [line("助かります。土曜もできますか？", "satisfied", got="all")],
+            "助かります。土曜もできますか？",
+            "stay",
+            "satisfied",
+        ),
         ([line("で、いくらですか。", "gave_up", got="nothing")], "で、いくらですか。", "stay", "gave_up"),
         (
             [line("もう結構です。", "gave_up", got="nothing"), line("で、いくらですか。", got="nothing")],

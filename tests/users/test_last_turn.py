@@ -1,0 +1,105 @@
+"""The end of a conversation with a customer whom a model plays: what they still say, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cli.app import main
+from simulator.core import shelves
+from simulator.core.types import Conversation, Ended
+from simulator.storage.run_file import open_run
+from tests.servers.openai import OpenAIServer, play
+
+CASES = """id,question,language,reference
+q1,ホーム1ギガの解約金はいくらですか,ja,解約金は4800円です。
+"""
+BOT = """
+def answer(question):
+    return "解約金は4800円です。土曜日も受け付けます。" if "土曜" in question else "4800円です。"
+"""
+
+
+def conversation(server: OpenAIServer, *lines: dict[str, Any], turns: int = 1) -> Conversation:
+    """A conversation in which the customer model fills in these forms, one after the other."""
+    left = list(lines)
+
+    def reply(request: dict[str, Any]) -> str:
+        form = request.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        if "message" not in form.get("properties", {}):
+            return play(request)
+        return json.dumps({"asked": "", "feeling": 0, "why": "", **left.pop(0)})
+
+    server.reply = reply
+    Path("cases.csv").write_text(CASES, encoding="utf-8")
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    main(["--cases", "cases.csv", "--adapter", "bot.py:answer", "--persona", "calm", "--judges", "rouge_l",
+          "--turns", str(turns), "--cache", "off"])  # fmt: skip
+    (held,) = open_run().conversations
+    return held
+
+
+@pytest.mark.parametrize(
+    ("got", "next_", "message", "ended", "closing"),
+    [
+        ("nothing", "gave_up", "もう結構です。", Ended.GAVE_UP, "もう結構です。"),
+        ("asked_back", "gave_up", "ほかを当たります。", Ended.GAVE_UP, "ほかを当たります。"),
+        ("part", "satisfied", "ありがとうございました。", Ended.SATISFIED, "ありがとうございました。"),
+        ("part", "gave_up", "では失礼します。", Ended.GAVE_UP, "では失礼します。"),
+        # Content with nothing is nobody; the words are kept all the same.
+        ("nothing", "satisfied", "ありがとうございました。", Ended.TURN_LIMIT, "ありがとうございました。"),
+        ("part", "stay", "もう結構です。失礼します。", Ended.TURN_LIMIT, "もう結構です。失礼します。"),
+        ("part", "stay", "それで、いつまでですか？", Ended.TURN_LIMIT, ""),
+        ("all", "stay", "土曜日もできますか？", Ended.SATISFIED, ""),
+    ],
+)
+def test_a_goodbye_at_the_limit_is_kept(
+    got: str, next_: str, message: str, *, ended: Ended, closing: str, server: OpenAIServer
+) -> None:
+    """With its words and its ending; another line, which reaches nobody, is none."""
+    held = conversation(server, {"got": got, "next": next_, "message": message})
+
+    assert (held.ended, held.closing, len(held.turns)) == (ended, closing, 1)
+
+
+@pytest.mark.parametrize("next_", ["stay", "satisfied"])
+def test_who_has_all_and_asks_something_else_is_heard(next_: str, server: OpenAIServer) -> None:
+    """The bot gets the question, and the customer leaves once it is answered."""
+    asks = {"got": "all", "next": next_, "message": "なるほど。土曜日も受け付けていますか？"}
+    leaves = {"got": "all", "next": "satisfied", "message": "ありがとうございました。"}
+    held = conversation(server, asks, leaves, turns=4)
+
+    assert [turn.user for turn in held.turns][1:] == [asks["message"]]
+    assert (held.ended, held.closing) == (Ended.SATISFIED, "ありがとうございました。")
+
+
+GOOD = """
+def answer(query):
+    return "解約金は4800円です。" if query.history else "ホーム1ギガにも解約金がかかります。"
+"""
+# Of another matter, and never the same again.
+BAD = """
+def answer(query):
+    return f"請求書は毎月{len(query.history) + 3}日の発行です。"
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "turns"), [("", (), 6), ("turns = 2", (), 6), ("", ("--turns", "4"), 4)]
+)
+def test_a_replay_has_the_turns_of_its_run(settings: str, options: tuple[str, ...], turns: int) -> None:
+    """Also where the customer goes on alone, whatever rehearsal.toml says by then, unless told otherwise."""
+    for name, text in {"cases.csv": CASES, "good.py": GOOD, "bad.py": BAD}.items():
+        Path(name).write_text(text, encoding="utf-8")
+    calm = shelves.PERSONAS.joinpath("calm.toml").read_text("utf-8")
+    Path("own.toml").write_text(calm.replace("patience = 3", "patience = 9"), encoding="utf-8")
+    bot = ("--offline", "--judges", "rouge_l", "--adapter")
+    main(["--cases", "cases.csv", "--persona", "./own.toml", "--turns", "6", *bot, "good.py:answer"])
+    before = open_run()
+    Path("rehearsal.toml").write_text(settings, encoding="utf-8")
+
+    main(["--replay", before.run.id, *options, *bot, "bad.py:answer"])
+    after = open_run()
+    assert len(before.conversations[0].turns) == 2
+    assert len(after.conversations[0].turns) == after.run.settings["turns"] == turns
