@@ -12,7 +12,7 @@ from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user
 from simulator.cli.terminal import ExitCode, unread_output_allowed
-from simulator.core.errors import InputError, RunFileError
+from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import _, say, sentences
 from simulator.core.settings import load_settings, stored_settings
 from simulator.core.types import RedRules
@@ -39,8 +39,9 @@ def command(
     Conversations of the same case and customer are paired. It is a regression if the score fell beyond its
     interval; if another judge's mean did (corrected for the number of judges) while more cases turned red
     than green; or if a case tagged must-not-break (壊さない, 必須) is red now and was not in RUN. Too few
-    data are reported, and are no regression. If the deciding judge used another rubric, the scores are not
-    compared: grade RUN again first; must-not-break still counts.
+    data are reported, and are no regression. Where a run was cut short, or has no grade of a must-not-break
+    case, nobody can tell: exit code 3, unless it is worse already. If the deciding judge used another
+    rubric, the scores are not compared: grade RUN again first; must-not-break still counts.
     """
     settings = load_settings(flags)
     paths = [find_run(name, settings.runs) for name in (before, after)]
@@ -57,7 +58,11 @@ def command(
     changes = compared(earlier, later)
     if not changes.paired:
         ids = {"before": changes.before.run, "after": changes.after.run}
-        raise InputError(_("{before} and {after} have no question in common.", **ids))
+        apart = _("{before} and {after} have no question in common.", **ids)
+        if changes.cut_short:
+            cut = " ".join(run.run for run in changes.cut_short)
+            raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
+        raise InputError(apart)
     path = paths[1].with_name("side-by-side.html")
     gate = gate_of(*later, stored_settings(later.results.run.settings))
     report = comparison_report(earlier, later, changes, report_language(later.results), str(path), gate=gate)
@@ -76,7 +81,9 @@ def command(
     figures = {**comparison_json(changes), "said": report.text(report.sections[0].line), "page": page or None}
     with unread_output_allowed(unread):
         show_report(report, figures, as_json=settings.json_output, view=settings.view)
-    return ExitCode.MISSED if changes.regression else ExitCode.DONE
+    if changes.regression:
+        return ExitCode.MISSED
+    return ExitCode.INCOMPLETE if changes.cannot_tell else ExitCode.DONE
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:

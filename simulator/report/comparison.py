@@ -169,6 +169,9 @@ def comparison_report(
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT | BRIEF))
+    if changes.cannot_tell:
+        unknown = Line(_("Cannot tell (exit code 3)"), "alarm")
+        sections.append(Section("unknown", "", (unknown,), views=TEXT | BRIEF))
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
     sections += page_section(page)
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
@@ -220,11 +223,27 @@ class _Parts:
                     " regression."
                 )
                 said.append(fell.format(judges=judges))
+        if changes.cannot_tell:
+            tone = "alarm"
+            said = [*self._cannot_tell(), *said]
         # Second, behind the score: it makes a regression of any run, however much the score rose.
         if changes.broken:
             tone = "alarm"
             said.insert(1, _("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
         return Line(sentences(*said), tone)
+
+    def _cannot_tell(self) -> Iterator[Message]:
+        """Why a regression may have gone unseen, and what would show it."""
+        changes, why = self.changes, list[Message]()
+        for run in changes.cut_short:
+            stopped = _("{run} stopped after {finished} of {planned} conversations")
+            why.append(stopped.format(**run.model_dump()))
+        if changes.unseen:
+            unseen = _("of {of} questions that must not break, {n} have no grade in the later run")
+            why.append(unseen.format(n=len(changes.unseen), of=changes.guarded))
+        yield _("Cannot tell whether it got worse: {why:clauses}.", why=tuple(why))
+        for run in changes.cut_short:
+            yield _("Finish it with: python run.py {words}", words=f"--resume {run.run}")
 
     def _below(self) -> Iterator[Text | Line]:
         """What follows the headline: how the runs could be compared, or how many cases that takes.

@@ -287,6 +287,14 @@ class ComparedRun(Value):
     offline: bool = False
 
 
+class CutShort(Value):
+    """A run that did not go on to its end: `finished` of the `planned` conversations were held."""
+
+    run: str
+    finished: int
+    planned: int
+
+
 class RunComparison(Value):
     """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
 
@@ -295,8 +303,10 @@ class RunComparison(Value):
     are not comparable; then only the latter counts.
 
     `guarded` counts the cases that must not break, `unchecked` names those of them that only one of the runs
-    has. `turned_red` and `turned_green` begin with guarded cases, then with what fell or rose most. `paired`
-    are conversations, `lines` and `same_lines` turns.
+    has, `unseen` those of which the later run has no grade. `cut_short` are the runs that did not go on to
+    their end; for either reason a regression may have gone unseen (`cannot_tell`). `turned_red` and
+    `turned_green` begin with guarded cases, then with what fell or rose most. `paired` are conversations,
+    `lines` and `same_lines` turns.
     """
 
     before: ComparedRun
@@ -315,8 +325,15 @@ class RunComparison(Value):
     broken: tuple[BrokenCase, ...]
     guarded: int
     unchecked: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
+    cut_short: tuple[CutShort, ...] = ()
     cautions: tuple[Caution, ...]
     changed: tuple[ChangedSetting, ...]
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether nothing got worse as far as can be seen, and not all can be seen."""
+        return not self.regression and bool(self.cut_short or self.unseen)
 
     @property
     def score(self) -> Difference | None:
@@ -718,9 +735,29 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         broken=broken,
         guarded=len(pairs.guarded),
         unchecked=tuple(case for case in pairs.guarded if case not in first & second),
+        unseen=tuple(case for case in pairs.guarded if case in first and case not in _seen_cases(after)),
+        cut_short=tuple(
+            CutShort(run=side.results.run.id, finished=side.summary.finished, planned=side.summary.planned)
+            for side in (before, after)
+            if _is_cut_short(side)
+        ),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
     )
+
+
+def _seen_cases(side: RunFigures) -> set[str]:
+    """The questions of which a run can say whether they broke: a turn is red, or the judge graded one."""
+    graded = side.summary.conversation_scores
+    seen = {conversation.case.id for conversation in side.results.conversations if conversation.id in graded}
+    return seen | {red.case for red in side.summary.reddest}
+
+
+def _is_cut_short(side: RunFigures) -> bool:
+    """Whether conversations of the plan are missing; those that a certain gate spared are not."""
+    summary = side.summary
+    held = summary.finished + summary.spared
+    return summary.status != "finished" or held < summary.planned
 
 
 def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
@@ -738,4 +775,5 @@ def comparison_json(comparison: RunComparison) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
     shown = comparison.model_dump(mode="json")
     shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
+    shown["cannot_tell"] = comparison.cannot_tell
     return rounded(shown)  # type: ignore[no-any-return]

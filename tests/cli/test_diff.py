@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Language
+from simulator.core.types import Language, Results, Status
 from tests.diff_runs import Key, a_result, grades_of, stored
 
 TWELVE = [0.6, 0.8] * 6
@@ -183,3 +183,75 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
         assert "case-0" in view.replace("\\", "")
         for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):
             assert word not in view, word
+
+
+GUARDS: dict[str, tuple[str, ...]] = {f"case-{n}": ("must-not-break",) for n in range(20)}
+
+
+def held_until(run: Results, held: int, status: Status = "interrupted") -> Results:
+    """The run as it was stopped after so many of its conversations."""
+    kept, rest = run.conversations[:held], run.conversations[held:]
+    ids = {conversation.id for conversation in kept}
+    unheld = tuple(c.model_copy(update={"turns": (), "ended": None}) for c in rest)
+    stopped = run.run.model_copy(update={"status": status})
+    scores = tuple(score for score in run.scores if score.conversation in ids)
+    return run.model_copy(update={"run": stopped, "conversations": (*kept, *unheld), "scores": scores})
+
+
+def test_a_later_run_that_was_cut_short_cannot_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    """Said first, with what finishes it: 16 of 20 questions that must not break were never asked."""
+    stored(a_result(grades_of([1.0] * 20), "1-before", tags=GUARDS))
+    stored(held_until(a_result(grades_of([1.0] * 20), "2-after", days=1, tags=GUARDS), 4))
+    found = shown(capsys, "1", "2", code=3)
+    text = diff(capsys, "1", "2", "--quiet", code=3)
+
+    assert (found["cannot_tell"], found["regression"]) == (True, False)
+    assert found["cut_short"] == [{"run": "2-after", "finished": 4, "planned": 20}]
+    assert found["unseen"] == [f"case-{n}" for n in range(4, 20)]
+    first, _, second = flat(text).partition("スコア100→100")
+    assert "悪くなったかどうかは分かりません：2-afterは20会話のうち4会話で止まりました" in first
+    assert "壊さないと決めた質問20件のうち16件に、後の実行での採点がありません" in first
+    assert "--resume2-after" in first
+    assert second
+    assert found["said"].startswith("悪くなったかどうかは分かりません：2-after")
+    assert "分かりません（終了コード 3）" in diff(capsys, "1", "2", code=3)
+
+
+def test_what_is_worse_already_is_a_regression_of_a_run_that_was_cut_short(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One of the four questions that were asked broke: no more of them can mend that."""
+    stored(a_result(grades_of([1.0] * 20), "1-before", tags=GUARDS))
+    later = a_result(grades_of([0.2] + [1.0] * 19), "2-after", days=1, tags=GUARDS)
+    stored(held_until(later, 4))
+    found = shown(capsys, "1", "2", code=1)
+
+    assert (found["cannot_tell"], found["regression"]) == (False, True)
+
+
+@pytest.mark.parametrize(("graded", "code"), [(20, 0), (19, 3)])
+def test_a_guarded_question_without_a_grade_is_not_taken_for_a_good_one(
+    graded: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a finished run, too: a question that was left out, or whose grading failed."""
+    stored(a_result(grades_of([1.0] * 20), "1-before", tags=GUARDS))
+    later = a_result(grades_of([1.0] * 20), "2-after", days=1, tags=GUARDS)
+    ungraded = {conversation.id for conversation in later.conversations[graded:]}
+    kept = tuple(score for score in later.scores if score.conversation not in ungraded)
+    stored(later.model_copy(update={"scores": kept}))
+    fewer = a_result(grades_of([1.0] * graded), "3-fewer", days=2, tags=GUARDS)
+    stored(fewer)
+
+    for run in ("2", "3"):
+        assert shown(capsys, "1", run, code=code)["unseen"] == [f"case-{n}" for n in range(graded, 20)]
+
+
+def test_an_earlier_run_that_was_cut_short_cannot_tell_either(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was not asked before may have been good before; nothing in common is the same."""
+    stored(held_until(a_result(grades_of([1.0] * 20), "1-before"), 8))
+    stored(a_result(grades_of([1.0] * 20), "2-after", days=1))
+    assert shown(capsys, "1", "2", code=3)["cut_short"][0]["run"] == "1-before"
+
+    stored(held_until(a_result(grades_of([1.0] * 20), "3-nothing", days=2), 0))
+    assert main(["diff", "2", "3"]) == 3
+    assert "no question in common" in capsys.readouterr().err
