@@ -7,8 +7,8 @@ READY := .venv/.ready
 DEV := .venv/.dev
 
 help:
-	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
-	@echo "make story     how a bot's three faults are found, fixed and proved (LANGUAGE=en)"
+	@echo "make demo      rehearse the bundled bot with an angry customer, offline (in English: LANGUAGE=en)"
+	@echo "make story     how a bot's three faults are found, fixed and proved (in Japanese: LANGUAGE=ja)"
 	@echo "make test      the tests          make check   lint, types, import directions"
 	@echo "make bench     the figures        make install the environment alone"
 	@echo "make bench-validity   how the judges agree with people on public label sets"
@@ -26,12 +26,15 @@ $(DEV): requirements-dev.lock scripts/make-venv
 	@scripts/make-venv .venv requirements-dev.lock
 	@touch $(READY) $(DEV)
 
-demo: $(READY)
-	$(BIN)/python run.py --persona angry --offline --limit 6
+# In the language of the terminal, or the one that is given to make itself (LANGUAGE=ja, LANGUAGE=en): LANGUAGE of
+# the environment is the system's list of languages.
+SPOKEN := $(if $(filter command,$(origin LANGUAGE)),LC_ALL= LC_MESSAGES=$(LANGUAGE))
 
-# Only what is given to make itself: LANGUAGE of the environment is the system's list of languages.
+demo: $(READY)
+	$(SPOKEN) $(BIN)/python run.py --persona angry --offline --limit 6
+
 story: $(READY)
-	@$(BIN)/python -m benchmarks.story --language $(if $(filter command,$(origin LANGUAGE)),$(LANGUAGE),ja)
+	@$(SPOKEN) $(BIN)/python -m benchmarks.story
 
 # In the order of their folders: a file of one long test would otherwise come last, with one core idle.
 test: $(DEV)
@@ -176,7 +179,7 @@ soak: $(DEV)
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 --quiet pyproject.toml -o requirements.lock
+	  --python-version 3.11 --quiet --group install pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --python-version 3.11 --quiet --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.cli.app import main as run
+from simulator.core.messages import language_of
 from simulator.core.shelves import ROOT
 from simulator.core.types import Language
 
@@ -181,7 +182,7 @@ def _plain(text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--language", choices=("ja", "en"), default="ja")
+    parser.add_argument("--language", choices=("ja", "en"), default=language_of(os.environ))
     tell(parser.parse_args().language)
 
 

@@ -122,15 +122,16 @@ def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:
         rehearse(**({"bot": answer} | OPTIONS | flags))
 
 
-def test_the_example_runs(root: Path, tmp_path: Path) -> None:
-    """In an empty folder: a score, and a page."""
+@pytest.mark.parametrize(("name", "language"), [("rehearse_bot.py", "ja"), ("rehearse_bot_en.py", "en")])
+def test_the_example_runs(root: Path, tmp_path: Path, name: str, language: str) -> None:
+    """In an empty folder: a score, and a page in the language of the one who reads about it."""
     ended = subprocess.run(
-        [sys.executable, root / "demo" / "python" / "rehearse_bot.py"], cwd=tmp_path,
+        [sys.executable, root / "demo" / "python" / name], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert (ended.returncode, ended.stderr, ended.stdout.strip()) == (0, "", "1.0 []")
-    assert (tmp_path / "report.html").is_file()
+    assert f'<html lang="{language}"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_failed_test_shows_the_reddest_turns(
@@ -141,7 +142,7 @@ def test_a_failed_test_shows_the_reddest_turns(
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     example = (root / "demo" / "python" / "test_bot.py").read_text(encoding="utf-8")
     bot = (root / "demo" / "python" / "rehearse_bot.py").read_text(encoding="utf-8")
-    pytester.makepyfile(test_good=example, rehearse_bot=bot.partition("result =")[0])
+    pytester.makepyfile(test_good=example, rehearse_bot=bot)
     pytester.makepyfile(
         test_bad="""
         from rehearse_bot import answer
@@ -201,9 +202,11 @@ async def test_the_action_says_its_verdict(root: Path, tmp_path: Path) -> None:
     assert "inputs." not in "".join(step.get("run", "") for step in steps.values())
 
 
-@pytest.mark.parametrize("page", ["python.md", "python.ja.md"])
-def test_the_page_shows_the_examples_that_run(page: str, root: Path) -> None:
-    """Word for word."""
+@pytest.mark.parametrize(("page", "end"), [("python.md", "_en.py"), ("python.ja.md", "bot.py")])
+def test_the_page_shows_the_examples_that_run(page: str, end: str, root: Path) -> None:
+    """Word for word, in its own language."""
     text = (root / "docs" / page).read_text(encoding="utf-8")
-    for example in (root / "demo" / "python").glob("*.py"):
+    examples = [*(root / "demo" / "python").glob(f"*{end}")]
+    assert len(examples) == 2
+    for example in examples:
         assert f"```python\n{example.read_text(encoding='utf-8')}```" in text

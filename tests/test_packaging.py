@@ -43,14 +43,24 @@ def rehearsal(site: Path, folder: Path, *arguments: str) -> subprocess.Completed
 
 
 def test_one_package_is_installed(installed: Path) -> None:
-    """Beside its metadata; no tests, benchmarks, caches or runs are in it."""
+    """Beside its metadata, and with its types; no tests, benchmarks, caches or runs are in it."""
     tops = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     parts = {part for path in installed.rglob("*") for part in path.relative_to(installed).parts}
 
     assert tops == {"simulator"}
+    assert "py.typed" in parts
     assert not parts & {"tests", "benchmarks", "scripts", "runs", ".venv", "__pycache__", ".env"}
     [names] = installed.glob("*.dist-info/entry_points.txt")
     assert "rehearsal = simulator.cli.app:main" in names.read_text(encoding="utf-8")
+
+
+def test_the_examples_run_as_printed(installed: Path, tmp_path: Path) -> None:
+    """The tests of pytest with the fixture that the package brings, from whatever folder."""
+    checkout = Path(__file__).resolve().parent.parent
+    tests = ("-m", "pytest", checkout / "demo" / "python", "--rehearse-offline", "-p", "no:cacheprovider")
+    ended = run(*tests, folder=tmp_path, PYTHONPATH=str(installed), PYTHONDONTWRITEBYTECODE="1")
+
+    assert (ended.returncode, "2 passed" in ended.stdout) == (0, True), ended.stdout
 
 
 def test_it_rehearses_in_any_folder(installed: Path, tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_the_forecast_is_what_is_said_today(
 ) -> None:
     """Every quoted piece, in this order; spaces and breaks may differ."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8" if page.endswith(".ja.md") else "C.UTF-8")
     Path("bot.py").write_text("def answer(question):\n    return question\n", encoding="utf-8")
     blocks = BLOCKS.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
     typed, quoted = next(block for _, block in blocks if "12-36" in block).split("\n", 1)

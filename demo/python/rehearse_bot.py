@@ -15,6 +15,7 @@ asks = [
     "離島の送料は？",
 ]
 cases = [{"question": ask, "reference": "送料は全国一律550円です。"} for ask in asks]
-result = rehearse(answer, cases=cases, persona="calm", turns=2, offline=True)
-print(result.score, [turn.reason for turn in result.red])
-result.report("report.html")
+if __name__ == "__main__":
+    result = rehearse(answer, cases=cases, persona="calm", turns=2, offline=True)
+    print(result.score, [turn.reason for turn in result.red])
+    result.report("report.html")

@@ -673,7 +673,7 @@ class Settings(RowSettings):
     )
     offline: bool = setting("No model at all: lexical stand-ins play every role.", False)
     language: Literal["ja", "en", "all"] | None = setting(
-        "Only questions in this language. Default: ja if bundled, else all."
+        "Only questions in this language. Default: your terminal's if bundled, else all."
     )
     concurrency: Count = setting("Conversations held at the same time.", 32)
     calls: Count = setting("Model calls in flight at each endpoint.", 64)

@@ -17,6 +17,7 @@ looked at.
 """
 
 import inspect
+import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import Settings, read_sample
 from simulator.core.shelves import Features
@@ -211,7 +212,11 @@ def read_plan(settings: Settings) -> PlannedRun:
     chosen_for: Message | str = ""
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
-    language = settings.language or (None if settings.cases else "ja")
+    language = settings.language
+    # The bundled questions are there in both; which of them were asked stands in the run's settings.
+    if language is None and settings.cases is None:
+        language = language_of(os.environ)
+        settings = settings.model_copy(update={"language": language})
     sample = read_sample(settings.sample) if settings.sample else None
     message: Message | str = ""
     cases = data.rows(language, sample, settings.limit)

@@ -10,7 +10,9 @@ from tests.labelled_answers import labelled, written
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play
 
-RUN = ("--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "groundedness")
+RUN = (
+    "--persona", "calm", "--language", "ja", "--limit", "1", "--turns", "1", "--judges", "groundedness",
+)  # fmt: skip
 CALIBRATE = (
     "calibrate", "labels.jsonl", "--judge", "groundedness", "--judges", "groundedness",
     "--label", "faithfulness",

@@ -18,7 +18,21 @@ from tests.commands import Command
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one offline run of the bundled bot."""
     folder = tmp_path_factory.mktemp("fixes")
-    code = main(["--offline", "--limit", "8", "--turns", "2", "--persona", "angry", "--runs", str(folder)])
+    code = main(
+        [
+            "--offline",
+            "--limit",
+            "8",
+            "--turns",
+            "2",
+            "--persona",
+            "angry",
+            "--language",
+            "ja",
+            "--runs",
+            str(folder),
+        ]
+    )
 
     assert code == 0
     return folder

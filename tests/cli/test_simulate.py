@@ -158,7 +158,7 @@ def test_two_judges_of_one_name_are_refused(command: Any, root: Path, tmp_path: 
 def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) -> None:
     """Also without a target: what kept it from answering is said, how to try it alone, and the code is 3."""
     (tmp_path / "down.py").write_text("def answer(question):\n    raise OSError('cut')\n", encoding="utf-8")
-    done = command("--adapter", "down.py:answer", "--limit", "1")
+    done = command("--adapter", "down.py:answer", "--language", "ja", "--limit", "1")
 
     assert done.code == 3
     assert "The bot never answered: " in done.err

@@ -102,7 +102,8 @@ def test_what_was_found_can_be_noted() -> None:
 
 def test_a_run_is_asked_once(tmp_path: Path) -> None:
     """The demo bot is asked about what it missed; a second time there is nothing left to ask."""
-    arguments = ["--offline", "--persona", "calm", "--turns", "1", "--limit", "24", "--runs", str(tmp_path)]
+    arguments = ["--offline", "--persona", "calm", "--turns", "1", "--limit", "24", "--language", "ja"]
+    arguments += ["--runs", str(tmp_path)]
     main([*arguments, "--judges", "turn", "--json"])
     path = find_run("latest", tmp_path)
     settings = stored_settings(read_run(path).run.settings)

@@ -107,7 +107,7 @@ def test_cached_calls_stand_apart_and_cost_nothing(
 ) -> None:
     """By role and model: in the object of `--json`, on the page and in the terminal."""
     for _ in range(2):
-        assert rehearse("--limit", "1", "--cache", "on") == 0
+        assert rehearse("--language", "ja", "--limit", "1", "--cache", "on") == 0
     out, err = capsys.readouterr()
     shown = json.loads(out.splitlines()[-1])
     run = shown["run"]
@@ -131,7 +131,7 @@ def test_tokens_from_the_endpoints_cache_are_priced_and_shown(
         return Reply(play(request), usage=counted | {"prompt_tokens_details": {"cached_tokens": 500}})
 
     server.reply = half_cached
-    assert rehearse("--limit", "2", "--budget", "0.02") == 3
+    assert rehearse("--language", "ja", "--limit", "2", "--budget", "0.02") == 3
     assert rehearse("--resume", "latest", "--budget", "5") == 0
     shown = json.loads(capsys.readouterr().out.splitlines()[-1])
     calls, tokens = shown["calls"]["judge"], shown["tokens"]["judge"]

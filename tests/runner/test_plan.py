@@ -39,9 +39,9 @@ def test_each_question_draws_its_persona() -> None:
 def test_named_personas_ask_every_question() -> None:
     """Each persona with each question, question by question; `all` is the whole shelf, wherever it stands."""
     assert ids(persona=("calm", "angry"), limit=2) == [
-        "calm/fees-01-ja#1", "angry/fees-01-ja#1", "calm/fees-02-ja#1", "angry/fees-02-ja#1",
+        "calm/fees-01-en#1", "angry/fees-01-en#1", "calm/fees-02-en#1", "angry/fees-02-en#1",
     ]  # fmt: skip
-    everyone = [f"{name}/fees-01-ja#1" for name in shelves.persona_names()]
+    everyone = [f"{name}/fees-01-en#1" for name in shelves.persona_names()]
     assert ids(persona=("all",), limit=1) == everyone
     assert ids(persona=("angry", "all"), limit=1) == everyone
 
@@ -52,9 +52,25 @@ def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
     for name in ("mine", "angry"):
         (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
 
-    assert ids(persona=("all", "./mine.toml"), limit=1)[-1] == "mine/fees-01-ja#1"
+    assert ids(persona=("all", "./mine.toml"), limit=1)[-1] == "mine/fees-01-en#1"
     with pytest.raises(InputError, match="--persona names two called 'angry': rename the file of one"):
         ids(persona=("angry", "./angry.toml"))
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("ja_JP.UTF-8", "ja"), ("en_GB.UTF-8", "en"), ("de_DE.UTF-8", "en"), ("C.UTF-8", "en"), ("", "en")],
+)
+def test_the_bundled_questions_are_in_the_language_of_the_terminal(
+    locale: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That stands in the settings of the run; --language wins."""
+    monkeypatch.setenv("LC_ALL", locale)
+    plan, _personas, settings, *_ = read_plan(Settings(limit=2))
+    told, *_ = read_plan(Settings(limit=2, language="ja"))
+
+    assert {conversation.case.language for conversation in plan} == {settings.language} == {language}
+    assert {conversation.case.language for conversation in told} == {"ja"}
 
 
 def test_a_file_of_ones_own_is_played_in_its_languages(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
     script = tmp_path / "lines.txt"
     script.write_text("もう一度お願いします\n別の言い方で教えてください\n", encoding="utf-8")
 
-    results = rehearsed("--persona", "calm", "--limit", "4", "--script", str(script), "--turns", "5")
+    results = rehearsed(
+        "--language", "ja", "--persona", "calm", "--limit", "4", "--script", str(script), "--turns", "5",
+    )  # fmt: skip
 
     lines = spoken(results).values()
     assert all(said[1:3] == ["もう一度お願いします", "別の言い方で教えてください"] for said in lines)
@@ -68,7 +70,7 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
         (["--replay", "nothing"], "no run 'nothing'"),
         (["--knowledge", "nothing"], "nothing: no readable files"),
         (["--script", "none.txt"], "none.txt"),
-        (["--limit", "2", "--script", "lines.toml"], "fees-01-ja"),
+        (["--limit", "2", "--script", "lines.toml"], "fees-01-en"),
     ],
 )
 def test_a_wrong_script_is_one_line(

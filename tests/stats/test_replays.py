@@ -31,7 +31,9 @@ def spoken(results: Results) -> dict[str, list[tuple[str, str]]]:
 def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) -> None:
     """The same lines, each repeat its own, to a bot that says other things."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    before = rehearsed("--persona", "angry", "--limit", "2", "--repeats", "2", "--judges", "turn")
+    before = rehearsed(
+        "--language", "ja", "--persona", "angry", "--limit", "2", "--repeats", "2", "--judges", "turn"
+    )
     capsys.readouterr()
     keep = ("--replay-diverged", "keep", "--judges", "turn", "--json")
     after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer", *keep)
@@ -66,7 +68,8 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
 ) -> None:
     """From the line after the first other answer, or it ends there; both parts on the page and in --json."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    before = rehearsed("--persona", "angry", "--limit", "3", "--judges", "turn", "--adapter", "bot.py:answer")
+    first = ("--language", "ja", "--persona", "angry", "--limit", "3", "--judges", "turn")
+    before = rehearsed(*first, "--adapter", "bot.py:answer")
     capsys.readouterr()
     other = BOT.replace("分かりません。", "ご契約の内容に変わりはございません。")
     Path("other.py").write_text(other, encoding="utf-8")

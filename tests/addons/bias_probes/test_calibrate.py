@@ -101,7 +101,17 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
     first = command(*FEW, "turn,groundedness", "--judges", "turn,groundedness", "--json")
     again = command(*FEW, "turn,groundedness", "--judges", "turn,groundedness", "--json")
     run = command(
-        "--judges", "turn,groundedness", "--limit", "1", "--turns", "1", "--persona", "calm", "--json"
+        "--judges",
+        "turn,groundedness",
+        "--language",
+        "ja",
+        "--limit",
+        "1",
+        "--turns",
+        "1",
+        "--persona",
+        "calm",
+        "--json",
     )
     rubric = first.json["judges"]["turn"]["rubric"]
 
