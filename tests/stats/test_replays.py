@@ -68,8 +68,8 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
 ) -> None:
     """From the line after the first other answer, or it ends there; both parts on the page and in --json."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    first = ("--language", "ja", "--persona", "angry", "--limit", "3", "--judges", "turn")
-    before = rehearsed(*first, "--adapter", "bot.py:answer")
+    few = ("--language", "ja", "--persona", "angry", "--limit", "3", "--judges", "turn")
+    before = rehearsed(*few, "--adapter", "bot.py:answer")
     capsys.readouterr()
     other = BOT.replace("分かりません。", "ご契約の内容に変わりはございません。")
     Path("other.py").write_text(other, encoding="utf-8")
