@@ -101,9 +101,19 @@ def described(error: BaseException) -> str:
     return " ".join(text.split())[:1000]
 
 
+def package_of(file: Path) -> tuple[Path, str]:
+    """The folder above the packages around a file, and the file's name as part of them."""
+    top = file.parent
+    while (top.parent / "__init__.py").is_file():
+        top = top.parent
+    return top.parent, ".".join(file.relative_to(top.parent).with_suffix("").parts)
+
+
 def found(target: str) -> Any:
-    """What `file.py:name` or `package.module:name` names."""
+    """What `file.py:name` or `package.module:name` names; what imports relatively as part of its package."""
     where, _, name = target.rpartition(":")
+    module: Any = None
+    above = Path.cwd()
     if where.endswith(".py") or "/" in where or os.sep in where:
         file = Path(where).resolve()
         sys.path.insert(0, str(file.parent))
@@ -114,9 +124,15 @@ def found(target: str) -> Any:
             raise ImportError(f"{where} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    else:
-        sys.path.insert(0, str(Path.cwd()))
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as error:
+            if "attempted relative import with no known parent package" not in str(error):
+                raise
+            module = None
+            above, where = package_of(file)
+    if module is None:
+        sys.path.insert(0, str(above))
         module = importlib.import_module(where)
     thing: Any = module
     for part in name.split("."):
@@ -195,6 +211,7 @@ class Host:
         self.thing, self.out, self.lock = thing, out, threading.Lock()
         self.form: str | None = None
         self.loop = asyncio.new_event_loop()
+        self.idle: list[asyncio.AbstractEventLoop] = []  # for functions that ask their thread for one
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def send(self, **line: Any) -> None:
@@ -220,7 +237,17 @@ class Host:
 
     def called(self, question: dict[str, Any]) -> Any:
         """What the function gives."""
-        result = self.thing(*question["args"], **question["kwargs"])
+        try:
+            loop = self.idle.pop()
+        except IndexError:
+            loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            result = self.thing(*question["args"], **question["kwargs"])
+        finally:
+            asyncio.set_event_loop(None)
+            if not loop.is_closed():
+                self.idle.append(loop)
         return self.awaited(result) if inspect.isawaitable(result) else result
 
     def pieces_of(self, result: Any) -> Iterator[Any] | None:

@@ -14,10 +14,13 @@ it. With `python` the same is done by a process of another interpreter (_process
 """
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from simulator import (
@@ -101,20 +104,61 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     raise InputError(msg)
 
 
+class EventLoops:
+    """Loops for functions that use one without running it: `get_event_loop().run_until_complete(...)`.
+
+    In a script there is one; on a thread there is none unless somebody sets it. Each is used by one call at a
+    time and by the next one again, so that what a bot keeps between its answers (a session of an HTTP client)
+    finds the loop that it was made in.
+    """
+
+    def __init__(self) -> None:
+        self._idle: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        self.close = weakref.finalize(self, _close_all, self._idle)
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[asyncio.AbstractEventLoop]:
+        """A loop that is the thread's own meanwhile."""
+        try:
+            loop = self._idle.get_nowait()
+        except Empty:
+            loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            yield loop
+        finally:
+            asyncio.set_event_loop(None)
+            if not loop.is_closed():  # by the function itself
+                self._idle.put(loop)
+
+
+def _close_all(loops: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    with contextlib.suppress(Empty):
+        while True:
+            loops.get_nowait().close()
+
+
 def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call], target: str) -> Bot:
+    loops = EventLoops()
+
     def bot(query: Query) -> Answer:
         positional, named = arguments(query)
         began = time.perf_counter()
         try:
-            result = function(*positional, **named)
-            # An awaitable from a sync function runs here, because this thread has no event loop.
-            result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
-            if inspect.isgenerator(result):
-                return Pieces(began).joined(result)
+            with loops.one() as loop:
+                result = function(*positional, **named)
+                # An awaitable from a sync function runs here: a coroutine by itself, others on this loop.
+                if inspect.iscoroutine(result):
+                    result = asyncio.run(result)
+                elif inspect.isawaitable(result):
+                    result = loop.run_until_complete(_awaited(result))
+                if inspect.isgenerator(result):
+                    return Pieces(began).joined(result)
         except (Exception, SystemExit) as error:
             raise failure_of(error, target) from error
         return returned.answer_of(result)
 
+    vars(bot).update(aclose=loops.close)
     return bot
 
 

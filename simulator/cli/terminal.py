@@ -65,7 +65,9 @@ def padded(text: str, width: int) -> str:
 def stdout_to_stderr() -> Iterator[None]:
     """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object.
 
-    Afterwards both are what they were, whatever that code did to them. What fails there beside an answer (a
+    What programs that it starts and libraries in C write goes to stderr, too: descriptor 1 is that of stderr
+    meanwhile. Afterwards streams, descriptors and the working directory are what they were, whatever that
+    code did to them. What fails there beside an answer (a
     thread, a task nobody waits for, a log) is one line instead of a traceback.
     """
     out, err, of_tasks = sys.stdout, sys.stderr, logging.getLogger("asyncio")
@@ -76,13 +78,31 @@ def stdout_to_stderr() -> Iterator[None]:
     logging.raiseExceptions = False
     of_tasks.addFilter(_without_traceback)
     try:
-        with contextlib.redirect_stdout(err):
+        with contextlib.redirect_stdout(err), _descriptor_1_to_2(out), contextlib.chdir(Path.cwd()):
             yield
     finally:
         sys.stdout, sys.stderr = out, err
         setattr(err, "close", close)  # noqa: B010
         threading.excepthook, sys.unraisablehook, logging.raiseExceptions = before
         of_tasks.removeFilter(_without_traceback)
+
+
+@contextlib.contextmanager
+def _descriptor_1_to_2(out: TextIO) -> Iterator[None]:
+    """Meanwhile descriptor 1 is another name of 2; nothing happens where one of them is closed."""
+    out.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _failed_aside(failed: Any) -> None:

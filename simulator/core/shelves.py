@@ -19,6 +19,7 @@ one line with the place in the user's own file. It may be slow, print, change sy
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -354,7 +355,9 @@ def prepend_to_path(folder: Path) -> None:
 def module_of_file(path: Path) -> ModuleType:
     """The module of a file, loaded once (that can take gigabytes). What it raises passes through.
 
-    Once also where bot.py and checks.py of the same folder are named, and one of them imports the other.
+    Once also where bot.py and checks.py of the same folder are named, and one of them imports the other. A
+    file that imports relatively (`from . import prices`) is loaded as part of its package. The working
+    directory stays what it is, wherever the file's code goes.
     """
     file = path.resolve()
     if not file.is_file():
@@ -373,11 +376,30 @@ def module_of_file(path: Path) -> ModuleType:
     # Known while it runs, as for any import: dataclasses and pickles look their module up.
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException:
+        with contextlib.chdir(Path.cwd()):
+            spec.loader.exec_module(module)
+    except BaseException as error:
         del sys.modules[spec.name]
+        if isinstance(error, ImportError) and _NO_PACKAGE in str(error):
+            return _module_in_package(file)
         raise
     return module
+
+
+# What Python says of a relative import in a file that was loaded by itself.
+_NO_PACKAGE = "attempted relative import with no known parent package"
+
+
+def _module_in_package(file: Path) -> ModuleType:
+    """The module of a file as part of the packages around it: app/bot.py as app.bot.
+
+    The outermost folder with an __init__.py is the package; without any, the folder of the file is.
+    """
+    top = file.parent
+    while (top.parent / "__init__.py").is_file():
+        top = top.parent
+    prepend_to_path(top.parent)
+    return _imported_module(".".join(file.relative_to(top.parent).with_suffix("").parts))
 
 
 def source_files(module: Path) -> list[Path]:
@@ -445,11 +467,7 @@ def user_object(name: str, *, is_bot: bool = False) -> Any:
         raise InputError(msg)
     prepend_to_path(Path.cwd())
     try:
-        module = (
-            module_of_file(Path(module_name))
-            if _is_path(module_name)
-            else importlib.import_module(module_name)
-        )
+        module = module_of_file(Path(module_name)) if _is_path(module_name) else _imported_module(module_name)
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -466,6 +484,12 @@ def user_object(name: str, *, is_bot: bool = False) -> Any:
             raise UnknownName(_("name in {module}", module=module_name), part, public)
         found = getattr(found, part)
     return found
+
+
+def _imported_module(name: str) -> ModuleType:
+    """An importable module; the working directory stays what it is."""
+    with contextlib.chdir(Path.cwd()):
+        return importlib.import_module(name)
 
 
 def other_python(module_name: str) -> Message:

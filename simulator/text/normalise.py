@@ -27,8 +27,15 @@ from simulator.text.segments import CJK
 from simulator.text.typography import nfkc, straight
 
 # How answers are compared word for word, and the version of these rules.
-PLAIN_FORM_VERSION = "nfkc-2"
+PLAIN_FORM_VERSION = "nfkc-3"
 
+# Soft hyphen, grapheme joiner, zero-width spaces and joiners, marks of direction, word joiner, byte order
+# mark; and the selectors of a variant of the character before (葛󠄀).
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+_LONG_VOWEL_AS_HYPHEN = re.compile(r"(?<=\d)ー(?=\d)")
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Beside kana or kanji a space has no meaning.
 _IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
@@ -42,10 +49,16 @@ _ASCII_PUNCTUATION = str.maketrans("", "", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 def folded(text: str) -> str:
     """NFKC and without case; numbers without the commas of thousands: １，０００ is 1000.
 
-    Of the hyphens, dashes, apostrophes, quotation marks and wave dashes that look alike, one each is left.
+    Without signs that nobody sees (zero-width spaces, soft hyphens, variation selectors). The long vowel mark
+    that stands for a hyphen between digits (0120ー123ー456) becomes one. Of the hyphens, dashes, apostrophes,
+    quotation marks and wave dashes that look alike, one each is left.
     """
     # NFKC makes a space and an accent of \u00b4, which people type for an apostrophe.
-    whole = straight(nfkc(text).replace(" \u0301", "'"))
+    if text.isascii():
+        seen = text
+    else:
+        seen = _LONG_VOWEL_AS_HYPHEN.sub("-", nfkc(_UNSEEN.sub("", text)).replace(" \u0301", "'"))
+    whole = straight(seen)
     plain = whole.casefold().replace("\u301c", "~")
     return _GROUPING.sub("", plain) if "," in plain else plain
 

@@ -2,6 +2,8 @@
 
 import gc
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,28 @@ def test_what_a_bot_prints_is_not_in_the_json(command: Any, tmp_path: Path) -> N
     assert (done.code, done.json["conversations"]["finished"]) == (0, 1)
     assert "loading\n" in done.err
     assert "asked\n" in done.err
+
+
+def test_a_bot_that_changes_the_folder_and_starts_programs_that_print(root: Path, tmp_path: Path) -> None:
+    """Reports stand where the run began, and stdout is one JSON object, whatever writes to descriptor 1."""
+    (tmp_path / "wanders.py").write_text(
+        "import os, tempfile\n"
+        "def answer(question: str):\n"
+        "    os.chdir(tempfile.gettempdir())\n"
+        "    os.system('echo from-a-child')\n"
+        "    return question\n",
+        encoding="utf-8",
+    )
+    arguments = ["--adapter", "wanders.py:answer", "--limit", "1", "--turns", "2", "--json"]
+
+    done = subprocess.run(
+        [sys.executable, str(root / "run.py"), *arguments, "--offline"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert (done.returncode, json.loads(done.stdout)["conversations"]["finished"]) == (0, 1)
+    assert "from-a-child" in done.stderr
+    assert [path.parent.parent.parent for path in tmp_path.rglob("report.html")] == [tmp_path]

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -220,3 +221,48 @@ async def test_any_object_is_taken_for_what_it_is(source: str, text: str) -> Non
     assert answer.text == text
     assert (answer.first_token_seconds is not None) is ("yield" in source)
     assert bool(answer.passages) is ("passages" in source)
+
+
+LOOPS = """
+import asyncio
+SEEN = []
+async def inner(question):
+    await asyncio.sleep(0)
+    SEEN.append(asyncio.get_running_loop())
+    return question
+def f(question):
+    return asyncio.get_event_loop().run_until_complete(inner(question))
+"""
+
+
+async def test_a_function_that_asks_its_thread_for_an_event_loop() -> None:
+    """As it works in a script; what it keeps between answers finds the same loop again."""
+    rag = connect(target=bot(LOOPS) + ":f")
+
+    said = [(await asyncio.to_thread(rag, QUERY)).text for _ in range(2)]
+
+    seen = shelves.user_object("bot.py:SEEN")
+    assert (said, len(set(map(id, seen)))) == (["料金は？", "料金は？"], 1)
+    rag.aclose()
+    assert seen[0].is_closed()
+
+
+@pytest.mark.parametrize(("package", "inits"), [("one", 1), ("two", 2), ("none", 0)])
+async def test_a_file_of_a_package_may_import_relatively(package: str, inits: int) -> None:
+    """It is loaded as a part of the package around it, with or without an __init__.py."""
+    for folder in (package, f"{package}/desk")[:inits]:
+        bot("", f"{folder}/__init__.py")
+    bot("TEXT = '990円'", f"{package}/desk/material.py")
+    name = bot("from .material import TEXT\ndef f(question): return TEXT", f"{package}/desk/rag.py")
+
+    assert (await asked(f"{name}:f")).text == "990円"
+
+
+async def test_a_file_that_changes_the_folder_when_it_is_imported() -> None:
+    """The folder of whoever started the program stays the working one."""
+    before = os.getcwd()  # noqa: PTH109 - of an async function
+
+    name = bot("import os\nos.chdir('..')\ndef f(question): return 'a'")
+
+    assert (await asked(f"{name}:f")).text == "a"
+    assert os.getcwd() == before  # noqa: PTH109

@@ -386,3 +386,19 @@ def test_a_run_with_it(python: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert shown["conditions"][0]["decision"] == "passed"
     assert 0 < shown["latency"]["first_token"]["p50"] <= shown["latency"]["answer"]["p95"]
+
+
+async def test_a_package_and_an_event_loop_in_another_interpreter(made: Bots) -> None:
+    """Relative imports and `get_event_loop` work there as they do here."""
+    write("material.py", "TEXT = '990円'")
+    source = """
+        import asyncio
+        from .material import TEXT
+        async def inner():
+            return TEXT
+        def answer(question):
+            return asyncio.get_event_loop().run_until_complete(inner())
+    """
+    bot = await made(source)
+
+    assert [(await bot(QUERY)).text for _ in range(2)] == ["990円", "990円"]
