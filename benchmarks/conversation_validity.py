@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.concurrency import for_each
+from simulator.core.replies import Request, settled_share
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import fingerprint
@@ -29,11 +30,13 @@ from simulator.core.types import (
     Ended,
     GradingContext,
     RedRules,
+    Score,
     Turn,
 )
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import conversation_context
+from simulator.stats.red import red_marks
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "conversation_verdicts.json"
@@ -120,9 +123,17 @@ def has_finding(verdict: Mapping[str, Any]) -> bool:
     return unsettled or is_red(verdict) or any(verdict[name] for name in LISTS.values())
 
 
+def settled(verdict: Mapping[str, Any]) -> float:
+    """The share of the requests that were settled, as the program counts it."""
+    return settled_share([Request.model_validate(request) for request in verdict["requests"]])
+
+
 def is_red(verdict: Mapping[str, Any]) -> bool:
-    """Whether the conversation is red by the usual rule."""
-    return bool(verdict["resolved"] < (RedRules().conversation or 0))
+    """Whether the conversation is red by the usual rules."""
+    value = settled(verdict)
+    known: dict[str, Any] = {"state": "scored", "value": value, "raw": value, "scale": (0, 1)}
+    whole = Score(judge=CONVERSATION, turn=99, detail=dict(verdict), **known)
+    return bool(red_marks("", [whole], RedRules()))
 
 
 def names_plant(each: Dialogue, verdict: Mapping[str, Any]) -> bool:
@@ -172,7 +183,7 @@ def _row(name: str, own: Sequence[tuple[Dialogue, Mapping[str, Any]]]) -> str:
         sum(each.faulty and names_plant(each, verdict) for each, verdict in own),
         sum(is_red(verdict) for _each, verdict in own),
     ]
-    mean = sum(verdict["resolved"] for _each, verdict in own) / max(1, len(own))
+    mean = sum(settled(verdict) for _each, verdict in own) / max(1, len(own))
     return f"{name:24}{len(own):>4}{counts[0]:>7}{counts[1]:>15}{counts[2]:>5}{mean:>10.2f}"
 
 

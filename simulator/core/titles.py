@@ -82,6 +82,11 @@ TITLES: dict[str, dict[str, Message]] = {
         "facts": _("Facts do not match"),
         "risk": _("Rule broken"),
         "conversation": _("Not resolved"),
+        "forgotten": pgettext("of the desk", "Forgotten"),
+        "contradictions": _("Contradiction"),
+        "loops": pgettext("of the desk", "Repeated"),
+        "promises": _("Promise not kept"),
+        "lapses": _("Lapse between turns"),
     },
     "state": {
         "resolved": pgettext("of a request", "resolved"),

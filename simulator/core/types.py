@@ -477,8 +477,8 @@ class RedRules(Value):
     groundedness or Correctness (1..5) is at or below its limit although Overall is high, when a
     claim is unsupported, when a checked fact is missing from the passages, or when one of the desk's
     rules is broken.
-    The last turn of a conversation is red when the judge of whole conversations finds less of it resolved
-    than `conversation` (0..1).
+    A turn is red as well where the judge of whole conversations names a lapse in it (`lapses`), or a request
+    that was not settled in a conversation of which no more than `conversation` (0..1) was.
     """
 
     overall: _Share | None = 0.7
@@ -488,6 +488,7 @@ class RedRules(Value):
     facts: bool = True
     risk: bool = True
     conversation: _Share | None = 0.5
+    lapses: bool = True
 
 
 class PersonaText(Value):

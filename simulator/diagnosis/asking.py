@@ -59,6 +59,7 @@ from simulator.models.pricing import JUDGE, BudgetSpent, Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
 from simulator.stats.figures import Summary
+from simulator.stats.red import LAPSES
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import RunFile, add_note, read_run
 from simulator.text.spelling import spelling_pairs
@@ -324,12 +325,13 @@ def open_turns(
 ) -> list[RedTurnEvidence]:
     """The turns whose cause no rule proves and no model has named yet.
 
-    A turn without an answer, of a spoilt customer or of a broken rule has its cause by what it is.
+    A turn without an answer, of a spoilt customer, of a broken rule or of a lapse has its cause by what it
+    is.
     """
     likely = {
         (each.conversation, each.turn)
         for each in causes
-        if not each.sure and each.cause not in {"no_answer", "customer", "forbidden"}
+        if not each.sure and each.cause not in {"no_answer", "customer", "forbidden", *LAPSES}
     }
     named = {at for at, verdict in known.items() if verdict.cause}
     return [each for each in looks if (each.red.conversation, each.red.turn) in likely - named]

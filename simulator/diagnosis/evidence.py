@@ -109,6 +109,7 @@ REPEATED, RETOLD = 0.9, 0.55
 Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
     "spelling", "retrieval", "ignored", "invented", "forbidden", "tone", "unclear",
+    "forgotten", "contradictions", "loops", "promises",
 ]  # fmt: skip
 Extent = Literal["said", "doubtful", "nowhere"]
 Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]

@@ -25,7 +25,8 @@ from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
-from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
+from simulator.core.titles import TITLES
+from simulator.core.types import CONVERSATION, PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import (
@@ -36,7 +37,7 @@ from simulator.diagnosis.root_cause import (
     stored_judgements,
 )
 from simulator.stats.figures import RedTurn, Summary, rounded
-from simulator.stats.red import RANK, gravest_reason, red_marks, worst_severity
+from simulator.stats.red import RANK, gravest_reason, red_marks, whole_score, worst_severity
 from simulator.stats.summary import MAX_QUOTED, heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
@@ -60,7 +61,8 @@ FULL: frozenset[Cause] = frozenset({"should_refuse"})
 RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
 # Fixed by a line of the prompt.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
-    "invented", "ignored", "tone", "should_refuse", "should_answer",
+    "invented", "ignored", "tone", "should_refuse", "should_answer", "forgotten", "contradictions", "loops",
+    "promises",
 })  # fmt: skip
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
@@ -100,6 +102,7 @@ CAUSE_NAMES: dict[Cause, Message] = {
     "invented": _("Made up"),
     "forbidden": _("Rule broken"),
     "tone": _("Tone"),
+    **{kind: TITLES["lapse"][kind] for kind in ("forgotten", "contradictions", "loops", "promises")},
     "unclear": _("Unclear"),
 }
 # The place of a change, in a few words.
@@ -185,6 +188,20 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ),
     ("tone", "prompt"): _(
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
+    ),
+    ("forgotten", "prompt"): _(
+        "Give the model the dialogue so far, and add to the prompt: “Do not ask for what the customer has"
+        " already said.”"
+    ),
+    ("contradictions", "prompt"): _(
+        "Add to the prompt: “Keep to what you said before; if it was wrong, say so and correct it.”"
+    ),
+    ("loops", "prompt"): _(
+        "Add to the prompt: “If an answer did not help, do not repeat it: ask what is missing, or pass the"
+        " customer on.”"
+    ),
+    ("promises", "prompt"): _(
+        "Add to the prompt: “Announce only what you can do in this conversation, and do it.”"
     ),
     ("unclear", "article"): _(
         "Read the conversations and decide whether to change {article}, the search or the prompt."
@@ -613,8 +630,12 @@ def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example
     red, reason = each.red, each.red.reason
     if not reason and results.is_sampled:  # it is not quoted elsewhere
         scores = results.scores.of_conversations([red.conversation]).get(red.conversation, {})
-        judged = scores.get(red.turn, {}).values()
-        reason = gravest_reason(red_marks(red.conversation, judged, summary.rules, summary.primary))
+        judged = {
+            **scores.get(red.turn, {}),
+            **({CONVERSATION: whole} if (whole := whole_score(scores)) else {}),
+        }
+        marks = red_marks(red.conversation, judged.values(), summary.rules, summary.primary, turn=red.turn)
+        reason = gravest_reason(marks)
     (conversation,) = results.conversations.with_ids([red.conversation])
     turn = next(turn for turn in conversation.turns if turn.index == red.turn)
     references = conversation.case.references_at(red.turn)

@@ -9,6 +9,8 @@ A cause that is `sure` stands; any other gives way to the verdict of a model, wh
 The questions, in their order, with an example each; the right answer is "The cancellation fee is 1,100 yen.":
 
     no_answer       it timed out, failed, or said nothing                               certain
+    forgotten, contradictions, loops, promises: the judge of whole conversations named such a lapse in the
+                    turn; goes before any other cause that is only likely
     customer        the simulated customer made up a detail or repeated itself
     forbidden       nothing is wrong but that it breaks a rule of the desk
     should_refuse   the case has no answer, and it said "It is 2,200 yen."              may be certain
@@ -52,7 +54,8 @@ from simulator.diagnosis.evidence import (
     article_of,
     is_stand_in,
 )
-from simulator.stats.figures import Summary
+from simulator.stats.figures import MarkKind, Summary
+from simulator.stats.red import LAPSES, RANK
 from simulator.storage.results import turns_with_scores
 from simulator.text.acts import claims
 from simulator.text.entities import is_alike, located, specifics_of
@@ -86,6 +89,11 @@ _OF_TONE = re.compile(
 NOTE = "asked_again"
 # The same of the verdicts of `ask_judge`.
 JUDGED_NOTE = "judged_causes"
+
+# The causes that are called like the marks of lapses.
+_CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {
+    "forgotten": "forgotten", "contradictions": "contradictions", "loops": "loops", "promises": "promises",
+}  # fmt: skip
 
 Articles = tuple[Passage, ...]
 _Stored = TypeVar("_Stored", RetrievalCheck, JudgedCause)
@@ -216,9 +224,10 @@ def _because(
 ) -> RootCause:
     """The cause of a turn, with one sentence of evidence; `articles` are named where others were needed.
 
-    Without an answer, or after a line of the customer's that made no sense, no article is to blame.
+    Without an answer, after a line of the customer's that made no sense, or for what went wrong between
+    turns, no article is to blame.
     """
-    if cause not in {"no_answer", "customer"}:
+    if cause not in {"no_answer", "customer", *LAPSES}:
         articles = articles or look.need.articles
     return RootCause(
         conversation=look.red.conversation,
@@ -236,7 +245,7 @@ def _because(
 _OF_THE_WHOLE = _("The answer is not at fault by itself; the conversation as a whole left something open.")
 
 
-def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for each kind of cause
+def _root_cause(look: RedTurnEvidence) -> RootCause:
     """The first cause for which there is evidence.
 
     Where there is no answer, or the customer spoilt the turn, the rest says nothing. What the bot had to work
@@ -246,13 +255,30 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for 
         kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
         kind = kinds.get(look.red.failure, _("it failed"))
         return _because(look, "no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
-    if {mark.kind for mark in look.red.marks} == {"conversation"}:
-        return _because(look, "unclear", sentences(_OF_THE_WHOLE, look.red.reason))
+    marked, lapse = {mark.kind for mark in look.red.marks}, _lapse(look)
+    if marked <= {"conversation", *LAPSES}:
+        return lapse or _because(look, "unclear", sentences(_OF_THE_WHOLE, look.red.reason))
     if look.customer_fault:
         spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
         return _because(look, "customer", sentences(spoilt, look.customer_fault.reason))
-    if {mark.kind for mark in look.red.marks} == {"risk"}:
-        return _because(look, "forbidden", look.red.reason)
+    if marked - LAPSES.keys() == {"risk"}:
+        broken = next(mark.reason for mark in look.red.marks if mark.kind == "risk")
+        return _because(look, "forbidden", broken)
+    found = _of_the_turn(look)
+    return lapse if lapse and not found.sure else found
+
+
+def _lapse(look: RedTurnEvidence) -> RootCause | None:
+    """What the judge of whole conversations found between this turn and another; the gravest if several."""
+    named = [mark for mark in look.red.marks if mark.kind in LAPSES]
+    if not named:
+        return None
+    gravest = min(named, key=lambda mark: RANK[mark.severity])
+    return _because(look, _CAUSE_OF_LAPSE[gravest.kind], gravest.reason)
+
+
+def _of_the_turn(look: RedTurnEvidence) -> RootCause:
+    """The cause by the turn alone."""
     # Whether to answer at all comes before what the answer was made of.
     to_a_person = look.case.handover == "required" and not look.handed_over
     if to_a_person and look.case.answerable is None:

@@ -86,6 +86,13 @@ def counts_text(numbers: Mapping[str, int], group: str) -> Message:
     return _("{parts}", parts=parts) if parts else _("none")
 
 
+def lapses_text(lapses: Mapping[str, int], conversations: int) -> Message:
+    """How many lapses of each kind there are: "Contradiction 2, Forgotten 1 (in 3 conversations)"."""
+    found = {kind: n for kind, n in lapses.items() if n}
+    kinds = counts_text(found, "lapse")
+    return _("Lapses between turns: {kinds} (in {n} conversations).", kinds=kinds, n=conversations)
+
+
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     """Everything that is missing from the figures or shaped them, alarms first.
 
@@ -95,6 +102,8 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     if n := summary.satisfied_unresolved:
         of = summary.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
+    if any(summary.lapses.values()):
+        alarms.append(lapses_text(summary.lapses, summary.lapsed))
     people = feature("people").correction_texts(summary) if summary.labels else ()
     counted = feature("conditions").count_notes(gate) if gate.conditions else ()
     remarks = (*counted, *people, *_remarks(summary))

@@ -37,7 +37,7 @@ from simulator.report.sections import feature
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import RANK, red_questions, worst_severity
+from simulator.stats.red import LAPSES, RANK, red_marks, red_questions, worst_severity
 from simulator.stats.summary import heading_of
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
@@ -67,7 +67,7 @@ ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {
     "groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts", "risk": "risk",
-    "conversation": "conversation",
+    "conversation": "conversation", **dict.fromkeys(LAPSES, "conversation"),
 }  # fmt: skip
 _FEELINGS = {
     -2: _("angry"),
@@ -76,8 +76,8 @@ _FEELINGS = {
     1: _("relieved"),
     2: _("glad"),
 }
-# What goes wrong between turns, in the order in which it is listed.
-LAPSES = tuple(TITLES["lapse"])
+# What is listed of a whole conversation beside its requests, in this order.
+_LISTS = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", FEELING, "feeling"}
 
@@ -427,18 +427,17 @@ class _Views:
             if not turn:  # it was raised before the first one, or nobody knows when
                 said = _("{request} · {state}", request=asked, state=state)
             listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
-        for kind in LAPSES:
+        for kind in _LISTS:
             for lapse in _findings(score, kind):
                 what, turn, earlier = map(lapse.get, ("what", "turn", "earlier"))
-                name = title("lapse", kind)
-                at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
-                at = at if earlier and earlier != turn else _("turn {n}", n=turn)
+                name, at = title("lapse", kind), _("turn {n}", n=turn or score.turn)
+                if earlier and turn and earlier != turn:
+                    at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
                 listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
-        limit = self._summary.rules.conversation
         return {
             "judge": score.judge,
             "resolved": _("{n} % resolved", n=f"{100 * value:.0f}"),
-            "red": limit is not None and value < limit,
+            "red": bool(red_marks(score.conversation, [score], self._summary.rules)),
             "reason": cut(score.reason),
             "listed": listed,
         }

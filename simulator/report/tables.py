@@ -211,7 +211,7 @@ def ending(conversation: Conversation) -> Text:
 def rules_text(rules: RedRules) -> Message:
     """The rules for red in one line, each with its limit or that it is off.
 
-    "Low grade < 70, Not in the passages <= 3, ..., Not resolved off": shares of 100, but grades of 5.
+    "Low grade < 70, Not in the passages <= 3, ..., Lapse between turns off": shares of 100, but grades of 5.
     """
     limits = {
         "overall": rules.overall and f"< {100 * rules.overall:g}",
@@ -220,7 +220,8 @@ def rules_text(rules: RedRules) -> Message:
         "claims": rules.claims and "< 100",
         "facts": rules.facts and "< 100",
         "risk": rules.risk and "< 100",
-        "conversation": rules.conversation and f"< {100 * rules.conversation:g}",
+        "conversation": rules.conversation and f"<= {100 * rules.conversation:g}",
+        "lapses": rules.lapses and ">= 1",
     }
     listed = [_("{name} {limit}", name=title("mark", k), limit=v or _("off")) for k, v in limits.items()]
     return _("{parts}", parts=listed)

@@ -32,7 +32,7 @@ from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import STAND_INS, ReportContext
+from simulator.report.context import STAND_INS, ReportContext, counts_text
 from simulator.report.fixes import cause_text, rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -59,7 +59,7 @@ from simulator.sheets.model import (
     worksheet,
 )
 from simulator.stats.figures import RedTurn, turn_failure
-from simulator.stats.red import red_questions, worst_severity
+from simulator.stats.red import lapses_of, red_questions, worst_severity
 from simulator.stats.review import blind_sample, review_keys
 from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
@@ -143,6 +143,10 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)
     red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
     yield "red", _("Red turns"), number_cell(summary.red), red
+    if summary.lapses:
+        found = counts_text({kind: n for kind, n in summary.lapses.items() if n}, "lapse")
+        n = sum(summary.lapses.values())
+        yield "lapses", _("Lapses between turns"), number_cell(n), found
     for name, judge in summary.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
@@ -374,6 +378,10 @@ def _about(conversation: Conversation, whole: Score | None, context: ReportConte
     if whole and whole.state == "scored":
         grade = text(grade_text(whole)).replace(" ", "")
         yield text(_("{judge} {grade}", judge=titles("judge", CONVERSATION), grade=grade))
+        for lapse in lapses_of(whole):
+            at = _("turn {n}", n=lapse.turn)
+            name = titles("lapse", lapse.kind)
+            yield text(_("{kind} ({at}): {what}", kind=name, at=at, what=excerpt(lapse.what)))
     yield f"{context.results.run.created.astimezone(JST):%Y/%m/%d %H:%M}"
     yield text(_("Run: {run}", run=context.results.run.id))
 

@@ -23,6 +23,7 @@ from simulator.models.pricing import total_spending
 # By which rule a turn is red; the rules and their severities: stats/red.py.
 MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
+    "forgotten", "contradictions", "loops", "promises",
 ]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (stats/review.py).
 Stratum = Literal["red", "not_red"]
@@ -397,7 +398,8 @@ class Summary(Value):
     turns without an answer by kind, `unrecorded` those of which a log does not tell; `reasoned` counts
     answers whose bot thought aloud first, which was left out. `satisfied_graded` are conversations that the
     customer left satisfied and the judge `conversation` graded, `satisfied_unresolved` those of them that it
-    calls unresolved. `spending` is by role, `usage` by role and model.
+    calls unresolved. `lapses` counts what it found between turns, by kind, and `lapsed` the conversations
+    with any; where it graded none `lapses` is empty. `spending` is by role, `usage` by role and model.
     """
 
     run: str
@@ -437,6 +439,8 @@ class Summary(Value):
     labels: int = 0
     satisfied_graded: int = 0
     satisfied_unresolved: int = 0
+    lapses: dict[str, int] = Field(default_factory=dict)
+    lapsed: int = 0
     shortage: Shortage | None = None
     simulator: SimulatorSummary
     reliability: Reliability | None = None

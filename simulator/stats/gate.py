@@ -452,6 +452,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "conversations": summary.model_dump(
             include={"planned", "finished", "spared", "ended", "satisfied_graded", "satisfied_unresolved"}
         ),
+        # By kind, and the conversations that have any; null where no conversation was graded as a whole.
+        "lapses": {**summary.lapses, "conversations": summary.lapsed} if summary.lapses else None,
         "turns": summary.turns,
         "red": summary.red,
         "simulator": {

@@ -10,7 +10,12 @@ a severity that a judge gave itself goes before that of the rule. By the default
     correctness    2 or less of 5, in the verdict of `turn`   at 1
     claims, facts  below 1                                    below 0.5, or as the judge says
     risk           a rule of the desk is broken               as the rule says
-    conversation   below 0.5, on the last turn                at 0.25 or less
+    conversation   at 0.5 or less                             at 0.25 or less
+    promises, contradictions    the judge of whole conversations names one    always
+    forgotten, loops            the same                                      never, they are moderate
+
+The last three lines are about whole conversations. Their marks stand on the turn that the judge names: of a
+lapse where it happened, of what was not settled where it was first asked for.
 
     turn 3 of 5 -> overall, moderate     turn 2 of 5 -> overall, major
     turn 4 of 5, groundedness 2 -> groundedness, major
@@ -20,9 +25,9 @@ red turns or questions is here as well, so that terminal, page and sheet show on
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import le, lt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.types import (
     CONVERSATION,
@@ -42,7 +47,13 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[MarkKind, ...] = (
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
+    "forgotten", "contradictions", "loops", "promises",
 )  # fmt: skip
+# What goes wrong between two turns, as the judge of whole conversations lists it. Of two statements that
+# contradict each other one misleads, and so does a promise; what is only asked or said again annoys.
+LAPSES: dict[MarkKind, Severity] = {
+    "forgotten": "moderate", "contradictions": "major", "loops": "moderate", "promises": "major",
+}  # fmt: skip
 # What a judge held against the reference, which says nothing where a passage contradicts it.
 _OF_THE_REFERENCE: frozenset[MarkKind] = frozenset({"overall", "correctness"})
 # How a grade is held against a limit: below it, or at it as well.
@@ -97,25 +108,79 @@ def deciding_judges(named: Iterable[str], graded: Collection[str]) -> tuple[str,
     return tuple(name for name in named if name != PASSED or name in graded or not graded)
 
 
+def whole_score(by_turn: Mapping[int, Mapping[str, Score]]) -> Score | None:
+    """The score of a whole conversation, among its scores by turn and judge; it stands with the last turn."""
+    return next((scores[CONVERSATION] for scores in by_turn.values() if CONVERSATION in scores), None)
+
+
+class Lapse(NamedTuple):
+    """What went wrong between turns: its kind (of `LAPSES`), the turn where it did, and what it was."""
+
+    kind: MarkKind
+    turn: int
+    what: str
+
+
+def lapses_of(score: Score) -> list[Lapse]:
+    """The lapses that a judge of whole conversations names, in the order of `LAPSES`.
+
+    One without a turn that exists stands on the last one. Empty for what a judge of the user's own keeps
+    under these names.
+    """
+    if score.judge != CONVERSATION or score.state != "scored":
+        return []
+    return [
+        Lapse(kind, _turn_of(row, score.turn), str(row["what"]))
+        for kind in LAPSES
+        for row in _rows(score, kind)
+        if "what" in row
+    ]
+
+
 def red_marks(
-    conversation: str, scores: Iterable[Score], rules: RedRules, primary: str = ""
+    conversation: str, scores: Iterable[Score], rules: RedRules, primary: str = "", *, turn: int | None = None
 ) -> tuple[Mark, ...]:
     """The marks of one turn, given its scores; empty when the turn is not red.
 
-    A turn without an answer has the one mark `no_answer`, whatever the rules: it is the bot's own
-    failure. Without `primary`, `turn` decides, or else the first judge among the scores. Where reference and
-    passages contradict each other, nobody knows whether the answer is right (`_OF_THE_REFERENCE`); all else
-    that makes it red still does. A turn that was graded twice is as red as the milder of its two gradings.
+    The score of the whole conversation may be among them: its marks are those that stand on this `turn`, or
+    all of them without a number. A turn without an answer has the one mark `no_answer`, whatever the rules:
+    it is the bot's own failure. Without `primary`, `turn` decides, or else the first judge among the scores.
+    Where reference and passages contradict each other, nobody knows whether the answer is right
+    (`_OF_THE_REFERENCE`); all else that makes it red still does. What was graded twice is as red as the
+    milder of its two gradings.
     """
     # Callers may hand over the scores of more than one conversation.
-    of_turn = [score for score in scores if score.conversation == conversation]
-    marks = _marks_of(of_turn, rules, primary)
-    if not (marks and any(RETEST in score.detail for score in of_turn)):
+    own = [score for score in scores if score.conversation == conversation]
+    of_turn = [score for score in own if score.judge != CONVERSATION]
+    marks = _milder(of_turn, lambda grading: _marks_of(grading, rules, primary))
+    if any(mark.kind == "no_answer" for mark in marks):
         return marks
-    again = _marks_of([score.second or score for score in of_turn], rules, primary)
+    wholes = [score for score in own if score.judge == CONVERSATION]
+    placed = _milder(wholes, lambda grading: _marks_of_whole(grading, rules))
+    return (*marks, *(mark for at, mark in placed if turn in (None, at)))
+
+
+_Found = TypeVar("_Found", Mark, tuple[int, Mark])
+
+
+def _milder(
+    scores: Sequence[Score], marks_of: Callable[[Sequence[Score]], tuple[_Found, ...]]
+) -> tuple[_Found, ...]:
+    """The marks by the milder of two gradings; by the only one where nothing was graded twice."""
+    marks = marks_of(scores)
+    if not (marks and any(RETEST in score.detail for score in scores)):
+        return marks
+    again = marks_of([score.second or score for score in scores])
+
+    def gravity(found: tuple[_Found, ...]) -> int:
+        return RANK[worst_severity(_mark(each) for each in found)] if found else len(RANK)
+
     # max keeps the first of equals: at equal gravity the grading with fewer marks.
-    fewer_first = sorted((marks, again), key=len)
-    return max(fewer_first, key=lambda each: RANK[worst_severity(each)] if each else len(RANK))
+    return max(sorted((marks, again), key=len), key=gravity)
+
+
+def _mark(found: Mark | tuple[int, Mark]) -> Mark:
+    return found if isinstance(found, Mark) else found[1]
 
 
 def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[Mark, ...]:
@@ -126,8 +191,7 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
             return (Mark(kind="no_answer", severity="major", reason=score.reason),)
     undecided = any(map(is_undecided, of_turn))
     verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
-    names = ("groundedness", "claims", "facts", "risk", CONVERSATION)
-    grounded, claims, facts, risk, whole = map(scored.get, names)
+    grounded, claims, facts, risk = map(scored.get, ("groundedness", "claims", "facts", "risk"))
     # Kind, score and its grade; where that is below (or at) the first limit it is red, the second, major.
     rows: tuple[tuple[MarkKind, Score | None, object, _Compare, float | None, _Compare, float], ...] = (
         ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points
@@ -137,7 +201,6 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
         ("claims", claims, claims and claims.value, lt, 1 if rules.claims else None, lt, 0.5),
         ("facts", facts, facts and facts.value, lt, 1 if rules.facts else None, lt, 0.5),
         ("risk", risk, risk and risk.value, lt, 1 if rules.risk else None, lt, 0.5),
-        ("conversation", whole, whole and whole.value, lt, rules.conversation, le, 0.25),
     )
     marks = []
     for kind, judged, grade, is_red, limit, is_major, worst in rows:
@@ -149,6 +212,57 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
             decider = judged.judge if kind == "overall" and judged is not turn else ""
             marks.append(Mark(kind, severity, judged.reason, decider))
     return tuple(marks)
+
+
+def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int, Mark], ...]:
+    """The marks of a whole conversation, each with its turn: what was not settled, then the lapses.
+
+    Of several lapses of a kind in a turn the first is told.
+    """
+    found: dict[tuple[int, MarkKind], Mark] = {}
+    for whole in wholes:
+        if whole.state != "scored":
+            continue
+        limit, value = rules.conversation, whole.value
+        # 0 switches the rule off, though nothing of a conversation may have been settled.
+        if limit and value is not None and value <= limit:
+            severity: Severity = whole.severity or ("major" if value <= 0.25 else "moderate")
+            found[_unsettled_turn(whole), "conversation"] = Mark("conversation", severity, whole.reason)
+        for lapse in lapses_of(whole) if rules.lapses else ():
+            mark = Mark(lapse.kind, whole.severity or LAPSES[lapse.kind], lapse.what or whole.reason)
+            found.setdefault((lapse.turn, lapse.kind), mark)
+    return tuple((turn, mark) for (turn, _kind), mark in found.items())
+
+
+# The requests that make a conversation unsettled, the gravest first.
+_UNSETTLED = ("not", "partly")
+
+
+def _unsettled_turn(whole: Score) -> int:
+    """Where the gravest request that was not settled was first asked for; the last turn if none is listed.
+
+    Graver is what was not settled at all, then what matters more, then what was asked first. What was asked
+    before the first turn could first have been settled there.
+    """
+    asked = [
+        (_UNSETTLED.index(row["state"]), -weight if isinstance(weight, int) else 0, turn)
+        for row in _rows(whole, "requests")
+        if row.get("state") in _UNSETTLED
+        for weight, turn in [(row.get("weight"), row.get("turn"))]
+        if isinstance(turn, int)
+    ]
+    return min(max(1, min(asked)[2]), whole.turn) if asked else whole.turn
+
+
+def _turn_of(row: Mapping[str, Any], last: int) -> int:
+    turn = row.get("turn")
+    return turn if isinstance(turn, int) and 0 < turn <= last else last
+
+
+def _rows(score: Score, key: str) -> list[dict[str, Any]]:
+    """The items of a list in the detail; a judge of the user's own may keep something else there."""
+    found: Any = score.detail.get(key)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
 
 def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0.0) -> bool:
@@ -277,12 +391,10 @@ def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
 
 def _rule_rows(score: Score) -> list[dict[str, Any]]:
     """The verdicts in a score; a judge of the user's own with that name may keep something else there."""
-    rows: Any = score.detail.get("rules")
     return [
         row
-        for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, dict)
-        and row.keys() >= {"rule", "quote"}
+        for row in _rows(score, "rules")
+        if row.keys() >= {"rule", "quote"}
         and row.get("verdict") in RULE_VERDICTS
         and row.get("severity") in RANK
     ]

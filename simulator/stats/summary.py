@@ -79,6 +79,7 @@ from simulator.stats.intervals import (
 )
 from simulator.stats.red import (
     KINDS,
+    LAPSES,
     RANK,
     by_question,
     deciding_judges,
@@ -86,14 +87,15 @@ from simulator.stats.red import (
     is_flipped,
     is_unanswered,
     is_undecided,
+    lapses_of,
     primary_judge,
     red_marks,
+    whole_score,
     worst_severity,
 )
 from simulator.storage.results import (
     cache_latest,
     conversations_with_scores,
-    turns_with_scores,
     without_superseded,
 )
 from simulator.text.acts import is_courtesy
@@ -119,7 +121,7 @@ Outcome = Literal["", "same", "flipped", "failed"]
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
-# Where the red rule for whole conversations is switched off, this is still what counts as unresolved: fewer
+# Where the red rule for whole conversations is switched off, this is still what counts as unresolved: no more
 # than half of the customer's requests were settled.
 _UNRESOLVED = 0.5
 CUSTOMERS_UNCHECKED = CustomerSummary()
@@ -209,7 +211,8 @@ class GradedTurn:
 class RunTurns:
     """The conversations that began, their turns, how many did not begin, and the judges.
 
-    `repeats` is how often each customer asks a question. The judges in `whole` grade conversations.
+    `repeats` is how often each customer asks a question. `lapses` counts those of the conversations by kind,
+    `lapsed` the conversations that have any. The judges in `whole` grade conversations.
     """
 
     conversations: list[ConversationRow] = field(default_factory=list)
@@ -217,6 +220,8 @@ class RunTurns:
     unbegun: int = 0
     repeats: int = 0
     judges: set[str] = field(default_factory=set)
+    lapses: Counter[str] = field(default_factory=Counter)
+    lapsed: int = 0
     whole: set[str] = field(default_factory=set)
 
 
@@ -291,6 +296,8 @@ def summarise(
     # Of those that left content, what the judge of whole conversations says of them.
     wholes = [s.scores.get(CONVERSATION) for s in ends if s.conversation in left_satisfied]
     satisfied = [grade.value for grade in wholes if grade and grade.value is not None]
+    # None of no conversation are no lapses that were looked for.
+    wholly_graded = any((grade := s.scores.get(CONVERSATION)) and grade.value is not None for s in ends)
     # A judge of whole conversations has one grade for each, on its last turn.
     by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
     lengths = Counter(s.conversation for s in spoken if s.value is not None)
@@ -355,7 +362,9 @@ def summarise(
         reasoned=results.conversations.reasoned,
         panel=models,
         satisfied_graded=len(satisfied),
-        satisfied_unresolved=sum(value < (rules.conversation or _UNRESOLVED) for value in satisfied),
+        satisfied_unresolved=sum(value <= (rules.conversation or _UNRESOLVED) for value in satisfied),
+        lapses={kind: every.lapses[kind] for kind in LAPSES} if wholly_graded else {},
+        lapsed=every.lapsed,
         simulator=SimulatorSummary(
             guarded=len(guarded),
             failed=sum(c.ended is Ended.USER_FAILED for c in started),
@@ -400,6 +409,10 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             run.unbegun += conversation.ended is None
             continue
         before = len(run.turns)
+        whole = whole_score(by_turn)
+        named = lapses_of(whole) if whole else []
+        run.lapses.update(lapse.kind for lapse in named)
+        run.lapsed += bool(named)
         for turn in conversation.turns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
@@ -408,7 +421,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             graded = grades.setdefault(found, {grade.judge: grade for grade in found})
             # Without their reasons, which are long.
             brief = tuple(
-                replace(mark, reason="") for mark in _marks(conversation, turn, scores, rules, primary)
+                replace(mark, reason="") for mark in _marks(conversation, turn, by_turn, rules, primary)
             )
             run.turns.append(
                 GradedTurn(
@@ -442,12 +455,18 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
 
 
 def _marks(
-    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], rules: RedRules, primary: str
+    conversation: Conversation,
+    turn: Turn,
+    by_turn: Mapping[int, Mapping[str, Score]],
+    rules: RedRules,
+    primary: str,
 ) -> tuple[Mark, ...]:
     """The marks of a turn; one whose answer failed is red even while its grades are still missing."""
+    scores, whole = by_turn.get(turn.index, {}), whole_score(by_turn)
     if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
         return (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
-    return red_marks(conversation.id, scores.values(), rules, primary)
+    every = (*scores.values(), *((whole,) if whole and whole.turn != turn.index else ()))
+    return red_marks(conversation.id, every, rules, primary, turn=turn.index)
 
 
 def _grade(score: Score, rules: RedRules) -> Grade:
@@ -535,14 +554,19 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
         shown = [*bare[:MAX_QUOTED], *(each for turns in first for each in turns[:most])]
     # Their texts are read in one further pass, conversation by conversation.
     quoted = {(each.conversation, each.turn) for each in shown}
+    ids = {conversation for conversation, _turn in quoted}
     texts: dict[tuple[str, int], dict[str, Any]] = {
         (conversation.id, turn.index): {
             "question": excerpt(turn.user),
             "answer": excerpt(turn.answer.text),
-            "reason": gravest_reason(marks := _marks(conversation, turn, scores, rules, primary)),
+            "reason": gravest_reason(marks := _marks(conversation, turn, by_turn, rules, primary)),
             "marks": marks,
         }
-        for conversation, turn, scores in turns_with_scores(results, quoted)
+        for conversation, by_turn in conversations_with_scores(
+            results, [key for key in results.conversations.ids if key in ids]
+        )
+        for turn in conversation.turns
+        if (conversation.id, turn.index) in quoted
     }
     for each in bare:
         yield replace(each, **texts.get((each.conversation, each.turn), {}))

@@ -208,7 +208,7 @@ def answer(request: Any) -> str:
 
 
 async def test_a_run_grades_each_conversation_once_at_its_last_turn(tmp_path: Path) -> None:
-    """The means count conversations, the score is that of turns, and the last turns are red."""
+    """The means count conversations, the score is that of turns, and what was not settled is red."""
     results, calls = await rehearsed(tmp_path, ("conversation", "turn"), answer)
     shown = figures_of(results, Settings(judges=("conversation", "turn")))
     whole = [s for s in results.scores if s.judge == "conversation"]
@@ -248,15 +248,15 @@ def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "limit", "marks"),
     [
-        (0.5, 0.5, []),
-        (0.49, 0.5, ["moderate"]),
+        (0.51, 0.5, []),
+        (0.5, 0.5, ["moderate"]),
         (0.25, 0.5, ["major"]),
         (0.1, None, []),
         (0.7, 0.8, ["moderate"]),
     ],
 )
 def test_it_has_a_red_rule_of_its_own(value: float, limit: float | None, marks: list[str]) -> None:
-    """Below the limit the last turn is red, whatever its own grade; the judge never decides."""
+    """At the limit or below a turn is red, whatever its own grade; the judge never decides."""
     found = red_marks("c", [scored(value)], RedRules(conversation=limit))
 
     assert [mark.severity for mark in found] == marks

@@ -85,5 +85,6 @@ def test_money_and_rules_read_well() -> None:
     assert said(money(Spending(cost_usd=None, known_usd=0.0123))) == "at least 0.0123 USD"
     assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
-        " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100, Not resolved < 50"
+        " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100, Not resolved <= 50,"
+        " Lapse between turns >= 1"
     )

@@ -10,6 +10,7 @@ from simulator.core.settings import load_settings
 from simulator.core.types import RedRules, Score, Severity
 from simulator.stats.figures import Mark, RedTurn
 from simulator.stats.red import (
+    LAPSES,
     deciding_judges,
     is_red_alone,
     primary_judge,
@@ -52,8 +53,8 @@ def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> l
             for share in (0.99, 0.5)
         ),
         *((grade(judge, 0.49), "major") for judge in ("claims", "facts", "risk")),
-        (grade("conversation", 0.5), None),
-        (grade("conversation", 0.49), "moderate"),
+        (grade("conversation", 0.51), None),
+        (grade("conversation", 0.5), "moderate"),
         (grade("conversation", 0.25), "major"),
         (grade("relevance", 1), None),
         *(
@@ -123,14 +124,16 @@ def test_questions_come_with_the_gravest_first() -> None:
 @pytest.mark.parametrize("kind", sorted(RedRules.model_fields))
 def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path: Path) -> None:
     """In `[red]` of rehearsal.toml; all other marks of the same turn stay."""
-    whole = ("claims", "facts", "risk", "conversation")
     low = [grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1)]
-    low += [grade(judge, 0.0) for judge in whole]
+    low += [grade(judge, 0.0) for judge in ("claims", "facts", "risk")]
+    low += [grade("conversation", 0.0, detail={name: [{"what": "it", "turn": 1}] for name in LAPSES})]
     (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
     rules = load_settings({}).red
 
-    assert set(kinds(*low)) == {*RedRules.model_fields}
-    assert set(kinds(*low, rules=rules)) == {*RedRules.model_fields} - {kind}
+    marks = {*RedRules.model_fields} - {"lapses"} | {*LAPSES}
+
+    assert set(kinds(*low)) == marks
+    assert set(kinds(*low, rules=rules)) == marks - ({*LAPSES} if kind == "lapses" else {kind})
 
 
 def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
