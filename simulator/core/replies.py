@@ -85,13 +85,19 @@ def as_key(key: str) -> str:
 
 
 def under_keys(values: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The values under the form's own keys instead of "Overall" or "Next Step"; an exact key wins."""
+    """The values under the form's own keys instead of "Overall" or "Next Step".
+
+    Under a key that is there in two spellings with different values stand both, so that it has no grade.
+    """
     # The usual case, and cheaper than to compare keys.
     if values.keys() <= fields.keys():
         return values
     known = {as_key(name): name for name in fields}
-    other = {known.get(as_key(key), key): value for key, value in values.items() if key not in fields}
-    return other | {key: value for key, value in values.items() if key in fields}
+    named: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key if key in fields else known.get(as_key(key), key)
+        named[name] = [named[name], value] if name in fields and named.get(name, value) != value else value
+    return named
 
 
 def create_form(name: str, fields: dict[str, Any], defaults: Mapping[str, Any] = {}) -> type[Reply]:

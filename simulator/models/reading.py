@@ -5,7 +5,9 @@ before it, write it as Python would or with the keys of a function call, and bre
 {"reason": text, "grade": 1..5}:
 
     <think>{"grade": 1}?</think>{"reason": "ok", "grade": 4}     4: what is thought is not said
-    {"reason": "a", "grade": 2} No: {"reason": "b", "grade": 3}  3: what is said last is binding
+    {"reason": "a", "grade": 2} No: {"reason": "b", "grade": 3}  refused: two verdicts, and one is meant
+    {"reason": "a", "grade": 2} So: {"reason": "a", "grade": 2}  2: the same said twice
+    {"reason": "a", "grade": 2, "grade": 3}                      refused
     {'reason': 'ok', 'grade': '4/5',}                            4: Python's quotes, a trailing comma
     {{"reason": "ok", "grade": 4}}                               4: doubled braces, from a template's example
     ｛"reason"： "ok"， "grade"： 4｝                               4: full-width signs outside strings
@@ -17,10 +19,11 @@ before it, write it as Python would or with the keys of a function call, and bre
 
 The rule behind it: whatever is repaired must have one meaning only. A judge that is read wrongly is worse
 than one that is asked again, and a bot's answer, which a judge quotes, may hold a verdict of its own on
-purpose.
+purpose: before the judge's or after it. So of two whole verdicts neither counts, unless both say the same.
 
 In order: cut off what was thought (`_objects`), take whole objects (`_values`), repair what is left
-(`_repaired`) and take objects again, choose the binding one (`_binding`), and have pydantic check it.
+(`_repaired`) and take objects again, choose the binding one (`_binding`), have pydantic check it, and see
+that no other one says something else (`_is_torn`).
 
 Repeats that could backtrack are possessive (`*+`): a model can write 200 kB of blanks or brackets, on which
 others would take minutes.
@@ -46,6 +49,9 @@ _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|sc
 _REASONING = re.compile(
     rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
     re.DOTALL | re.IGNORECASE,
+)
+_CHANNEL = re.compile(
+    r"\A\s*+<\|channel\|>analysis<\|message\|>.*?<\|channel\|>final<\|message\|>", re.DOTALL
 )
 _REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
 # What stands for a space in a form: wide and zero-width ones, a byte order mark.
@@ -73,7 +79,21 @@ _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
     "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
 )
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
-_DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a key that it has twice, with different values, has the list of them, and so no grade."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    values: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        if value not in values.setdefault(key, []):
+            values[key].append(value)
+    return {key: each[0] if len(each) == 1 else each for key, each in values.items()}
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_once)  # line breaks within strings are common
 # Keys of an object around a form that say that somebody else's words are quoted in it.
 _MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}
 
@@ -131,75 +151,111 @@ def _strict(node: Any) -> Any:
 def parse_reply(text: str, reply_form: type[Model]) -> Model:
     """The form in what a model wrote: the last complete object that fills it in, else the cut-off one.
 
-    What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
-    MalformedReply with one sentence that can be given back to the model.
+    What is said last is binding: an unusable last verdict is no reason to take an earlier one, and an earlier
+    one that is whole and says something else is a second meaning. Raises MalformedReply with one sentence
+    that can be given back to the model.
     """
     # `rests` is the broken end as it is, and repaired; what counts is the repaired one.
     objects, *rests = _objects(text)
-    value = _binding(objects, rests[-1], reply_form)
+    value, attempts = _binding(objects, rests[-1], reply_form)
     if isinstance(value, str):
         raise MalformedReply("malformed", value, raw=text)
     try:
-        return reply_form.model_validate(value)
+        filled = reply_form.model_validate(value)
     except ValidationError as error:
         raise MalformedReply("malformed", _problem(error), raw=text) from None
+    if _is_torn(attempts, reply_form):
+        raise MalformedReply("malformed", TORN, raw=text)
+    return filled
+
+
+# What a model is told that wrote, or quoted, a second verdict which says something else.
+TORN = "there is more than one verdict in the reply, and they differ; write one"
+
+
+def _is_torn(values: Sequence[Any], reply_form: type[BaseModel]) -> bool:
+    """Whether several of these fill in the form, and not all in the same way."""
+    if len(values) < 2:
+        return False
+    filled: list[BaseModel] = []
+    for value in values:
+        try:
+            filled.append(reply_form.model_validate(value))
+        except ValidationError:
+            continue
+    return any(other != filled[0] for other in filled[1:])
 
 
 def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
     """Each part of a form of forms by itself: filled in, or why it is not.
 
-    What is off the scale, missing, no JSON or cut off costs no other part anything.
+    What is off the scale, missing, no JSON, cut off or said in two ways costs no other part anything.
     """
+    objects, *rests = _objects(text)
+    value, attempts = _binding(objects, rests[-1], reply_form)
+    broken = _whole_parts(rests, reply_form) if rests[0] else {}
+    whole: MalformedReply | None = None
     try:
-        filled = parse_reply(text, reply_form)
+        parse_reply(text, reply_form)
     except MalformedReply as error:
         whole = error
-    else:
-        return {name: getattr(filled, name) for name in reply_form.model_fields}
-    objects, *rests = _objects(text)
-    value = _binding(objects, rests[-1], reply_form)
-    values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+    found = {name: each[-1] for name, each in broken.items() if each}
+    values = value if isinstance(value, dict) else found
     parts: dict[str, Reply | MalformedReply] = {}
     for name, field in reply_form.model_fields.items():
+        form: type[Reply] = field.annotation  # type: ignore[assignment]
+        said = [each[name] for each in attempts if isinstance(each, dict) and name in each]
+        said += broken.get(name, ())
+        # An object that is about another part alone takes nothing back of this one.
+        if name not in values and said and isinstance(value, dict):
+            values = {**values, name: said[-1]}
         # "Field required" only where there was an object; else the reason is that of the whole.
         if name not in values:
             missing = f"{name}: Field required" if isinstance(value, dict) else str(whole)
             parts[name] = MalformedReply("malformed", missing, raw=text)
-            continue
-        try:
-            parts[name] = field.annotation.model_validate(values[name])  # type: ignore[union-attr]
-        except ValidationError as error:
+        elif _is_torn(said, form):
+            parts[name] = MalformedReply("malformed", f"{name}: {TORN}", raw=_shown(said, text))
+        else:
             try:
-                raw = str(encodable(json.dumps(values[name], ensure_ascii=False)))
-            except RecursionError:  # nested too deep to be shown
-                raw = ""
-            parts[name] = MalformedReply("malformed", _problem(error, name), raw=raw or text)
+                parts[name] = form.model_validate(values[name])
+            except ValidationError as error:
+                raw = _shown([values[name]], text)
+                parts[name] = MalformedReply("malformed", _problem(error, name), raw=raw)
     # With nothing readable, one problem for all says more than the same one four times.
     read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
-    return parts if read_any else dict.fromkeys(parts, whole)
+    return parts if read_any or whole is None else dict.fromkeys(parts, whole)
 
 
-def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
-    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings.
+def _shown(values: Sequence[Any], text: str) -> str:
+    """Values as JSON, a line each; the whole text where they are nested too deep to be shown."""
+    try:
+        return "\n".join(str(encodable(json.dumps(value, ensure_ascii=False))) for value in values)
+    except RecursionError:
+        return text
 
-    Of {"turn": {...}, "fluency": {"grade": 4 or 5}} the turn's part is whole.
+
+def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, list[Any]]:
+    """What can be read of a broken object's parts, in their order; `rests` are its readings.
+
+    Of {"turn": {...}, "fluency": {"grade": 4 or 5}} the turn's part is whole. A part whose last place cannot
+    be read has none: what was said last is binding.
     """
     forms = [field.annotation for field in reply_form.model_fields.values()]
     inner = {key for each in forms for key in getattr(each, "model_fields", ())}
-    parts: dict[str, Any] = {}
+    parts: dict[str, list[Any]] = {}
     for rest, name in product(rests, reply_form.model_fields):
         # A key of the same name within another part holds no object.
         # Not after a backslash: there it stands within a string, which quotes a reply.
         key = rf'(?<!\\)"{re.escape(name)}"\s*+:\s*+' + (r"(?=\{)" if name in inner else "")
-        places = list(re.finditer(key, rest, re.IGNORECASE))
-        if name not in parts and places and (decoded := _decode(rest, places[-1].end())):
-            parts[name] = decoded[0]
+        places = [_decode(rest, place.end()) for place in re.finditer(key, rest, re.IGNORECASE)]
+        if name not in parts and places and places[-1]:
+            parts[name] = [decoded[0] for decoded in places if decoded]
     return parts
 
 
 def _objects(text: str) -> tuple[list[Any], str, str]:
     """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
-    reasoned = _REASONED.match(text)
+    reasoned = _REASONED.match(text) or _CHANNEL.match(text)
     said = text[reasoned.end() :] if reasoned else text
     said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
     # Some gateways encode the reply twice.
@@ -277,8 +333,8 @@ def _as_json(found: re.Match[str]) -> str:
     return f'"{body}"' if found[3] else f'"{body}'
 
 
-def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
-    """The value that counts, or one sentence on why there is none.
+def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> tuple[Any, list[Any]]:
+    """The value that counts, or one sentence on why there is none; and all values that are about the form.
 
     From the last object to the first, the first that is about the form at all; a broken end that names one of
     the form's keys goes before all of them, since it was said last.
@@ -286,12 +342,19 @@ def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
     cut, folded = None, rest.casefold().replace("'", '"')
     if folded and any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
         cut = _cut_off(rest)
-        if cut is None and not (objects := _restarted(rest)):
-            return "the JSON object in the reply is broken"
-    attempts = (attempt for value in reversed(objects) if (attempt := _attempt(value, reply_form)))
-    if (attempt := next(attempts, None)) is None and cut is not None:
-        return _whole(cut, reply_form) or "the JSON object in the reply is cut off"
-    return attempt or (objects or ["there is no JSON object in the reply"])[-1]
+        if cut is None:
+            again = _restarted(rest)
+            if not again:
+                attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
+                return "the JSON object in the reply is broken", attempts
+            objects = [*objects, *again]
+    attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
+    ending = _whole(cut, reply_form) if cut is not None else None
+    if attempts:
+        return attempts[-1], [*attempts, *([ending] if ending else [])]
+    if cut is not None:
+        return ending or "the JSON object in the reply is cut off", []
+    return (objects or ["there is no JSON object in the reply"])[-1], []
 
 
 def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:

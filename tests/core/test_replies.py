@@ -184,14 +184,17 @@ def test_every_hand_is_read(filled: tuple[str, dict[str, Any]], hand: str, aroun
     ),
     between=PROSE,
 )
-def test_the_last_of_several_wins(
+def test_of_several_whole_verdicts_none_wins(
     filled: tuple[str, list[dict[str, Any]]], hands: list[str], between: str
 ) -> None:
-    """Drafts and corrections: what is said last is binding, however each of them is written."""
+    """Drafts, corrections, quotations: read only if all say the same, however each of them is written."""
     name, values = filled
     written = [HANDS[hand](value) for hand, value in zip(hands, values, strict=False)]
+    same = [HANDS[hand](values[0]) for hand in hands]
+    agreed = all(value == values[0] for value in values)
 
-    assert outcome(f"\n{between}\n".join(written), FORMS[name]) == values[-1]
+    assert outcome(f"\n{between}\n".join(written), FORMS[name]) == (values[0] if agreed else None)
+    assert outcome(f"\n{between}\n".join(same), FORMS[name]) == values[0]
 
 
 PIECES = st.sampled_from(
