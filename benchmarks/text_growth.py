@@ -148,6 +148,13 @@ def context_of(text: str, reference: str = "", passage: str = "") -> GradingCont
     return GradingContext(conversation="c", case=case, persona="calm", turn=turn)
 
 
+def later_line(text: str) -> GradingContext:
+    """A later turn in which the customer says this, of a case that asks this."""
+    case = Case(id="1", question=text, language="ja", script=(text,))
+    turn = Turn(index=2, user=text, answer=Answer(text=_ASKED))
+    return GradingContext(conversation="c", case=case, persona="calm", turn=turn)
+
+
 def functions() -> dict[str, Use]:
     """Every function over text of the packages that read what strangers write, as a function of one text.
 
@@ -159,6 +166,7 @@ def functions() -> dict[str, Use]:
         "acts.ends_with_question": lambda text: acts.ends_with_question(text, "ja"),
         "acts.is_handover": lambda text: (acts.is_handover(text, "ja"), acts.is_handover(text, "en")),
         "acts.passes_on": lambda text: acts.passes_on(text, "ja"),
+        "acts.is_courtesy": lambda text: (acts.is_courtesy(text, "ja"), acts.is_courtesy(text, "en")),
         "acts.apologises": lambda text: (acts.apologises(text, "ja"), acts.apologises(text, "en")),
         "acts.claims": lambda text: acts.claims(text, "ja"),
         "acts.negated_words": acts.negated_words,
@@ -239,6 +247,8 @@ def functions() -> dict[str, Use]:
         "evidence.declines_wrongly": lambda text: evidence.declines_wrongly(
             text, [text, _HELD], evidence.Agreement(0, 0), "en"
         ),
+        "evidence.is_follow_up": lambda text: evidence.is_follow_up(later_line(text)),
+        "evidence.is_another_matter": lambda text: evidence.is_another_matter(later_line(text)),
         "evidence.names_contact": lambda text: evidence.names_contact(text, "en"),
         "typography.nfkc": typography.nfkc,
         "typography.straight": typography.straight,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Facts, Message, Passage
 from simulator.data.cases import QUESTIONS, columns_of, read_cases, read_dataset
-from simulator.data.values import COLUMNS, field_of, normalised
+from simulator.data.values import COLUMNS, NAMES, field_of, normalised
 from tests.case_files import as_csv, one, refusal, saved
 from tests.paths import ROOT
 from tests.properties import examples
@@ -21,10 +21,16 @@ from tests.properties import examples
 SAME_FOLDER = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40), deadline=None
 )
-# Text as people write it: no control characters, and no blanks around it, which are trimmed.
+# Text as people write it: no control characters, no blanks around it, which are trimmed, and no word that
+# stands for a missing value.
+MISSING = frozenset(NAMES["words"]["missing"] + NAMES["words"]["excel_errors"])
 VISIBLE = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
-TEXT = st.text(VISIBLE | st.sampled_from(" \n"), min_size=1).map(str.strip).filter(bool)
-WORD = st.text(VISIBLE, min_size=1)
+TEXT = (
+    st.text(VISIBLE | st.sampled_from(" \n"), min_size=1)
+    .map(str.strip)
+    .filter(lambda text: text and text not in MISSING)
+)
+WORD = st.text(VISIBLE, min_size=1).filter(lambda word: word not in MISSING)
 WORDS = st.lists(WORD, unique=True, max_size=2).map(tuple)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
 MESSAGES = st.builds(Message, role=st.sampled_from(["user", "assistant"]), content=TEXT)
