@@ -13,7 +13,6 @@ import asyncio
 import functools
 import inspect
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -22,7 +21,7 @@ from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 import simulator
-from simulator import Answer, Bot, BotFailure, Query, Transient, _, is_async, on_a_thread, traits_of
+from simulator import Answer, Bot, BotFailure, Limit, Query, Transient, _, is_async, on_a_thread, traits_of
 
 # Seconds. The wait doubles with each attempt unless the bot names one; a bot that names a longer wait than
 # a customer would stay is not asked again.
@@ -95,17 +94,17 @@ class LimitedBot:
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer. Raises BotFailure with the number of attempts in its message."""
-        started = time.perf_counter()
+        clock = Limit(self.limits.timeout)
         try:
-            async with asyncio.timeout(self.limits.timeout) as clock:
-                answer = await self._persistently(query)
+            async with clock:
+                answer = await self._persistently(query, clock)
         except TimeoutError:
             if not clock.expired():  # the bot's own timeout
                 raise
             told = _("no answer within {timeout:g} s", timeout=self.limits.timeout)
             raise BotFailure("timeout", told) from None
         if isinstance(answer, Answer) and answer.seconds is None:
-            return answer.model_copy(update={"seconds": time.perf_counter() - started})
+            return answer.model_copy(update={"seconds": clock.elapsed})
         return answer
 
     async def aclose(self) -> None:
@@ -114,12 +113,9 @@ class LimitedBot:
         if inspect.isawaitable(closed):
             await closed
 
-    async def _persistently(self, query: Query) -> Any:
-        clock = asyncio.get_running_loop().time
-        began = clock()
-
+    async def _persistently(self, query: Query, clock: Limit) -> Any:
         def is_over(state: RetryCallState) -> bool:
-            left = min(_LONGEST_WAIT, self.patience - (clock() - began))
+            left = min(_LONGEST_WAIT, self.patience - clock.elapsed)
             return state.attempt_number > self.limits.retries or state.upcoming_sleep > left
 
         def wait(state: RetryCallState) -> float:
@@ -129,7 +125,7 @@ class LimitedBot:
         def again(state: RetryCallState) -> None:
             error = state.outcome and state.outcome.exception()
             self._notices.waiting(
-                "", state.upcoming_sleep, _("the bot: {error}", error=error), since=clock() - began
+                "", state.upcoming_sleep, _("the bot: {error}", error=error), since=clock.elapsed
             )
 
         attempts = AsyncRetrying(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core import answers, messages
     from simulator.core.answers import MOST_PASSAGES as MOST_PASSAGES
     from simulator.core.answers import passages_of as passages_of
+    from simulator.core.clock import Limit as Limit
     from simulator.core.concurrency import is_async as is_async
     from simulator.core.concurrency import on_a_thread as on_a_thread
     from simulator.core.errors import BotFailure as BotFailure
@@ -100,6 +101,7 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
     "core.answers": "MOST_PASSAGES passages_of returned",
+    "core.clock": "Limit",
     "core.concurrency": "is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",

@@ -1,9 +1,10 @@
-"""Goes on with a run that was interrupted.
+"""Goes on with a run that was interrupted, or that lost something to an endpoint.
 
-The run file says what there is: conversations that are over stay, one that broke off goes on after its last
-turn, and every grade that is missing is made. The options are those with which the run was started, whatever
-the command line says now, but for what no run stores: reports, folders, and secrets. A larger --budget and
-more --prices count as well, for these are what made it stop.
+The run file says what there is: conversations that are over stay, one that broke off or whose customer's
+endpoint failed goes on after its last turn, and every grade that is missing or has failed is made. The
+options are those with which the run was started, whatever the command line says now, but for what no run
+stores: reports, folders, and secrets. A larger --budget and more --prices count as well, for these are what
+made it stop.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from simulator.cli.options import given_flags
 from simulator.cli.rehearsal import FinishedRun, play
 from simulator.cli.terminal import say, stdout_to_stderr
 from simulator.core.errors import InputError, gone
-from simulator.core.messages import _
+from simulator.core.messages import _, ngettext
 from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, flag, stored_settings
@@ -26,7 +27,9 @@ from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 
 def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) -> int | FinishedRun:
-    """Finishes a run with the options it was started with; of a finished one only the reports are written.
+    """Finishes a run with the options it was started with.
+
+    Of a finished one that lost nothing only the reports are written.
 
     Of the options on the command line, `flags`, those that say anything else are named as unused.
     """
@@ -39,7 +42,17 @@ def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) 
     if names := tuple(flag(name) for name in given_flags(flags) if _differs(today, settings, name)):
         say(_("--resume goes on with the options of the run; not used: {names}.", names=names))
     if results.run.status == "finished":
-        return FinishedRun(path, settings)
+        lost = len(results.conversations.select("unfinished"))
+        failed = sum(score.state == "failed" for score in results.scores)
+        if HARNESS_NOTE in results.notes or not (lost or failed):
+            return FinishedRun(path, settings)
+        say(
+            _(
+                "Goes on with {conversations} that an endpoint lost, and {grades} that failed.",
+                conversations=ngettext("{n} conversation", "{n} conversations", n=lost),
+                grades=ngettext("{n} grade", "{n} grades", n=failed),
+            )
+        )
     # Locked before anything is made, paid or said: another process may be at work on it.
     with contextlib.closing(RunFile.reopen(path)) as file:
         results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part

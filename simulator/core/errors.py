@@ -12,14 +12,15 @@
         └── ModelFailure        the user, judge or embedding model's failure
             ├── MalformedReply  it answered, but not in the agreed form; `raw` is what it said
             ├── OutOfPatience   one call took as long as calls may take in all: it is not split up or repeated
+            │   └── Outage      nobody was answered for as long: nothing else can succeed now
             └── AccessDenied    the key or the endpoint was refused: nothing else can succeed
 
 Any other exception is a bug of ours and is meant to surface; one that ends a run does as Unforeseen.
 
 The command line turns them into exit codes: an InputError is 2, any other RehearsalError 3 (the run is
 incomplete and can be resumed), a bug 4. Few BoundaryFailures get that far: `runner/conversation.py` stores
-those of the bot as `Answer.error`, judges those of the model as a failed `Score`. Of these only AccessDenied
-ends a run: an endpoint that refuses a key once refuses it again.
+those of the bot as `Answer.error`, judges those of the model as a failed `Score`. Of these only the HOPELESS
+end a run: an endpoint that refuses a key once refuses it again, and one that is away is away for all.
 
 A message is one line that says what is wrong, where, and what to do instead.
 """
@@ -228,5 +229,13 @@ class OutOfPatience(ModelFailure):
     """A call that took all of --patience, or would have had to wait for longer."""
 
 
+class Outage(OutOfPatience):
+    """The endpoint answered nobody for all of --patience: the run is interrupted, and can be resumed."""
+
+
 class AccessDenied(ModelFailure):
     """The endpoint refused the key, the account or the model: the run stops at once, and can be resumed."""
+
+
+# Failures of one call after which no other can succeed.
+HOPELESS = (AccessDenied, Outage)

@@ -779,7 +779,7 @@ class Settings(RowSettings):
     new_sheet: str | None = setting("Create a Google Sheet with this title.")
     folder: str | None = setting("Folder of a shared drive for --new-sheet.")
     runs: Path = setting("Folder of the runs.", Path("runs"))
-    resume: str | None = setting("Finish an interrupted run: id, latest, or path.")
+    resume: str | None = setting("Finish a run that was interrupted or lost something: id, latest, or path.")
     dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
     json_output: bool = setting("Print exactly one JSON object on stdout.", False)
     verbose: bool = setting("Print every figure, not only what to read first.", False)

@@ -107,6 +107,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "gave_up": _("Gave up"),
         "rag_failed": _("Bot failed"),
         "user_failed": _("Simulator failed"),
+        "endpoint_failed": _("Endpoint failed"),
         "budget": _("Budget spent"),
         "interrupted": _("Interrupted"),
     },

@@ -274,8 +274,9 @@ class Turn(Value):
 class Ended(StrEnum):
     """Why a conversation stopped.
 
-    The customer decides the first three, the limit the fourth, and the bot `rag_failed`. `user_failed` is
-    held against nobody. --resume continues conversations with `budget` and `interrupted`.
+    The customer decides the first three, the limit the fourth, and the bot `rag_failed`. `user_failed` (the
+    model broke its rules or the form) and `endpoint_failed` (the model gave no answer) are held against
+    nobody. --resume continues conversations with `endpoint_failed`, `budget` and `interrupted`.
     """
 
     SATISFIED = "satisfied"
@@ -284,10 +285,13 @@ class Ended(StrEnum):
     TURN_LIMIT = "turn_limit"
     RAG_FAILED = "rag_failed"
     USER_FAILED = "user_failed"
+    ENDPOINT_FAILED = "endpoint_failed"
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
 
 
+# What goes on with --resume.
+OPEN = frozenset({Ended.ENDPOINT_FAILED, Ended.BUDGET, Ended.INTERRUPTED})
 # How a conversation ends that was held to its end: not one that was cut off, or that lost its customer.
 COMPLETE = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
 
@@ -647,7 +651,7 @@ TurnScores = dict[int, dict[str, Score]]
 
 _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
     "begun": lambda conversation: conversation.turns,
-    "unfinished": lambda conversation: conversation.ended in {None, Ended.INTERRUPTED, Ended.BUDGET},
+    "unfinished": lambda conversation: conversation.ended is None or conversation.ended in OPEN,
     "english": lambda conversation: conversation.case.language == "en",
     "with_passages": lambda conversation: any(turn.answer.passages for turn in conversation.turns),
     "with_expectations": lambda conversation: (

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal
 
 from simulator.core import shelves
 from simulator.core.concurrency import for_each
-from simulator.core.errors import AccessDenied, InputError, ModelFailure
+from simulator.core.errors import HOPELESS, InputError, ModelFailure
 from simulator.core.messages import _, encodable
 from simulator.core.replies import Reply
 from simulator.core.roles import GRADING, endpoints
@@ -228,7 +228,7 @@ class CauseJudge:
         self.rubric = fingerprint(*texts, model.endpoint.model)
 
     async def __call__(self, look: RedTurnEvidence) -> JudgedCause:
-        """The cause of a turn, or why there is none. Raises AccessDenied and BudgetSpent.
+        """The cause of a turn, or why there is none. Raises AccessDenied, Outage and BudgetSpent.
 
         Any other failure of the model costs this turn alone.
         """
@@ -240,7 +240,7 @@ class CauseJudge:
                 self.prompts.again(look.language),
                 seed=stable_int(self.seed, look.red.conversation, look.red.turn),
             )
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
             return JudgedCause(cause=None, reason=" ".join(str(encodable(str(error))).split()))

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simulator.core.concurrency import Worker, is_async, on_a_thread
-from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.core.errors import HOPELESS, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.shelves import describe_error
@@ -43,7 +43,7 @@ _BESIDE = ("customer", "retrieval")
 # What is kept of a second grading: not the names of turn and judge, which are those of the first.
 _IN_RETEST = {"state", "value", "raw", "severity", "reason", "detail"}
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
-_STOPPING = (AccessDenied, BudgetSpent, RunFileError)
+_STOPPING = (*HOPELESS, BudgetSpent, RunFileError)
 
 # Where all grading by counting happens: one after the other, and never while a bot's time is measured.
 counting = Worker("counting judges")

@@ -31,7 +31,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from simulator.core import replies
-from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
+from simulator.core.errors import HOPELESS, MalformedReply, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint, stable_int
@@ -147,7 +147,7 @@ class ModelJudge:
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
                 parts = await self._ask_parts(context, asked, messages, seed)
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
             parts = dict.fromkeys((rubric.name for rubric in asked), error)
@@ -186,7 +186,7 @@ class ModelJudge:
             second = await self.model.complete(
                 [*messages, *correction], seed, form, longer=first.cut_off is not None
             )
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
             return parts | dict.fromkeys(problems, error)

@@ -5,8 +5,9 @@
     await model.say(messages)                 text and usage
 
 The package by module: `client` makes a call, `providers` one through LangChain, `exchange` is the single
-request, `limiter` says when it may go out, `cache` keeps replies, `pricing` counts what they cost, `reading`
-makes a form of a reply, and `embedding` joins requests for vectors.
+request, `limiter` says when it may go out, `outage` whether anybody is answered, `cache` keeps replies,
+`pricing` counts what they cost, `reading` makes a form of a reply, and `embedding` joins requests for
+vectors.
 """
 
 from collections.abc import Mapping
@@ -50,6 +51,11 @@ class Models:
         module, name = (PROVIDERS, "ProviderModel") if endpoint.of_provider else (CLIENT, "Model")
         kind: type[Model] = getattr(import_module(module), name)
         return kind(endpoint, self.connections, self.ledger, **options)
+
+    async def back(self) -> None:
+        """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""
+        if "connections" in vars(self):
+            await self.connections.back()
 
     async def close(self) -> None:
         """Closes the connections, if there are any."""

@@ -7,11 +7,12 @@ What happens to a call, from the outside in:
     _send_cached          a reply that is in the cache costs nothing and waits for nothing
     ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     _send                 up to ATTEMPTS tries, with the waits that the endpoint asks for, within --patience
+    _attempt              one try; while the model answers nobody, calls wait for one of them (outage.py)
     limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
     transport.post        one request
 
 Each of them raises only what the next one outside can do nothing about. What leaves `Model` is a
-ModelFailure: AccessDenied ends the run, OutOfPatience and the others cost one line or grade.
+ModelFailure: AccessDenied and Outage end the run, OutOfPatience and the others cost one line or grade.
 
 No endpoint supports everything that others do, and none says so before it is asked. So a call begins with the
 best form (a strict JSON schema, a seed, a temperature), and `Abilities` remembers what was refused: the next
@@ -23,8 +24,9 @@ two repeats with different seeds are two requests even where the endpoint takes 
 
 import asyncio
 import base64
+import contextlib
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +37,7 @@ from pydantic import BaseModel
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_base
 
-from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
+from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience, RehearsalError
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
@@ -55,6 +57,7 @@ from simulator.models.limiter import (
     Window,
     wait_asked_for,
 )
+from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
 
@@ -69,8 +72,8 @@ Reply = TypeVar("Reply", bound=BaseModel)
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
 
-# Tries of one request in all. With random waits of at most 1, 2, 4, 8 and 16 s between them an endpoint may
-# be away for a quarter of a minute or so; where it says itself how long, for as long as --patience lasts.
+# Tries of one request in all, as long as others are answered, with random waits of at most 1, 2, 4, 8 and
+# 16 s between them. Where nobody is, it is tried for as long as --patience lasts.
 ATTEMPTS = 6
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
@@ -84,6 +87,8 @@ _DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
 LONGER = 4
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
+# What a model is asked that answers nobody, to tell whether it is the model or the request.
+SHORTEST = "Reply with OK."
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
 
@@ -122,6 +127,7 @@ class Connections:
         self._transports: dict[tuple[str, str], Transport] = {}
         self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
+        self._availabilities: dict[tuple[str, str], Availability] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
@@ -196,8 +202,22 @@ class Connections:
         """What this model supports, as far as it has shown."""
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
+    def availability(self, endpoint: Endpoint) -> Availability:
+        """Whether this model answers anybody."""
+        where = (endpoint.url, endpoint.model)
+        if where not in self._availabilities:
+            self._availabilities[where] = Availability(endpoint.address, self.patience, self.notices)
+        return self._availabilities[where]
+
+    async def back(self) -> None:
+        """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""
+        for availability in tuple(self._availabilities.values()):
+            await availability.back()
+
     async def close(self) -> None:
         """Closes all connections, and the cache."""
+        for availability in self._availabilities.values():
+            availability.close()
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
@@ -245,6 +265,7 @@ class Model:
         self._limiter = connections.limiter(endpoint)
         self._rates = connections.rates(endpoint)
         self._abilities = connections.abilities(endpoint)
+        self._availability = connections.availability(endpoint)
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
         """A text, and the tokens of the call."""
@@ -427,9 +448,9 @@ class Model:
         connections, patience = self.connections, Patience(self.connections.patience)
         first: Exception | None = None
         try:
-            return await self._post(path, body, patience)
+            return await self._attempt(path, body, patience)
         except Exception as error:  # only now it takes more than an attempt
-            first = error
+            first, answers = error, self._availability.answers
 
         from openai import APIStatusError
 
@@ -438,7 +459,7 @@ class Model:
             if error := first:  # tenacity counts the first one, too
                 first = None
                 raise error
-            return await self._post(path, body, patience)
+            return await self._attempt(path, body, patience)
 
         def notice(state: RetryCallState) -> None:
             error: Any = state.outcome and state.outcome.exception()
@@ -446,7 +467,7 @@ class Model:
             connections.notices.waiting(address, state.upcoming_sleep, reason, since=patience.spent)
 
         attempts = AsyncRetrying(
-            stop=lambda state: state.attempt_number >= connections.attempts or patience.is_over(state),
+            stop=lambda state: patience.tries >= connections.attempts or patience.is_over(state),
             wait=connections.wait,
             retry=retry_if_exception(is_transient),
             sleep=patience.sleep,
@@ -458,7 +479,86 @@ class Model:
         except (APIStatusError, NoAnswer) as error:
             if isinstance(error, APIStatusError) and not patience.gave_up:
                 raise
-            raise self._as_failure(error, patience.gave_up) from error
+            failure = self._as_failure(error, patience.gave_up)
+            is_alone = patience.gave_up and self._availability.answers == answers
+            # Told to wait for longer, it asks for nothing in between.
+            if is_alone and (patience.is_told or not await self._answers_at_all(path)):
+                raise self._availability.lost(failure) from error
+            if is_alone:  # it may be back this very moment
+                with contextlib.suppress(APIStatusError, NoAnswer):
+                    return await self._heard(path, body, Patience(connections.patience))
+            raise failure from error
+
+    async def _attempt(self, path: str, body: Body, patience: Patience) -> Received:
+        """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
+        there = self._availability
+        while True:
+            asks = False
+            if self._is_waited_for:
+                asks = await there.turn()
+                # The wait was everybody's; whoever asks for all has what is left for all.
+                patience.spent = max(0.0, patience.seconds - max(there.left, LAST)) if asks else 0.0
+            patience.tries += 1
+            try:
+                received = await self._heard(path, body, patience)
+                if received.data is not None or await self._is_at_fault(path, patience):
+                    return received
+            except Exception as error:  # of whichever client
+                if not is_transient(error) or await self._is_at_fault(path, patience):
+                    raise
+            finally:
+                if asks:
+                    there.asked()
+
+    async def _is_at_fault(self, path: str, patience: Patience) -> bool:
+        """Whether a failure is that of the one call; else the model is waited for."""
+        if not self._is_waited_for:
+            return True
+        if patience.tries >= self.connections.attempts:
+            # Nobody else may be asking. Where something else is answered, this call has one try more.
+            await self._answers_at_all(path)
+        return False
+
+    @property
+    def _is_waited_for(self) -> bool:
+        """Whether the model answers nobody; with one attempt a failure shows at once."""
+        return self._availability.is_away and self.connections.attempts > 1
+
+    async def _heard(self, path: str, body: Body, patience: Patience) -> Received:
+        """One attempt, of which `Availability` hears whether it was answered; a refusal is an answer, too."""
+        try:
+            received = await self._post(path, body, patience)
+        except Exception as error:  # of whichever client
+            if is_transient(error):
+                failure = self._as_failure(error)  # type: ignore[arg-type]
+                self._availability.failed(failure, wait_asked_for(_headers(error)))
+            # Without patience, or money, it was not even asked.
+            elif not (isinstance(error, RehearsalError) or patience.gave_up):
+                self._availability.answered()
+            raise
+        if received.data is None:
+            self._availability.failed(self._failure("malformed", _("the reply is no JSON")), None)
+        else:
+            self._availability.answered()
+        return received
+
+    async def _answers_at_all(self, path: str) -> bool:
+        """Whether the model answers the shortest of requests; it is paid for like any other."""
+        said = {"messages": [{"role": "user", "content": SHORTEST}]}
+        body = {"model": self.endpoint.model} | (
+            said if path == "/chat/completions" else {"input": [SHORTEST]}
+        )
+        try:
+            received = await self._post(path, body, Patience(self.connections.patience))
+        except Exception as error:  # of whichever client
+            if is_transient(error) or isinstance(error, RehearsalError):
+                return False
+        else:
+            self.ledger.charge(self.endpoint.role, received.usage, sent=body)
+            if received.data is None:
+                return False
+        self._availability.answered()
+        return True
 
     async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
@@ -479,10 +579,9 @@ class Model:
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
-                headers = getattr(response, "headers", None) or {}
                 if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
                     self._limiter.refused(permit)
-                    seconds = wait_asked_for(headers) or 0.0
+                    seconds = wait_asked_for(_headers(error)) or 0.0
                     # After a 429 all calls to this model wait. None waits beyond its patience: each one
                     # gives up by itself.
                     if seconds < self.connections.patience:
@@ -581,6 +680,11 @@ class Model:
     def _short(self, text: str) -> str:
         """A text of others on one line, without the key."""
         return " ".join(str(encodable(self.endpoint.concealed(text))).split())[:LONGEST_MESSAGE]
+
+
+def _headers(error: BaseException) -> Mapping[str, str]:
+    """The headers of a refusal, where the client's error has them."""
+    return getattr(getattr(error, "response", None), "headers", None) or {}
 
 
 def _rows(data: Any, count: int) -> list[Any]:

@@ -86,7 +86,7 @@ class EmbeddingBatcher:
         try:
             embedded = await self.send(texts)
         except ModelFailure as error:
-            is_final = isinstance(error, AccessDenied | OutOfPatience)
+            is_final = isinstance(error, (AccessDenied, OutOfPatience))
             # Halves are sent at once; with one bad text in 64 calls that is a dozen requests.
             if len(calls) > 1 and not is_final and error.failure.kind in _SPLIT:
                 half = len(calls) // 2

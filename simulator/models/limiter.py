@@ -36,6 +36,7 @@ from typing import Any
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
 
+from simulator.core.clock import awake
 from simulator.core.messages import Message, _, say
 from simulator.core.roles import DIALOGUE
 from simulator.models.exchange import NoAnswer
@@ -253,7 +254,7 @@ class Limiter:
     endpoint, never has more than half of the places.
     """
 
-    def __init__(self, calls: int, on_wait: Callable[[float], None] = lambda _: None) -> None:
+    def __init__(self, calls: int, on_wait: Callable[[float], object] = lambda _: None) -> None:
         """At most `calls` at once. `on_wait` gets the seconds for which the rates stop every call."""
         self.ceiling, self.on_wait = calls, on_wait
         self.allowed = float(calls)
@@ -426,15 +427,19 @@ WORTH_TELLING, SILENCE = 5.0, 15.0
 
 
 class Patience(AbstractContextManager[None]):
-    """The seconds that one call may still take. Waiting for a place among our own calls does not count.
+    """The seconds that one call may still take.
 
-    `with patience:` counts the time of its block. `gave_up` says why nobody waits any more, "" as long as
-    somebody does.
+    Neither waiting for a place among our own calls counts, nor the time for which the process was suspended.
+    `with patience:` counts the time of its block, `tries` the attempts. `gave_up` says why nobody waits any
+    more, "" as long as somebody does.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
+        self.tries = 0
         self.gave_up: Message | str = ""
+        # Whether the endpoint itself named a wait that is too long.
+        self.is_told = False
 
     @property
     def left(self) -> float:
@@ -443,10 +448,10 @@ class Patience(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         """Counts the time spent in the `with` block."""
-        self._entered = asyncio.get_running_loop().time()
+        self._entered = awake()
 
     def __exit__(self, *_error: object) -> None:
-        self.spent += asyncio.get_running_loop().time() - self._entered
+        self.spent += awake() - self._entered
 
     async def sleep(self, seconds: float) -> None:
         """Waits before another attempt; the wait counts."""
@@ -467,6 +472,7 @@ class Patience(AbstractContextManager[None]):
                 patience=self.seconds,
             )
         else:
+            self.is_told = True
             self.gave_up = _(
                 "it asks for {wait:,.0f} s before another call: --patience is {patience:g} s",
                 wait=seconds,
@@ -504,10 +510,15 @@ class Notices:
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
 
-    def waiting(self, where: str, seconds: float, why: Message | str, since: float = 0.0) -> None:
-        """Prints a notice of a long wait, unless one was printed lately; `since` is the time spent so far."""
+    def waiting(self, where: str, seconds: float, why: Message | str, since: float = 0.0) -> bool:
+        """Prints a notice of a long wait, unless one was printed lately; whether it did.
+
+        `since` is the time spent so far.
+        """
         now = asyncio.get_running_loop().time()
         # Short waits add up: the third of three seconds is worth a word.
         if since + seconds >= WORTH_TELLING and now >= self._until.get(where, now):
             self._until[where] = now + max(seconds, SILENCE)
             say(_("waiting {seconds:.0f} s: {why}", seconds=seconds, why=why))
+            return True
+        return False

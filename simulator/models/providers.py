@@ -13,10 +13,10 @@ exceptions are those of each provider's own client, so they are told apart by st
 have in common.
 """
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+from simulator.core.clock import Limit
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
@@ -60,7 +60,7 @@ class ProviderModel(Model):
         seconds = min(self.connections.timeout, patience.left)
         try:
             with patience:
-                async with asyncio.timeout(seconds):
+                async with Limit(seconds):
                     message, text = await (
                         self._structured(messages, schema) if schema else self._plain(messages)
                     )

@@ -1,9 +1,9 @@
 """Plays one conversation, from the case's question to its end; every failure of the bot becomes an Answer.
 
 A conversation ends in one of these ways: the customer leaves (content, out of patience, or handed over to a
-person); the turns are used up; the bot failed twice in a row, or denied access; the customer model failed,
-which is held against nobody; the budget is spent; or it is interrupted, and goes on when the run is
-resumed.
+person); the turns are used up; the bot failed twice in a row, or denied access; the customer model failed, or
+its endpoint, which is held against nobody; the budget is spent; or it is interrupted, and goes on when the
+run is resumed.
 
 A bot is not our code. Whatever it raises, returns or withholds is a finding about it, stored with its kind:
 even SystemExit. What passes through are errors after which nothing else can succeed either.
@@ -24,13 +24,20 @@ import asyncio
 import contextlib
 import inspect
 import math
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from simulator.core.answers import MOST_PASSAGES, answer_of, without_reasoning
+from simulator.core.clock import Limit
 from simulator.core.concurrency import is_async, on_a_thread
-from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
+from simulator.core.errors import (
+    HOPELESS,
+    BotFailure,
+    BoundaryFailure,
+    MalformedReply,
+    ModelFailure,
+    RunFileError,
+)
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, changed, encodable
 from simulator.core.replies import revalidated
@@ -64,9 +71,11 @@ LONGEST_MESSAGE = 300
 # After this many failures in a row the conversation ends. One may pass; a customer who is met with two
 # leaves, and a bot that is down would be asked for every turn of every conversation.
 FAILURES_IN_A_ROW = 2
+# Kinds of failures of a customer's model that are its endpoint's: no answer, or one that is no reply at all.
+_OF_ENDPOINT = ("timeout", "unreachable", "error", "malformed")
 # Not failures of the bot, though they may pass through it (the demo bot asks a model of ours): after these
 # nothing else can succeed.
-_FATAL = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
+_FATAL = (*HOPELESS, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
 
 
 async def ask_plainly(case: Case, turns: tuple[Turn, ...]) -> Utterance:
@@ -104,7 +113,7 @@ async def converse(
 
     `opening` writes the first line, `user` all others; without `parting` nobody is asked how they leave.
     `pending` is a customer line that an interruption left unanswered. `on_turn` is called after each new
-    turn. Raises AccessDenied and BudgetSpent.
+    turn. Raises AccessDenied, Outage and BudgetSpent.
     """
     conversation = start
     while True:
@@ -119,10 +128,11 @@ async def converse(
             line = pending or await (user if conversation.turns else opening)(
                 conversation.case, conversation.turns
             )
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
-            return _end(conversation, Ended.USER_FAILED, str(error))
+            lost = error.failure.kind in _OF_ENDPOINT and not isinstance(error, MalformedReply)
+            return _end(conversation, Ended.ENDPOINT_FAILED if lost else Ended.USER_FAILED, str(error))
         # Leaving goes before the limit: who is content with the last answer left content.
         if line.next != "stay":
             ended = Ended.TURN_LIMIT if line.next == "over" else Ended(line.next)
@@ -221,9 +231,9 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
     `seconds` of the answer are those that the adapter measured itself, if it did (a stream knows better when
     it ended), else those of the call.
     """
-    started = time.perf_counter()
+    clock = Limit(timeout)
     try:
-        async with asyncio.timeout(timeout) as clock:
+        async with clock:
             answer = as_answer(await call_bot(bot, query))
     except _FATAL:
         raise
@@ -236,7 +246,7 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
         answer = _failed("timeout", _("no answer within {timeout:g} s", timeout=timeout))
     measured = answer.seconds  # by the adapter itself, where it does
     if not measured or not math.isfinite(measured) or measured <= 0:
-        measured = time.perf_counter() - started
+        measured = clock.elapsed
     return answer.model_copy(update={"seconds": measured})
 
 

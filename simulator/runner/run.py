@@ -9,9 +9,10 @@ the scores of each judge as they arrive; at the end of a conversation its ending
 Each model call is written when it is answered, before what it led to. So a kill at any moment leaves a file
 from which `--resume` goes on without paying for anything twice: see storage/run_file.py.
 
-A run that stops early leaves a file that can be resumed: after Ctrl-C, SIGTERM or SIGHUP (`interrupted`);
-after a spent budget, when no new call is made, but those under way are stored (`stopped`); after an error
-that makes going on useless, such as a refused key or a full disk (`stopped`). A mistake of our own is raised.
+A run that stops early leaves a file that can be resumed: after Ctrl-C, SIGTERM or SIGHUP, and where a model
+answered nobody for all of --patience (`interrupted`); after a spent budget, when no new call is made, but
+those under way are stored (`stopped`); after an error that makes going on useless, such as a refused key or a
+full disk (`stopped`). A mistake of our own is raised.
 With --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from simulator.core.concurrency import first_error
-from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.errors import Outage, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -141,6 +142,7 @@ class Runner:
             # one.
             await self._grading_caught_up()
             if start.ended is None:
+                await self.context.model_factory.back()
                 conversation = await self._play(start, tasks)
                 if conversation.ended is not None:
                     last = conversation.reason, conversation.closing, conversation.reaction
@@ -320,8 +322,9 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
                 runner = await _repeat_spoiled(file, runner, new_runner)
             file.commit()
         status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
-    except* RehearsalError as group:  # no access, disk full: nothing else can succeed
-        status, stopped = "stopped", message_of(first_error(group))
+    except* RehearsalError as group:  # no access, an outage, disk full: nothing else can succeed
+        error = first_error(group)
+        status, stopped = "interrupted" if isinstance(error, Outage) else "stopped", message_of(error)
     except* asyncio.CancelledError:
         stopped = _("interrupted")
     finally:

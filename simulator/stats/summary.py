@@ -367,7 +367,7 @@ def summarise(
         lapsed=every.lapsed,
         simulator=SimulatorSummary(
             guarded=len(guarded),
-            failed=sum(c.ended is Ended.USER_FAILED for c in started),
+            failed=sum(c.ended in (Ended.USER_FAILED, Ended.ENDPOINT_FAILED) for c in started),
             overruled=sum(c.overruled for c in started),
             rules=dict(Counter(rule for broken in guarded for rule in broken)),
             customers=customers,

@@ -27,6 +27,7 @@ from typing import TypeVar, overload
 
 from simulator.core.messages import _
 from simulator.core.types import (
+    OPEN,
     SUPERSEDED,
     Answer,
     Case,
@@ -58,7 +59,7 @@ from simulator.storage import schema
 # The conditions of `Conversations.select` on the columns of the table `conversations`.
 _SELECTED: dict[Selection, str] = {
     "begun": "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)",
-    "unfinished": f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')",
+    "unfinished": f"ended IS NULL OR ended IN {tuple(map(str, sorted(OPEN)))}",
     "english": """json_extract("case", '$.language') = 'en'""",
     "with_passages": """id IN
       (SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0)""",

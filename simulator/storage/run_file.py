@@ -41,6 +41,7 @@ from typing import IO, Any
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _, sentences, system_error
 from simulator.core.types import (
+    OPEN,
     Answer,
     Conversation,
     Ended,
@@ -305,10 +306,10 @@ class RunFile:
         """Marks the run as running again, and reopens conversations that were only interrupted."""
         with self._transaction() as file:
             _put(file, "run", run_of(file).model_copy(update={"status": "running"}).model_dump_json())
-            file.execute(
+            file.executemany(
                 "UPDATE conversations SET ended = NULL, reason = '', closing = '', reaction = ''"
-                " WHERE ended IN (?, ?)",
-                (Ended.INTERRUPTED, Ended.BUDGET),
+                " WHERE ended = ?",
+                [(ended,) for ended in OPEN],
             )
 
     def results(self) -> Results:

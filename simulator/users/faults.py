@@ -34,6 +34,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     COMPLETE,
+    OPEN,
     Case,
     Conversation,
     Ended,
@@ -74,7 +75,7 @@ USEFUL = 0.8
 # After a complete answer one more turn is thanks or a last doubt.
 TOLERATED = 1
 # Who was cut off did not decide to stay or to leave.
-_CUT_OFF = (None, Ended.RAG_FAILED, Ended.USER_FAILED, Ended.BUDGET, Ended.INTERRUPTED)
+_CUT_OFF = (None, Ended.RAG_FAILED, Ended.USER_FAILED, *OPEN)
 
 
 class Verdict(NamedTuple):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from simulator.core import replies
-from simulator.core.errors import AccessDenied, ModelFailure, PromptError
+from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _
 from simulator.core.templates import (
     LANGUAGES,
@@ -169,7 +169,7 @@ class VoicedOpening:
                 seed=stable_int(self.seed, "opening"),
                 read=spoken,
             )
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
             return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})

@@ -8,7 +8,7 @@ from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from simulator.core.errors import AccessDenied, InputError, ModelFailure
+from simulator.core.errors import AccessDenied, InputError, ModelFailure, Outage
 from simulator.core.replies import NextLine
 from simulator.core.roles import Endpoint
 from simulator.models.cache import ResponseCache
@@ -92,9 +92,10 @@ async def test_a_refused_key_or_model_stops_the_run(server: AnthropicServer, sta
 
 
 async def test_a_lost_endpoint_is_typed(server: AnthropicServer) -> None:
-    """Nobody there: after six attempts a failure of kind `unreachable`."""
-    with pytest.raises(ModelFailure) as error:
-        await model(server, url="http://127.0.0.1:9").say(ASKED)
+    """Nobody there for all of --patience: an outage of kind `unreachable`."""
+    hasty = Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=wait_none(), patience=0.5)
+    with pytest.raises(Outage) as error:
+        await model(server, hasty, url="http://127.0.0.1:9").say(ASKED)
     assert error.value.failure.kind == "unreachable"
 
 

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator
 
 from simulator.core.concurrency import for_each
-from simulator.core.errors import AccessDenied, ModelFailure, PromptError
+from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import Reply, skeleton
 from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
@@ -215,7 +215,7 @@ def by_rule(pair: Pair) -> Outcome | None:
 async def judge_pairs(
     pairs: Sequence[Pair], judge: PairJudge, at_once: int, on_outcome: Callable[[Outcome], None]
 ) -> list[Outcome]:
-    """The outcome of every pair, in their order. Raises BudgetSpent and AccessDenied.
+    """The outcome of every pair, in their order. Raises BudgetSpent, AccessDenied and Outage.
 
     Customers who begin alike and get the same answers share an outcome: one of them is judged.
     """
@@ -396,7 +396,7 @@ class PairModelJudge:
         # Both calls have arrived: what the second one cost is in the ledger, whatever the first one raised.
         errors = [result for result in both if isinstance(result, BaseException)]
         for error in errors:
-            if isinstance(error, AccessDenied) or not isinstance(error, ModelFailure):
+            if isinstance(error, HOPELESS) or not isinstance(error, ModelFailure):
                 raise error
         if errors:
             return outcome(pair, "model", None, ballots=ballots, problem=" ".join(str(errors[0]).split()))

@@ -29,7 +29,7 @@ from pydantic import TypeAdapter
 from simulator.addons.consistency.across import Question
 from simulator.addons.consistency.figures import checkable, stored_rows
 from simulator.core.concurrency import for_each
-from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.messages import shown
 from simulator.core.replies import Reply, skeleton
 from simulator.core.settings import Settings
@@ -277,14 +277,14 @@ class Examiner:
         """Examines these turns, several at a time; `keep` gets each as soon as it is complete.
 
         Turns are independent; the questions about one are asked one after the other, as a customer would.
-        Returns models' failures, each of which costs its turn. Raises AccessDenied and BudgetSpent.
+        Returns models' failures, each of which costs its turn. Raises AccessDenied, Outage and BudgetSpent.
         """
         failures: list[ModelFailure] = []
 
         async def examined(target: GradingContext) -> None:
             try:
                 keep(await self._examined(target, bot))
-            except AccessDenied:
+            except HOPELESS:
                 raise
             except ModelFailure as error:
                 failures.append(error)

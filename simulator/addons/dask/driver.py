@@ -44,7 +44,7 @@ from pydantic import validate_call
 from simulator.addons.dask import worker
 from simulator.addons.dask.worker import Batch, Played, Setup
 from simulator.core import shelves
-from simulator.core.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, Outage, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
@@ -333,7 +333,7 @@ class BatchRunner(Runner):
                 self.progress.graded(context, own)
             self.progress.ended(conversation)
         if played.error:
-            raise RehearsalError(played.error)
+            raise Outage("error", played.error) if played.is_outage else RehearsalError(played.error)
         if played.out_of_budget:
             self.out_of_budget = _(
                 "too little is left of the budget of {budget} USD for every worker; a larger --budget goes"

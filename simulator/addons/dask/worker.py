@@ -29,7 +29,7 @@ from pydantic_core import to_json
 
 from simulator.core import shelves
 from simulator.core.concurrency import first_error
-from simulator.core.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, Outage, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
@@ -165,11 +165,13 @@ class Batch(BaseModel):
 class Played(NamedTuple):
     """How a batch ended; what happened in it was told while it happened.
 
-    `error` is one after which no conversation can succeed; `out_of_budget` says that its share was too small.
+    `error` is one after which no conversation can succeed, an outage or another; `out_of_budget` says that
+    its share was too small.
     """
 
     error: Message | str | None
     out_of_budget: bool
+    is_outage: bool = False
 
 
 class BatchRecord:
@@ -269,14 +271,15 @@ class Session:
         while not (await asyncio.wait({playing}, timeout=LOOK))[0]:
             if not is_wanted():
                 playing.cancel()
-        error: Message | str | None = None
+        error: BaseException | None = None
         try:
             await playing
         except* RehearsalError as group:
-            error = message_of(first_error(group))
+            error = first_error(group)
         finally:
             record.flush()
-        return Played(error, runner.out_of_budget is not None)
+        message = message_of(error) if error else None
+        return Played(message, runner.out_of_budget is not None, isinstance(error, Outage))
 
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.

@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.addons.testset.prompts import Check, FollowUpCheck, OutsideCheck, PairCheck
 from simulator.core.concurrency import for_each
-from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.data.files import language_of
 from simulator.grading.lexical import grade_of
@@ -127,7 +127,7 @@ class TestSet:
         async def one(id_: str) -> None:
             try:
                 results[id_] = await make(items[id_])
-            except AccessDenied:
+            except HOPELESS:
                 raise
             except ModelFailure as error:
                 self.failures.append((id_, error.failure.kind))

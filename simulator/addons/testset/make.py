@@ -48,7 +48,7 @@ from simulator.addons.testset.prompts import (
     draft_form,
 )
 from simulator.core import shelves
-from simulator.core.errors import AccessDenied, InputError, ModelFailure
+from simulator.core.errors import HOPELESS, InputError, ModelFailure
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
 from simulator.core.roles import GRADING, Endpoint, endpoints
@@ -152,7 +152,7 @@ class TestSetRun:
     async def make(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
         """Adds all questions from the articles to `made`, in rounds until there are enough.
 
-        Raises AccessDenied and BudgetSpent.
+        Raises AccessDenied, Outage and BudgetSpent.
         """
         plan = self._plan()
         counts = quotas(self.kinds, self.request.number)
@@ -166,7 +166,7 @@ class TestSetRun:
             counts = Counter(task.kind for task in tasks.values() if task.id not in good)
 
     async def distil(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
-        """Adds all questions from the logs to `logs.made`. Raises AccessDenied and BudgetSpent."""
+        """Adds all questions from the logs to `logs.made`. Raises AccessDenied, Outage and BudgetSpent."""
         if self.logs is not None:
             seed, calls = self.settings.seed, self.settings.calls
             await self.logs.distil(self._checks, self.prompts, seed=seed, calls=calls, progress=progress)
@@ -181,7 +181,7 @@ class TestSetRun:
         shelf = {name: shelves.persona(name) for name in shelves.persona_names()}
         try:
             kinds = await self.logs.kinds(self._checks, self.prompts, sorted(shelf), self.settings.seed)
-        except AccessDenied:
+        except HOPELESS:
             raise
         except ModelFailure as error:
             return SavedPersonas([]), error.failure.kind
