@@ -21,7 +21,18 @@ from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 import simulator
-from simulator import Answer, Bot, BotFailure, Limit, Query, Transient, _, is_async, on_a_thread, traits_of
+from simulator import (
+    Answer,
+    Bot,
+    BotFailure,
+    Query,
+    TimeLimit,
+    Transient,
+    _,
+    is_async,
+    on_a_thread,
+    traits_of,
+)
 
 # Seconds. The wait doubles with each attempt unless the bot names one; a bot that names a longer wait than
 # a customer would stay is not asked again.
@@ -94,7 +105,7 @@ class LimitedBot:
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer. Raises BotFailure with the number of attempts in its message."""
-        clock = Limit(self.limits.timeout)
+        clock = TimeLimit(self.limits.timeout)
         try:
             async with clock:
                 answer = await self._persistently(query, clock)
@@ -113,7 +124,7 @@ class LimitedBot:
         if inspect.isawaitable(closed):
             await closed
 
-    async def _persistently(self, query: Query, clock: Limit) -> Any:
+    async def _persistently(self, query: Query, clock: TimeLimit) -> Any:
         def is_over(state: RetryCallState) -> bool:
             left = min(_LONGEST_WAIT, self.patience - clock.elapsed)
             return state.attempt_number > self.limits.retries or state.upcoming_sleep > left

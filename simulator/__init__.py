@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core import answers, messages
     from simulator.core.answers import MOST_PASSAGES as MOST_PASSAGES
     from simulator.core.answers import passages_of as passages_of
-    from simulator.core.clock import Limit as Limit
     from simulator.core.concurrency import is_async as is_async
     from simulator.core.concurrency import on_a_thread as on_a_thread
     from simulator.core.errors import BotFailure as BotFailure
@@ -78,6 +77,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.models.exchange import unpacked as unpacked
     from simulator.models.exchange import whole_body as whole_body
     from simulator.models.limiter import Notices as Notices
+    from simulator.models.limiter import TimeLimit as TimeLimit
     from simulator.models.limiter import wait_asked_for as wait_asked_for
     from simulator.storage.run_file import open_run as open_run
     from simulator.text import choices
@@ -101,7 +101,6 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
     "core.answers": "MOST_PASSAGES passages_of returned",
-    "core.clock": "Limit",
     "core.concurrency": "is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
@@ -113,7 +112,7 @@ _NAMES = {
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
     "models.exchange": "ACCEPTED BodyError PIECE client_words http_client unpacked whole_body",
-    "models.limiter": "Notices wait_asked_for",
+    "models.limiter": "Notices TimeLimit wait_asked_for",
     "storage.run_file": "open_run",
     "text.acts": "is_handover",
     "text.choices": "multiple_choice",

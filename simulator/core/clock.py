@@ -3,7 +3,7 @@
 A thread beats twice a second. Where a beat comes seconds late, the whole process stood still, and what is
 beyond the usual is `slept`. A loop that is kept busy by a bot is something else: the thread goes on beating.
 
-    async with Limit(60) as limit:      asyncio.timeout, moved on by what was slept through
+    async with TimeLimit(60) as limit:      asyncio.timeout, moved on by what was slept through
         with uncounted():               waiting that is no fault of whoever is measured
             ...
     limit.elapsed                       the seconds that count
@@ -63,7 +63,7 @@ def awake() -> float:
     return asyncio.get_running_loop().time() - slept()
 
 
-class Limit(AbstractAsyncContextManager["Limit"]):
+class TimeLimit(AbstractAsyncContextManager["TimeLimit"]):
     """At most `seconds` for what is in the block, or TimeoutError; None for no limit.
 
     Only seconds that count: neither those slept through, nor those within `uncounted`.
@@ -75,10 +75,10 @@ class Limit(AbstractAsyncContextManager["Limit"]):
         self._timer: asyncio.TimerHandle | None = None
         self._left_out, self._leaving_out, self._since = 0.0, 0, 0.0
 
-    async def __aenter__(self) -> "Limit":
+    async def __aenter__(self) -> "TimeLimit":
         await self._timeout.__aenter__()
         self._began = awake()
-        self._outer: Token[tuple[Limit, ...]] = _LIMITS.set((*_LIMITS.get(), self))
+        self._outer: Token[tuple[TimeLimit, ...]] = _LIMITS.set((*_LIMITS.get(), self))
         self._look()
         return self
 
@@ -128,12 +128,12 @@ class Limit(AbstractAsyncContextManager["Limit"]):
 
 
 # The limits that the running task is within, the outermost first.
-_LIMITS: ContextVar[tuple[Limit, ...]] = ContextVar("limits", default=())
+_LIMITS: ContextVar[tuple[TimeLimit, ...]] = ContextVar("limits", default=())
 
 
 @contextlib.contextmanager
 def uncounted() -> Iterator[None]:
-    """Time that no `Limit` around it counts."""
+    """Time that no `TimeLimit` around it counts."""
     limits = _LIMITS.get()
     for limit in limits:
         limit.leave_out()

@@ -206,7 +206,7 @@ class Connections:
         """Whether this model answers anybody."""
         where = (endpoint.url, endpoint.model)
         if where not in self._availabilities:
-            self._availabilities[where] = Availability(endpoint.address, self.patience, self.notices)
+            self._availabilities[where] = Availability(endpoint.address, self.patience, self.notices.waiting)
         return self._availabilities[where]
 
     async def back(self) -> None:

@@ -31,7 +31,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from pydantic_core import from_json, to_json
 
-from simulator.core.clock import Limit
+from simulator.core.clock import TimeLimit
 from simulator.core.messages import Message, _
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Transport:
                 async with self._preparing:  # whoever comes first looks up what all send
                     await self._prepare(path)
             # One limit for connecting, waiting and reading: a body that trickles in is late as well.
-            async with Limit(seconds):
+            async with TimeLimit(seconds):
                 status, headers, content = await self._posted(path, to_json(body))
         except BodyError as error:
             raise NoAnswer("malformed", str(error), is_transient=False) from error

@@ -14,12 +14,12 @@ Waiting here is nobody's own patience, and no limit of a bot's answer counts it.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from enum import Enum, auto
 
 from simulator.core.clock import awake, uncounted
 from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import _, say
-from simulator.models.limiter import Notices
 
 # Failures in a row, of whichever calls, after which a model is away; fewer than the tries of a single call.
 IN_A_ROW = 5
@@ -41,9 +41,9 @@ Place = asyncio.Future[_Told]
 class Availability:
     """Of one model at one address; `answers` counts what it answered, refusals included."""
 
-    def __init__(self, where: str, patience: float, notices: Notices) -> None:
-        """`where` is the address as it is shown; `patience` in seconds."""
-        self.where, self.patience, self.notices = where, patience, notices
+    def __init__(self, where: str, patience: float, notice: Callable[..., bool]) -> None:
+        """`where` is the address as it is shown; `patience` in seconds; `notice` is that of `Notices`."""
+        self.where, self.patience, self.notice = where, patience, notice
         self.answers = 0
         self._failures = 0
         self._since: float | None = None
@@ -168,7 +168,7 @@ class Availability:
             left=left,
             reason=self._failure.message,
         )
-        self._told = self.notices.waiting(self.where, pause, why, since=waited) or self._told
+        self._told = self.notice(self.where, pause, why, since=waited) or self._told
         self._timer = asyncio.get_running_loop().call_later(pause, self._let_ask)
         return None
 

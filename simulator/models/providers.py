@@ -16,7 +16,7 @@ have in common.
 import json
 from typing import TYPE_CHECKING, Any
 
-from simulator.core.clock import Limit
+from simulator.core.clock import TimeLimit
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
@@ -60,7 +60,7 @@ class ProviderModel(Model):
         seconds = min(self.connections.timeout, patience.left)
         try:
             with patience:
-                async with Limit(seconds):
+                async with TimeLimit(seconds):
                     message, text = await (
                         self._structured(messages, schema) if schema else self._plain(messages)
                     )

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from simulator.core.answers import MOST_PASSAGES, answer_of, without_reasoning
-from simulator.core.clock import Limit
+from simulator.core.clock import TimeLimit
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import (
     HOPELESS,
@@ -231,7 +231,7 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
     `seconds` of the answer are those that the adapter measured itself, if it did (a stream knows better when
     it ended), else those of the call.
     """
-    clock = Limit(timeout)
+    clock = TimeLimit(timeout)
     try:
         async with clock:
             answer = as_answer(await call_bot(bot, query))

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from simulator.core import clock
-from simulator.core.clock import Limit, uncounted
+from simulator.core.clock import TimeLimit, uncounted
 from tests.virtual_time import run_virtually
 
 
@@ -14,11 +14,11 @@ def test_a_limit_ends_what_takes_longer() -> None:
     """As asyncio.timeout does; None is no limit."""
 
     async def main() -> tuple[float, bool]:
-        limit = Limit(5)
+        limit = TimeLimit(5)
         with pytest.raises(TimeoutError):
             async with limit:
                 await asyncio.sleep(60)
-        async with Limit(None) as free:
+        async with TimeLimit(None) as free:
             await asyncio.sleep(60)
         assert not free.expired()
         return limit.elapsed, limit.expired()
@@ -36,7 +36,7 @@ def test_what_is_left_out_moves_every_limit_around_it() -> None:
             await asyncio.sleep(seconds)
 
     async def main() -> tuple[float, float]:
-        async with Limit(20) as outer, Limit(10) as inner:
+        async with TimeLimit(20) as outer, TimeLimit(10) as inner:
             await asyncio.gather(away(1, 100), away(50, 100))
             await asyncio.sleep(8.5)
             return outer.elapsed, inner.elapsed
@@ -50,7 +50,7 @@ def test_a_limit_moves_on_by_what_was_slept_through(monkeypatch: pytest.MonkeyPa
 
     async def main() -> float:
         nonlocal lost
-        async with Limit(10) as limit:
+        async with TimeLimit(10) as limit:
             await asyncio.sleep(3)
             lost += 3600
             await asyncio.sleep(3605)
@@ -67,7 +67,7 @@ def test_a_busy_loop_is_not_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_heart", None)
 
     async def main() -> float:
-        async with Limit(60) as limit:
+        async with TimeLimit(60) as limit:
             time.sleep(0.4)  # noqa: ASYNC251 - as a bot of somebody might
             return limit.elapsed
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tenacity import wait_fixed
 
-from simulator.core.clock import Limit
+from simulator.core.clock import TimeLimit
 from simulator.core.errors import ModelFailure, Outage, OutOfPatience
 from simulator.models import outage
 from simulator.models.client import SHORTEST
@@ -23,7 +23,7 @@ GONE = ModelFailure("error", "500: gone")
 
 def away(patience: float = 120.0, wait: float | None = None) -> Availability:
     """A model that has failed often enough."""
-    there = Availability("http://a/v1", patience, Notices())
+    there = Availability("http://a/v1", patience, Notices().waiting)
     for _ in range(IN_A_ROW):
         there.failed(GONE, wait)
     return there
@@ -133,7 +133,7 @@ def test_the_time_of_a_bot_is_not_that_of_an_outage() -> None:
 
     async def main() -> tuple[float, bool]:
         told: list[tuple[str, float]] = []
-        async with Limit(10) as limit:
+        async with TimeLimit(10) as limit:
             await call(away(), "a", 50, told)
             await asyncio.sleep(9)
         return limit.elapsed, limit.expired()
