@@ -29,7 +29,7 @@ from simulator.core import shelves
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, InputError, ModelFailure
 from simulator.core.messages import _, encodable
-from simulator.core.replies import Reply
+from simulator.core.replies import Reply, Text
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
@@ -209,7 +209,7 @@ _VARIABLES: dict[str, set[str]] = {
 class CauseReply(Reply):
     """What a model answers with: the reason first."""
 
-    reason: str
+    reason: Text
     cause: Literal[
         "should_refuse", "should_answer", "invented", "ignored", "knowledge", "outdated", "retrieval",
         "spelling", "misunderstood", "tone", "unclear",

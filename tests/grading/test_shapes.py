@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.compare.grade import Preference
+from simulator.addons.consistency.grade import Comparison
 from simulator.core import shelves
 from simulator.core.errors import PromptError
+from simulator.core.replies import Reply
 from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, Score
+from simulator.diagnosis.asking import CauseReply
 from simulator.grading.model_judge import SAID, ModelJudge
 from simulator.grading.rubric import Rubric, load_form
 from tests.run_helpers import a_case, a_turn, an_exhibit, at, frame, grader, rubric
@@ -98,6 +102,15 @@ def test_texts_within_findings_may_have_other_shapes(shape: Any) -> None:
 
     assert forms[0].model_validate({"claims": [claim], "reason": shape}).claims[0].claim  # type: ignore[attr-defined]
     assert forms[1].model_validate({"verdicts": [broken], "reason": shape}).verdicts[0].quote  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("form", [CauseReply, Preference, Comparison])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
+def test_verdicts_outside_rubrics_do_not_hang_on_the_shape_of_a_text(form: type[Reply], shape: Any) -> None:
+    """The cause of a red turn, which of two answers is better, whether one contradicts another."""
+    verdicts = {"cause": "tone", "verdict": "contradicts" if form is Comparison else "1"}
+
+    assert form.model_validate(dict.fromkeys(form.model_fields, shape) | verdicts)
 
 
 @pytest.mark.parametrize("alone", [True, False])

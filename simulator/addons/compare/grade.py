@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
+from simulator.core import replies
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _, encodable, shown
@@ -289,10 +290,10 @@ def _preferred(value: Any) -> Any:
 class Preference(Reply):
     """The reply: what is needed, what each answer lacks, the reason, and the verdict last."""
 
-    needed: str
-    answer_1: str
-    answer_2: str
-    reason: str
+    needed: replies.Text
+    answer_1: replies.Text
+    answer_2: replies.Text
+    reason: replies.Text
     verdict: Annotated[Literal["1", "2", "tie"], BeforeValidator(_preferred)]
 
 

@@ -28,6 +28,7 @@ from pydantic import TypeAdapter
 
 from simulator.addons.consistency.across import Question
 from simulator.addons.consistency.figures import checkable, stored_rows
+from simulator.core import replies
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.messages import shown
@@ -173,9 +174,9 @@ class Questions(Reply):
 class Comparison(Reply):
     """What the comparer fills in."""
 
-    reasoning: str
-    first_quote: str
-    later_quote: str
+    reasoning: replies.Text
+    first_quote: replies.Text
+    later_quote: replies.Text
     verdict: Literal["consistent", "contradicts", "corrects", "evades"]
 
 
