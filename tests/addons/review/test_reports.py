@@ -27,8 +27,8 @@ def corrected() -> Summary:
 @pytest.mark.parametrize(
     ("language", "by", "open_"),
     [
-        ("ja", "人の採点 60 件による補正", "目標 80 に届いたとは、まだ言い切れません"),
-        ("en", "by 60 human grades", "Target 80: not settled yet"),
+        ("ja", "人の採点 60 件による補正", "判定保留：補正後のスコア 82、95%信頼区間 78〜86（80以上が必要）"),
+        ("en", "by 60 human grades", "Undecided: corrected score 82, 95 % interval 78 to 86 (80 required)"),
     ],
 )
 def test_console_and_page_show_it(language: Language, by: str, open_: str) -> None:
