@@ -98,7 +98,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = [*_gate_alarms(gate, titles), *_alarms(summary)]
+    alarms = [*_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
     if n := summary.satisfied_unresolved:
         of = summary.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
@@ -140,6 +140,20 @@ def corrected_line(summary: Summary, target: float | None) -> Message | None:
     score, low, high = (points(value, against=target) for value in figures)
     auto = points(summary.score)
     return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
+
+
+def _all_alike(summary: Summary) -> Iterator[Message]:
+    """The judges that gave every answer the same grade."""
+    for name, judge in summary.judges.items():
+        # Stand-ins are a trial as a whole, and whoever counts by rule may well find all answers alike.
+        if judge.same_grade is None or summary.offline or feature("trust").by_rule(name):
+            continue
+        yield _(
+            "{judge} gave every answer the same grade ({grade}), so it tells good ones from bad ones nowhere:"
+            " read some of them, or calibrate the judge, before you rely on the score.",
+            judge=title("judge", name),
+            grade=f"{judge.same_grade:g}",
+        )
 
 
 def _alarms(summary: Summary) -> Iterator[Message]:

@@ -27,6 +27,8 @@ MarkKind = Literal[
 ]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (stats/review.py).
 Stratum = Literal["red", "not_red"]
+# From so many answers with one and the same grade on, a judge is warned about.
+ENOUGH_ALIKE = 30
 # So many grades by people correct a score, counting those of a second reviewer of the same turn.
 ENOUGH_GRADES = 50
 # What is done with the turns that a simulated customer spoilt.
@@ -101,6 +103,8 @@ class JudgeSummary(Value):
     unanswered: int = 0
     cases: int = 0
     cases_due: int = 0
+    # On the judge's own scale: the grade that each of so many answers got (`ENOUGH_ALIKE`).
+    same_grade: float | None = None
 
     @property
     def due(self) -> int:

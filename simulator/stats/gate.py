@@ -443,6 +443,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "judges": {
             name: {key: rounded(getattr(judge, key)) for key in shown}
             | ({"undecided": judge.undecided} if judge.undecided else {})
+            | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
             | ({"excluded": judge.excluded} if judge.excluded else {})
             | ({"conflicts_ignored": n} if (n := judge.conflicts_ignored) else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})

@@ -55,6 +55,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import Prices, usage_of
 from simulator.stats.figures import (
+    ENOUGH_ALIKE,
     CaseSummary,
     CustomerSummary,
     JudgeSummary,
@@ -646,9 +647,19 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         conflicts_ignored=sum(s.scores[name].ignored for s in due if name in s.scores),
         retest=retest if twice else None,
         unanswered=len(unanswered),
+        same_grade=_same_grade(s.scores[name] for s in scored),
         cases=len({s.case for s in scored}),
         cases_due=len({s.case for s in (*scored, *failed, *undecided, *unanswered)}),
     )
+
+
+def _same_grade(grades: Iterable[Grade]) -> float | None:
+    """The one grade that a judge gave to all answers; None where they differ, or are too few to tell.
+
+    A turn without an answer has the lowest grade by rule, whoever judges: it is none of the judge's own.
+    """
+    own = [grade.raw for grade in grades if grade.rubric]
+    return own[0] if len(own) >= ENOUGH_ALIKE and len(set(own)) == 1 else None
 
 
 def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
