@@ -31,7 +31,6 @@ from simulator.core.document import Text, points, target_points
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import (
     FIGURES,
-    LIKENESS,
     MAJOR,
     MIN_GRADED,
     Condition,
@@ -60,7 +59,6 @@ from simulator.stats.gate import (
     too_little,
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
-from simulator.stats.likeness import SIZES, Likeness, measured
 from simulator.stats.red import worst_severity
 from simulator.stats.summary import CUT_OFF, counted_turns
 from simulator.stats.target import alpha_at
@@ -75,7 +73,7 @@ MAX_QUESTIONS = 10_000
 # The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
 _USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
-_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score", LIKENESS}
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
 _SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
 # The figures of a target that are not judges, as people read them; a judge has its own title.
 _FIGURES: dict[str, Message] = {
@@ -92,7 +90,6 @@ _FIGURES: dict[str, Message] = {
     "p95_seconds": _("Seconds to answer (95 %)"),
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
-    LIKENESS: _("Likeness of the customers"),
 }
 _SECONDS = ("p95_seconds", FIRST_WORDS)
 
@@ -374,28 +371,6 @@ def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
     return max(1, math.ceil((high - 1) * asked - 0.5))
 
 
-def check_likeness(condition: Condition, found: Likeness, level: float | None) -> CheckedCondition:
-    """The condition decided by the figure itself, or at a level of confidence by its one-sided bounds.
-
-    Of likeness there are no values by question: its standard error comes from resampled conversations. Too
-    few lines of customers or of people leave it undecided (`silent`).
-    """
-    checked = CheckedCondition(
-        condition=condition, decision="undecided", value=None, n=found.lines, lack="silent"
-    )
-    if found.composite is None or found.stderr is None:
-        return checked
-    value = low = high = found.composite / 100
-    changes: dict[str, object] = {"value": value, "n": found.n, "lack": "close"}
-    if level is not None:
-        width = NormalDist().inv_cdf(level) * found.stderr / 100
-        low, high = max(0.0, value - width), min(1.0, value + width)
-        changes |= {"low": low, "high": high}
-    if condition.holds(low) == condition.holds(high):
-        changes |= {"decision": "passed" if condition.holds(low) else "missed", "lack": ""}
-    return checked.model_copy(update=changes)
-
-
 def check_corrected(
     checked: CheckedCondition, corrected: CorrectedScore, level: float | None
 ) -> CheckedCondition:
@@ -443,9 +418,6 @@ def conditions_gate(
         level = 1 - alpha
     checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
-        if condition.name == LIKENESS:
-            checked.append(check_likeness(condition, measured(results, settings.likeness), level))
-            continue
         found = measure_condition(condition, results, summary)
         thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
         found, too_thin = found._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
@@ -591,10 +563,6 @@ _LACKS: Mapping[Lack, Message] = {
         "{condition} takes at least {least} questions that say anything about it; this run has {cases}."
     ),
     "nothing": _("No question of this run says anything about {condition}."),
-    "silent": _(
-        "{condition} cannot be decided: it takes {least} lines after the first, of these customers and of"
-        " the reference; these have {n}."
-    ),
     "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
     "close": _(
         "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
@@ -626,7 +594,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
         range=range_text(checked),
         k=condition.repeats,
         of=checked.n + checked.failed,
-        least=SIZES[-1] if checked.lack == "silent" else MIN_QUESTIONS,
+        least=MIN_QUESTIONS,
         **checked.model_dump(include={"n", "cases", "failed"}),
         **(checked.more.model_dump() if checked.more else {}),
     )

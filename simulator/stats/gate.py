@@ -21,7 +21,6 @@ from typing import Any, Literal
 from simulator.core.document import points, target_points
 from simulator.core.messages import Message, _
 from simulator.core.settings import (
-    LIKENESS,
     MAJOR,
     MAX_MAJOR,
     MIN_GRADED,
@@ -38,9 +37,9 @@ from simulator.stats.summary import figures_of
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
-Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "silent", ""]
+Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", ""]
 # Imported where a target has conditions or a confidence, or several models play the customers: most runs have
-# neither, and conditions bring numpy's quantiles and likeness.
+# neither, and conditions bring numpy's quantiles.
 feature = Features(conditions="simulator.stats.conditions")
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
 # answer would reach any target. So a target on these takes evidence.
@@ -50,7 +49,7 @@ _REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION)
 # On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
 MIN_QUESTIONS = 5
 # Figures that do not depend on a judge: a target on these alone needs no evidence.
-_UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd", LIKENESS})
+_UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd"})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 SAME = 1e-9
 # What the gate can find.

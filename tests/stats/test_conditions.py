@@ -23,7 +23,6 @@ from simulator.stats.conditions import (
     MeasuredFigure,
     check_condition,
     check_corrected,
-    check_likeness,
     decide_conditions,
     measure_condition,
     range_text,
@@ -33,7 +32,6 @@ from simulator.stats.conditions import (
 from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import CheckedCondition
 from simulator.stats.intervals import cluster_values, p_below
-from simulator.stats.likeness import Likeness
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
 from tests.sample_runs import JUDGES, rehearsed, summed
@@ -250,28 +248,6 @@ def test_people_decide_where_they_graded() -> None:
     assert check_corrected(of_judge, low, 0.95).value == 0.7
     wide = check_corrected(of_judge, low.model_copy(update={"interval": (0.1, 0.9)}), 0.9999)
     assert (wide.low, wide.high) == (0, 1)
-
-
-@pytest.mark.parametrize(("composite", "stderr", "level", "decision", "lack"), [
-    (85.0, 9.0, None, "passed", ""), (84.9, 9.0, None, "missed", ""),
-    (99.0, 3.0, 0.95, "passed", ""), (90.0, 3.0, 0.95, "passed", ""), (88.0, 3.0, 0.95, "undecided", "close"),
-    (82.0, 3.0, 0.95, "undecided", "close"), (80.0, 3.0, 0.95, "missed", ""),
-    (None, None, None, "undecided", "silent"), (None, None, 0.95, "undecided", "silent"),
-])  # fmt: skip
-def test_likeness_is_decided_by_its_figure_and_bounds(
-    composite: float | None, stderr: float | None, level: float | None, decision: str, lack: str
-) -> None:
-    """Without a figure nothing is decided, with a confidence only what both bounds agree about."""
-    known: Any = {"language": "ja", "reference": "r", "interval": None, "n": 0, "lines": 59, "shares": {}}
-    found = Likeness.model_validate(known | {"composite": composite, "stderr": stderr})
-    (condition,) = parse_conditions("likeness >= 85")
-    checked = check_likeness(condition, found, level)
-    assert (checked.decision, checked.lack) == (decision, lack)
-    gate = decide_conditions(summed(), [checked], 1)
-    assert gate.passed is (decision == "passed")
-    if lack == "silent":
-        assert "cannot be decided: it takes 60 lines after the first" in gate.reasons[0]
-        assert gate.reasons[0].endswith("these have 59.")
 
 
 @pytest.mark.parametrize(("name", "value"), [
