@@ -1,6 +1,7 @@
 """The program as Python calls, as a plugin of pytest, and as a step of a workflow."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -160,46 +161,144 @@ def test_a_failed_test_shows_the_reddest_turns(
     assert "-> 送料は全国一律550円です。" in str(ran.stdout)
 
 
-async def test_the_action_says_its_verdict(root: Path, tmp_path: Path) -> None:
-    """Its steps in bash: options reach the command as they are, the report the summary, the code the end."""
-    steps = {
-        step["name"]: step
-        for step in yaml.safe_load((root / "action.yml").read_text("utf-8"))["runs"]["steps"]
-    }
-    command = tmp_path / "bin" / "rehearsal"
-    command.parent.mkdir()
-    command.write_text(
-        f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -m simulator "$@"\n', encoding="utf-8"
-    )
-    command.chmod(0o755)
-    (tmp_path / "bot.py").write_text("def answer(question):\n    return '550円です。'\n", encoding="utf-8")
-    (tmp_path / "q; touch owned.csv").write_text(
-        "question,reference\n返品は？,30日以内です。\n", encoding="utf-8"
-    )
-    said = {name: tmp_path / name for name in ("output", "summary")}
-    given = {
-        "BOT": "bot.py:answer", "CASES": "q; touch owned.csv", "TARGET": "90",
-        "ARGUMENTS": "--offline --persona calm --turns 1",
-    }  # fmt: skip
-    assert given.keys() == steps["Rehearse"]["env"].keys()
-    world = {
-        **os.environ, **given, "PATH": f"{command.parent}:{os.environ['PATH']}",
-        "RUNNER_TEMP": str(tmp_path / "t"),
-        "GITHUB_OUTPUT": str(said["output"]), "GITHUB_STEP_SUMMARY": str(said["summary"]),
-    }  # fmt: skip
-    (tmp_path / "t").mkdir()
+GH = """#!{python}
+import json, os, sys
+from pathlib import Path
 
-    def run(name: str, **more: str) -> int:
-        script = ["bash", "-eo", "pipefail", "-c", steps[name]["run"]]
-        return subprocess.run(script, cwd=tmp_path, env={**world, **more}, check=False).returncode
+place, words = Path(os.environ["COMMENTS"]), sys.argv[1:]
+comments = json.loads(place.read_text())
+if words[:2] == ["pr", "view"]:
+    print(json.dumps({{"comments": comments}}))
+elif words[:2] == ["pr", "comment"]:
+    url = f"https://github.com/o/r/pull/7#issuecomment-{{len(comments)}}"
+    body = Path(words[words.index("--body-file") + 1]).read_text()
+    comments.append({{"url": url, "viewerDidAuthor": True, "body": body}})
+elif words[:3] == ["api", "--method", "PATCH"]:
+    number = int(words[3].removeprefix("repos/o/r/issues/comments/"))
+    comments[number]["body"] = Path(words[words.index("-F") + 1].removeprefix("body=@")).read_text()
+else:
+    sys.exit(f"unknown: {{words}}")
+place.write_text(json.dumps(comments))
+"""
 
-    assert run("Rehearse") == 0
-    assert "code=1\n" in said["output"].read_text(encoding="utf-8")
-    assert "返品は？" in said["summary"].read_text(encoding="utf-8")
-    assert (tmp_path / "t" / "verdict.md").is_file()
-    assert not (tmp_path / "owned.csv").exists()
-    assert run("Verdict", CODE="1") == 1
-    assert "inputs." not in "".join(step.get("run", "") for step in steps.values())
+
+class Workflow:
+    """The steps of action.yml in a job, run by bash as GitHub does it."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        action = yaml.safe_load((root / "action.yml").read_text("utf-8"))
+        self.steps = {step["name"]: step for step in action["runs"]["steps"]}
+        self.folder, self.summary = folder, folder / "summary"
+        programs, self.comments = folder / "bin", folder / "comments.json"
+        programs.mkdir()
+        started = f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -m simulator "$@"\n'
+        texts = {"rehearsal": started, "gh": GH.format(python=sys.executable)}
+        for name, text in texts.items():
+            (programs / name).write_text(text, encoding="utf-8")
+            (programs / name).chmod(0o755)
+        (programs / "python").symlink_to(sys.executable)
+        self.comments.write_text("[]")
+        (folder / "bot.py").write_text("def answer(question):\n    return '550円です。'\n", encoding="utf-8")
+        (folder / "temp").mkdir()
+        self.world = {
+            **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder / "temp"),
+            "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(self.summary),
+            "COMMENTS": str(self.comments), "REPOSITORY": "o/r", "PULL_REQUEST": "7", "GH_TOKEN": "",
+        }  # fmt: skip
+
+    def run(self, name: str, **given: str) -> int:
+        """One step, with what its `env` names; its exit code."""
+        step = self.steps[name]
+        assert given.keys() | self.world.keys() >= step.get("env", {}).keys()
+        script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        return subprocess.run(script, cwd=self.folder, env={**self.world, **given}, check=False).returncode
+
+    def rehearse(self, **given: str) -> dict[str, str]:
+        """The rehearsal; what the step gives to others."""
+        (self.folder / "output").unlink(missing_ok=True)
+        bot = {"BOT": "bot.py:answer", "CASES": "", "TARGET": "", "ARGUMENTS": ""}
+        assert self.run("Rehearse", **(bot | given)) == 0
+        lines = (self.folder / "output").read_text(encoding="utf-8").splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def comment(self, told: dict[str, str], name: str) -> list[str]:
+        """The comment of this step in a job of this name; all that there are now."""
+        assert self.run("Comment", NAME=name, VERDICT=f"{told['runs']}/verdict.md") == 0
+        return [each["body"] for each in json.loads(self.comments.read_text())]
+
+
+@pytest.fixture
+def workflow(root: Path, tmp_path: Path) -> Workflow:
+    """A job that uses the action."""
+    return Workflow(root, tmp_path)
+
+
+FEW = "--offline --persona calm --turns 1"
+
+
+def test_the_action_says_its_verdict(workflow: Workflow) -> None:
+    """Options reach the command as they are, the report the summary, the code the end."""
+    questions = workflow.folder / "q; touch owned.csv"
+    questions.write_text("question,reference\n返品は？,30日以内です。\n", encoding="utf-8")
+    told = workflow.rehearse(CASES=questions.name, TARGET="90", ARGUMENTS=FEW)
+
+    assert told["code"] == "1"
+    assert "返品は？" in workflow.summary.read_text(encoding="utf-8")
+    assert not (workflow.folder / "owned.csv").exists()
+    assert workflow.run("Verdict", CODE="1") == 1
+    assert "inputs." not in "".join(step.get("run", "") for step in workflow.steps.values())
+
+
+def test_the_action_takes_arguments_with_blanks(workflow: Workflow) -> None:
+    """In quotes, over several lines, empty ones too; nothing in them is run."""
+    (workflow.folder / "bot.py").write_text(
+        "def answer(question, prompt='none'):\n    return f'<{prompt}>'\n", encoding="utf-8"
+    )
+    marked = "$(touch owned) `touch owned`; touch owned"
+    told = workflow.rehearse(ARGUMENTS=f"{FEW}\n--limit 1 --set 'prompt=Be  brief {marked}' --sheet ''")
+    shown = json.loads(next(Path(told["runs"]).glob("*/report.json")).read_text(encoding="utf-8"))
+
+    assert {row["answer"] for row in shown["rows"]} == {f"<Be  brief {marked}>"}
+    assert not (workflow.folder / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"BOT": "none.py:answer"}, "error: none.py: there is no such file"),
+        ({"ARGUMENTS": "--persona angyr"}, "Did you mean angry?"),
+        ({"ARGUMENTS": "--set 'prompt=a"}, "error: arguments: ValueError: No closing quotation"),
+    ],
+)
+def test_the_action_says_why_nothing_came_of_it(workflow: Workflow, given: dict[str, str], said: str) -> None:
+    """The summary and the comment have the line that the log has, and the code is 2."""
+    told = workflow.rehearse(**given)
+    summary = workflow.summary.read_text(encoding="utf-8")
+
+    assert told["code"] == "2"
+    assert "no result (exit code 2)" in summary
+    assert said in summary
+    assert said in workflow.comment(told, "ci job 0")[0]
+
+
+def test_the_action_rewrites_its_own_comment_alone(workflow: Workflow) -> None:
+    """The next push takes its place; other jobs have one of their own, and those of others stay."""
+    first = workflow.rehearse(ARGUMENTS=f"{FEW} --limit 1")
+    [mine] = workflow.comment(first, "ci rehearse 0")
+    others = [
+        {"url": "u#issuecomment-1", "viewerDidAuthor": True, "body": "coverage 90 %"},
+        {"url": "u#issuecomment-2", "viewerDidAuthor": False, "body": mine},
+        {"url": "u#issuecomment-3", "viewerDidAuthor": True, "body": f"> {mine}"},
+    ]
+    workflow.comments.write_text(json.dumps([*json.loads(workflow.comments.read_text()), *others]))
+    second = workflow.rehearse(ARGUMENTS=f"{FEW} --limit 2")
+    rewritten, *rest = workflow.comment(second, "ci rehearse 0")
+
+    assert mine.startswith("<!-- rehearsal ")
+    assert rewritten != mine
+    assert rewritten.split("\n")[0] == mine.split("\n")[0]
+    assert rest == [each["body"] for each in others]
+    assert len(workflow.comment(second, "ci rehearse 1")) == 5
 
 
 @pytest.mark.parametrize(("page", "end"), [("python.md", "_en.py"), ("python.ja.md", "bot.py")])

@@ -37,7 +37,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
-from simulator.cli.terminal import ExitCode, discard_output, is_closed_output, say
+from simulator.cli.terminal import ExitCode, discard_output, say, unread_streams
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
     CHECKOUT,
@@ -133,6 +133,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
+    _ready_streams()
+    with unread_streams() as unread:
+        try:
+            with _stoppable():
+                code = _run(_with_default_command(arguments))
+            sys.stdout.flush()
+        except BaseException as error:
+            return _say_error(error, arguments)
+        if not unread() or code not in (ExitCode.DONE, ExitCode.MISSED):
+            return code
+        if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
+            return ExitCode.DONE
+        message = _("its output was not read to the end, so nobody has seen the verdict.")
+        return _say(message, ExitCode.INCOMPLETE, arguments)
+
+
+def _ready_streams() -> None:
+    """Standard output and error take whatever is printed, whoever started the program."""
     for name in ("stdout", "stderr"):
         # One that was closed before the start; nor may a run file take its number.
         if getattr(sys, name) is None:
@@ -141,19 +159,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")
-    try:
-        with _stoppable():
-            code = _run(_with_default_command(arguments))
-        sys.stdout.flush()
-        return code
-    except BaseException as error:
-        if not is_closed_output(error):
-            return _say_error(error, arguments)
-        discard_output()
-        if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
-            return ExitCode.DONE
-        unread = _("its output was not read to the end, so nobody has seen the verdict.")
-        return _say(unread, ExitCode.INCOMPLETE, arguments)
 
 
 @contextmanager

@@ -31,7 +31,6 @@ from simulator.cli.options import foreign_settings, given_flags
 from simulator.cli.terminal import (
     ExitCode,
     ProgressBar,
-    is_closed_output,
     only_the_verdict,
     print_json,
     progress_bar,
@@ -130,9 +129,9 @@ class FinishedRun(NamedTuple):
             settings = settings.model_copy(update={"target": None, "confidence": None})
         try:
             return int(feature("publish").publish(self.path, settings, self.stopped))
+        except RehearsalError:
+            raise
         except Exception as error:
-            if isinstance(error, RehearsalError) or is_closed_output(error):
-                raise
             raise Unforeseen(self.path) from error
 
 

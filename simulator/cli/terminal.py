@@ -13,10 +13,11 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, cast
 from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
@@ -26,6 +27,11 @@ from simulator.core.shelves import describe_error
 
 # For commands that save as they go, in a run file.
 SAVED = _("What is done so far is saved: run the same command again to continue.")
+
+# Seconds between two lines that say how far it is, where there is no terminal to draw a bar on.
+EVERY = 30.0
+# From so many seconds on they are told in minutes.
+_MINUTES = 300
 
 Result = TypeVar("Result")
 
@@ -175,60 +181,131 @@ def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message
 
 
 class ProgressBar:
-    """A bar on stderr; without `bar` nothing is shown."""
+    """A bar on stderr; without `bar` nothing is shown, and `said` is how far it is."""
 
-    def __init__(self, bar: Any = None, task: Any = None) -> None:
+    def __init__(self, bar: Any = None, task: Any = None, total: int = 0, label: Message | str = "") -> None:
         """`bar` is the one of rich, and `task` its only line."""
         self._bar, self._task = bar, task
+        self._done, self._total, self._label = 0, total, label
+        self._told: Message | str = ""
 
     def advance(self, *_: object) -> None:
         """One more is done, whatever it is."""
+        self._done += 1
         if self._bar:
             self._bar.advance(self._task)
 
     def update(self, done: int, total: int, label: Message | str = "") -> None:
-        """So many of so many are done; `label` says what."""
+        """So many of so many are done; `label` says what, counts included."""
+        self._done, self._total, self._told = done, total, label
         if self._bar:
             said = {"description": localised(label)} if label else {}
             self._bar.update(self._task, completed=done, total=max(1, total), **said)
 
+    def said(self, seconds: float) -> Message:
+        """How far it is after so many seconds, in a line."""
+        after = _("{n:.0f} s", n=seconds) if seconds < _MINUTES else _("{n:.0f} min", n=seconds / 60)
+        if self._told:
+            return _("After {after}: {message}", after=after, message=self._told)
+        counts = {"done": self._done, "total": self._total}
+        return _("After {after}: {done} of {total} {label}", after=after, label=self._label, **counts)
+
 
 @contextlib.contextmanager
 def progress_bar(total: int, label: Message | str) -> Iterator[ProgressBar]:
-    """A bar when stderr is a terminal; otherwise one that shows nothing."""
+    """A bar when stderr is a terminal; otherwise a line now and then, so that a log shows that it goes on."""
     if not sys.stderr.isatty():
-        yield ProgressBar()
+        bar, over, began = ProgressBar(total=total, label=label), threading.Event(), time.monotonic()
+
+        def tell() -> None:
+            while not over.wait(EVERY):
+                say(bar.said(time.monotonic() - began))
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield bar
+        finally:
+            over.set()
+            teller.join()
         return
     from rich.console import Console  # only for eyes
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     text = TextColumn("{task.description}")
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), text, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield ProgressBar(bar, bar.add_task(localised(label), total=max(1, total)))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
+        yield ProgressBar(drawn, drawn.add_task(localised(label), total=max(1, total)))
 
 
 # --- Output that nobody reads to its end ---
 
 
-def is_closed_output(error: BaseException) -> bool:
-    """Whether the reader of the output has gone (`run.py list | head`); rich exits the program for that."""
-    by_rich = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
-    return by_rich or isinstance(error, BrokenPipeError)
+class UnreadOutput:
+    """A standard stream that may be left unread: what is printed then goes nowhere, and the command goes on.
+
+    So files that are written after what is printed are not lost with it (`run.py --to xlsx | head`). `error`
+    says that the reader went, until `taken` is asked.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Everything but writing is that of the stream itself."""
+        self._stream = stream
+        self._error: BrokenPipeError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """What the stream has of this name."""
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes, or lets it go."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError as error:
+            self._lost(error)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes all of them, or lets them go."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Hands over what was written, or lets it go."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError as error:
+            self._lost(error)
+
+    def taken(self) -> BrokenPipeError | None:
+        """The error of a reader who went, once: who asks says what follows from it."""
+        error, self._error = self._error, None
+        return error
+
+    def _lost(self, error: BrokenPipeError) -> None:
+        discard_output(self._stream)
+        self._error = error
+
+
+@contextlib.contextmanager
+def unread_streams() -> Iterator[Callable[[], BrokenPipeError | None]]:
+    """While a command runs; gives what says whether standard output was not read to its end."""
+    out, err = sys.stdout, sys.stderr
+    output = UnreadOutput(out)
+    sys.stdout, sys.stderr = cast("TextIO", output), cast("TextIO", UnreadOutput(err))
+    try:
+        yield output.taken
+    finally:
+        sys.stdout, sys.stderr = out, err
 
 
 @contextlib.contextmanager
 def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
-    """Continues the command when what is printed here is not read to its end; stderr gets the message."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as error:
-        if not is_closed_output(error):
-            raise
-        discard_output()
-        if message:
-            say(message)
+    """Of what is printed here nobody has to read the end; stderr gets the message then."""
+    yield
+    sys.stdout.flush()
+    if isinstance(sys.stdout, UnreadOutput) and sys.stdout.taken() and message:
+        say(message)
 
 
 def discard_output(stream: TextIO | None = None) -> None:

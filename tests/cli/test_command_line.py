@@ -16,6 +16,7 @@ from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT
 from simulator.core.settings import SETTINGS_FILE, Settings, flag
+from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.golden_files import compare
 
@@ -232,6 +233,22 @@ def test_streams_that_take_nothing(streams: str, code: int) -> None:
     line = f"{shlex.join([*RUN, *OWN, '--limit', '1'])} {streams}"
 
     assert subprocess.run(line, shell=True, check=False).returncode == code  # noqa: S602 - ours
+
+
+@pytest.mark.parametrize("streams", ["| head -1", "2>&1 | head -1", "| true", "2> >(true)"])
+def test_no_file_is_lost_where_nobody_reads_to_the_end(streams: str, tmp_path: Path) -> None:
+    """All that was asked for is written, and the run is as whole as any other."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    asked = ["--limit", "3", "--to", "csv,json,junit,markdown,xlsx"]
+    line = f"{shlex.join([*RUN, *OWN, *asked])} {streams}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    [folder] = tmp_path.glob("runs/*")
+
+    files = {"report.html", "report.csv", "report.json", "junit.xml", "report.md", "report.xlsx"}
+    assert files <= {path.name for path in folder.iterdir()}
+    assert open_run().run.status == "finished"
+    # A script must not take a verdict that nobody saw for a passed gate; only stderr was unread in the last.
+    assert done.returncode == (0 if "2> " in streams else 3)
 
 
 @pytest.mark.parametrize("stop", ["SIGTERM", "SIGHUP"])

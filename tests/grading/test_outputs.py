@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.report.files import csv_bytes, junit_xml
 from simulator.report.painters.markdown import escaped
+from tests.commands import Command
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.report.views import markdown
@@ -60,6 +62,21 @@ def test_junit_has_a_case_per_turn_and_one_for_the_target(text: str) -> None:
     if not text:
         assert int(suite.get("tests", "")) == shown.summary.turns + 1
         assert failures == shown.summary.red + 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--repeats", "3"), ("--persona", "calm,angry"), ("--repeats", "2", "--persona", "calm,angry"), ()],
+)
+def test_no_two_tests_of_junit_have_one_name(command: Command, options: tuple[str, ...]) -> None:
+    """A dashboard keeps what happened to each over time; where nothing is repeated it is the question's."""
+    command("--offline", "--limit", "2", "--turns", "2", "--to", "junit", *options)
+    [path] = Path("runs").glob("*/junit.xml")
+    cases = ElementTree.parse(path).findall("testcase")  # noqa: S314 - our own file
+    names = [(case.get("classname"), case.get("name")) for case in cases]
+
+    assert len(names) == len(set(names)) > 2
+    assert ("#1" in str(names)) is ("--repeats" in options)
 
 
 @pytest.mark.parametrize(
