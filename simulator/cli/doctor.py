@@ -9,6 +9,7 @@ the cache and without a second attempt, so that what is wrong shows at once:
 """
 
 import asyncio
+import inspect
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -258,7 +259,8 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
     query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
     answer = await ask(bot, query, context.settings.timeout)
     if closing := getattr(bot, "aclose", None):
-        await closing()
+        closed = closing()
+        await closed if inspect.isawaitable(closed) else None
     # A log without an answer to this question is no fault of the log's.
     if answer.error:
         message = _("{adapter}: {reason}", adapter=adapter, reason=answer.error.message)
