@@ -14,10 +14,6 @@ What happens to a call, from the outside in:
 Each of them raises only what the next one outside can do nothing about. What leaves `Model` is a
 ModelFailure: AccessDenied and Outage end the run, OutOfPatience and the others cost one line or grade.
 
-No endpoint supports everything that others do, and none says so before it is asked. So a call begins with the
-best form (a strict JSON schema, a seed, a temperature), and `Abilities` remembers what was refused: the next
-call, of any role with this model, begins without it.
-
 The key of a reply in the cache is the hash of address and whole body, seed and all, also of what is refused:
 two repeats with different seeds are two requests even where the endpoint takes no seeds.
 """
@@ -28,7 +24,6 @@ import contextlib
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
@@ -44,7 +39,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Usage, token_count
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
-from simulator.models.exchange import NoAnswer, Transport, is_transient, reason_of
+from simulator.models.exchange import NoAnswer, Transport, is_transient, reason_of, refusal_of
 from simulator.models.limiter import (
     REQUESTS,
     TOKENS,
@@ -60,6 +55,7 @@ from simulator.models.limiter import (
 from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
+from simulator.models.refusals import MOST_LESSONS, Abilities
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -75,12 +71,6 @@ Body = dict[str, Any]
 # Tries of one request in all, as long as others are answered, with random waits of at most 1, 2, 4, 8 and
 # 16 s between them. Where nobody is, it is tried for as long as --patience lasts.
 ATTEMPTS = 6
-# How a structured reply is requested, best first; an endpoint that refuses one gets the next.
-FORMATS = ("schema", "json", "text")
-# The names of the limit of a reply, the usual one first; what reasons calls it otherwise.
-LIMITS = ("max_tokens", "max_completion_tokens")
-# Parameters that are left out for an endpoint that refuses them.
-_DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
 # How many times as long a reply may be that is asked for once more, because the first was cut off: a model
 # that thinks aloud before the form needs that much, and one that repeats itself for ever is ended all the
 # same.
@@ -91,19 +81,6 @@ LONGEST_MESSAGE = 300
 SHORTEST = "Reply with OK."
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
-
-
-@dataclass
-class Abilities:
-    """What one model at one endpoint supports, as far as it has shown.
-
-    `reply_format` is one of FORMATS and only ever goes down; `limit` is what the limit of a reply is called
-    there; `refused` are parameters that are left out.
-    """
-
-    reply_format: str = FORMATS[0]
-    limit: str = LIMITS[0]
-    refused: set[str] = field(default_factory=set)
 
 
 class Connections:
@@ -223,6 +200,10 @@ class Connections:
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
         await asyncio.gather(*(each.close() for each in self._transports.values()))
         self.cache.close()
+
+
+class _Learnt(Exception):
+    """The endpoint refused something that it is asked without from now on: the call goes out again."""
 
 
 class Received(NamedTuple):
@@ -403,18 +384,18 @@ class Model:
     ) -> T:
         """Sends the body, and again without what the endpoint refuses."""
         # Each round leaves out one thing more, so there is an end to it.
-        for _unused in range(len(FORMATS) + len(_DROPPABLE)):
+        for _unused in range(MOST_LESSONS):
             body = build()
-            sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
             try:
-                return await send(path, body, sent)
+                return await send(path, body, self._abilities.fitted(body))
+            except _Learnt:
+                continue
             except Exception as error:
                 from openai import APIStatusError  # half a second: there is none without it
 
                 if not isinstance(error, APIStatusError):
                     raise
-                if not self._learn_from(error, sent):
-                    raise self._as_failure(error) from error
+                raise self._as_failure(error) from error
         raise self._failure("error", _("the endpoint refuses every form of the request"))
 
     def _key(self, path: str, body: Body) -> str:
@@ -575,6 +556,10 @@ class Model:
             try:
                 data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
+                refusal = refusal_of(error)
+                if refusal and self._abilities.learn(refusal, body):
+                    self._rates.spent(permit)
+                    raise _Learnt from error
                 if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
@@ -588,6 +573,7 @@ class Model:
                         self._rates.pause.hold(seconds, clock())
                 raise
             self._limiter.succeeded()
+            self._abilities.succeeded()
             usage = _usage(data, self.endpoint.model)
             self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
             return Received(data, usage)
@@ -601,41 +587,6 @@ class Model:
             if data is not None:
                 break
         return data
-
-    def _learn_from(self, error: "APIStatusError", body: Body) -> bool:
-        """Whether the refusal names something to leave out from now on; remembers it.
-
-        Endpoints say it in words of their own, so their message is searched for the name of the parameter:
-        "Unsupported parameter: 'max_tokens' ... Use 'max_completion_tokens' instead" (OpenAI's reasoning
-        models), "temperature does not support 0.2", "response_format is not supported". A 401 or a 429
-        teaches nothing.
-        """
-        # Requests that were understood and not wanted; gateways say 404 or 501 of a parameter.
-        if error.status_code not in (400, 404, 415, 422, 501):
-            return False
-        message = f"{getattr(error, 'param', '')} {error}".lower()
-        # "Use 'max_completion_tokens' instead" names both, so the better name is looked for first.
-        usual, other = LIMITS
-        if usual in body and other in message:
-            self._abilities.limit = other
-            return True
-        if "context length" in message and (limits := body.keys() & set(LIMITS)):
-            # It counts the limit as if it were written: a long prompt leaves no room for it.
-            self._abilities.refused |= limits
-            return True
-        for name in _DROPPABLE:
-            if name in body and name in message:
-                self._abilities.refused.add(name)
-                return True
-        if "response_format" in body and any(
-            word in message for word in ("response_format", "json", "schema")
-        ):
-            # Several calls may be refused at once: go on from what was sent, not from what is known by now.
-            sent = "schema" if body["response_format"]["type"] == "json_schema" else "json"
-            following = FORMATS[FORMATS.index(sent) + 1]
-            self._abilities.reply_format = max(self._abilities.reply_format, following, key=FORMATS.index)
-            return True
-        return False
 
     def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
         """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""

@@ -33,6 +33,7 @@ from pydantic_core import from_json, to_json
 
 from simulator.core.clock import TimeLimit
 from simulator.core.messages import Message, _
+from simulator.models.refusals import INVALID_FORM, Refusal, refusal_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -304,12 +305,14 @@ def is_transient(error: BaseException) -> bool:
     """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
 
     The same statuses as OpenAI's own client retries. An empty account (`insufficient_quota`) is not
-    transient.
+    transient; a form that the model did not fill in this once (Groq's `json_validate_failed`) is.
     """
     from openai import APIStatusError
 
     if isinstance(error, APIStatusError):
         transient = error.status_code in (408, 409, 429) or error.status_code >= 500
+        if getattr(error, "code", "") == INVALID_FORM:
+            return True
         return transient and getattr(error, "code", "") != "insufficient_quota"
     return isinstance(error, NoAnswer) and error.is_transient
 
@@ -319,9 +322,16 @@ def reason_of(error: "APIStatusError") -> Message | str:
     if 300 <= error.status_code < 400:
         moved = error.response.headers.get("location", "").partition("?")[0] or _("another address")
         return _("the endpoint has moved to {address}, which is not followed.", address=moved)
-    body = error.body
-    message = body.get("message") if isinstance(body, dict) else None
-    return str(message or error.message)
+    refusal = refusal_of(error)
+    return (refusal and refusal.words) or _("no reason is given")
+
+
+def refusal_of(error: BaseException) -> Refusal | None:
+    """What the endpoint said with its status; None where there was no answer of this kind."""
+    response = getattr(error, "response", None)
+    if response is None or isinstance(error, NoAnswer):
+        return None
+    return refusal_in(response.status_code, response.text)
 
 
 def client_words(error: BaseException) -> Message | str:

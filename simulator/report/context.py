@@ -8,6 +8,7 @@ grades: 1 of 13 ..."), good news (what stopping early saved), and small print, w
 figures. A summary in brief shows three of the first two kinds at most, and no small print.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -98,7 +99,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = [*_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
+    alarms = [*_shared_reason(summary), *_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
     if n := summary.satisfied_unresolved:
         of = summary.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
@@ -119,6 +120,20 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         )
         listed.append(Line(spared, "good"))
     return (*listed, *(Line(text, "soft") for text in remarks))
+
+
+def _shared_reason(summary: Summary) -> Iterator[Message]:
+    """What most of the grades failed for, where it is one thing: what to do first."""
+    reasons = Counter[str]()
+    for judge in summary.judges.values():
+        reasons[judge.failure_reason] += judge.failed
+    failed, graded = reasons.total(), sum(judge.n for judge in summary.judges.values())
+    if failed <= graded:
+        return
+    reason, count = reasons.most_common(1)[0]
+    if reason and 2 * count > failed:
+        why = safe_text(excerpt(reason, _LONGEST_REASON))
+        yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
 
 
 def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:

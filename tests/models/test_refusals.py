@@ -1,0 +1,208 @@
+"""What an endpoint refuses is read in any shape and at any status, and learnt once."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.models.refusals import Abilities, Refusal, refusal_in, without_system
+
+SYSTEM = [{"role": "system", "content": "Grade."}, {"role": "user", "content": "Hi"}]
+SCHEMA = {"type": "json_schema", "json_schema": {}}
+
+
+def sent(**more: Any) -> dict[str, Any]:
+    """A request with everything that may be refused."""
+    return {
+        "model": "m",
+        "messages": SYSTEM,
+        "temperature": 0.2,
+        "seed": 1,
+        "max_tokens": 100,
+        "response_format": SCHEMA,
+        **more,
+    }
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 415, 422, 500, 501])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {
+            "error": {
+                "message": "Unsupported parameter: 'seed'",
+                "param": "seed",
+                "code": "unsupported_parameter",
+            }
+        },
+        {"error": {"message": "This is not supported.", "param": "seed", "code": None}},
+        {
+            "detail": [
+                {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}
+            ]
+        },
+        {"detail": "unknown field: seed"},
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": 'Invalid JSON payload. Unknown name "seed": Cannot find field.',
+                }
+            }
+        ],
+        {"error": "unrecognized request argument seed"},
+        {"object": "error", "message": "seed is not supported", "type": "BadRequestError"},
+        {"errors": [{"title": "Bad request", "detail": "seed: unexpected property"}]},
+        {
+            "error": {
+                "message": "litellm.UnsupportedParamsError: x does not support parameters: {'seed': 1}, for y"
+            }
+        },
+        "seed is not supported",
+    ],
+)
+def test_a_parameter_that_is_named_is_left_out(status: int, body: Any) -> None:
+    """Whatever wraps the words; gateways say a 404, 500 or 501 of a parameter."""
+    abilities = Abilities()
+
+    assert abilities.learn(refusal_in(status, json.dumps(body)), sent())
+    assert abilities.fitted(sent()) == {key: value for key, value in sent().items() if key != "seed"}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("seed is not supported", "seed is not supported"),
+        (
+            "<html><head><title>400 Bad &amp; gone</title></head><body><h1>seed</h1></body></html>",
+            "400 Bad & gone",
+        ),
+        ("<p>no <b>model</b>\n here</p>", "no model here"),
+        ('{"detail": [{"loc": ["body", "n"], "msg": "too large"}]}', "too large"),
+        ('{"error": {"message": "a", "metadata": {"error": "b"}}}', "a; b"),
+        ("", ""),
+        ("{}", ""),
+        ("[" * 100_000, "[" * 2000),
+    ],
+)
+def test_what_an_endpoint_says_is_on_one_line(body: str, words: str) -> None:
+    """For the message, in which it always stands."""
+    assert refusal_in(400, body).words == words
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 408, 409, 429])
+def test_what_is_about_the_account_teaches_nothing(status: int) -> None:
+    """Keys, money and pace have nothing to do with the form of a request."""
+    abilities = Abilities()
+
+    assert not abilities.learn(Refusal(status, "seed is not supported"), sent())
+    assert abilities == Abilities()
+
+
+@pytest.mark.parametrize("words", ["the seed of all evil", "Internal error in temperature controller", ""])
+def test_a_passing_fault_of_a_server_teaches_nothing(words: str) -> None:
+    """A 5xx counts only where it says that something is not supported."""
+    assert not Abilities().learn(Refusal(500, words), sent())
+
+
+def test_a_quoted_request_teaches_nothing() -> None:
+    """It holds every name there is."""
+    quoted = json.dumps(sent(messages=[{"role": "user", "content": "x" * 200}]))
+
+    assert not Abilities().learn(Refusal(400, f"Could not process the request {quoted}"), sent())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System role not supported",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Developer instruction is not enabled for models/gemma-3",
+        "Unknown role 'system'",
+        "this model does not support system messages",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_model_without_a_system_role(words: str, status: int) -> None:
+    """What the system says begins the first message of the user; templates say so with a 500, too."""
+    abilities = Abilities()
+
+    assert abilities.learn(Refusal(status, words), sent())
+    assert abilities.fitted(sent())["messages"] == [{"role": "user", "content": "Grade.\n\nHi"}]
+    assert not abilities.learn(Refusal(status, words), abilities.fitted(sent()))
+
+
+def test_roles_alternate_without_a_system_role() -> None:
+    """Two messages in a row become one."""
+    said = [*SYSTEM, {"role": "user", "content": "?"}, {"role": "assistant", "content": "a"}, SYSTEM[1]]
+
+    assert without_system(said) == [
+        {"role": "user", "content": "Grade.\n\nHi\n\n?"},
+        {"role": "assistant", "content": "a"},
+        {"role": "user", "content": "Hi"},
+    ]
+
+
+def test_the_form_is_taken_down_step_by_step() -> None:
+    """A strict schema, then JSON, then mere text."""
+    abilities, forms = Abilities(), []
+    for form in (SCHEMA, {"type": "json_object"}):
+        assert abilities.learn(Refusal(400, "response_format is not supported"), sent(response_format=form))
+        forms.append(abilities.reply_format)
+
+    assert forms == ["json", "text"]
+
+
+def test_one_bad_moment_unlearns_nothing() -> None:
+    """A form that the model did not fill in this once; three times in a row it cannot."""
+    abilities = Abilities()
+    invalid = refusal_in(
+        400, '{"error": {"message": "Failed to generate JSON", "code": "json_validate_failed"}}'
+    )
+
+    for _ in range(2):
+        assert not abilities.learn(invalid, sent())
+    abilities.succeeded()
+    for _ in range(2):
+        assert not abilities.learn(invalid, sent())
+    assert abilities.reply_format == "schema"
+    assert abilities.learn(invalid, sent())
+    assert abilities.reply_format == "json"
+
+
+@pytest.mark.parametrize(
+    "words", ["base64 encoding is not currently supported", "unknown variant `base64`, expected `float`"]
+)
+def test_vectors_as_numbers(words: str) -> None:
+    """Of base64 some name what they would have taken in its place."""
+    abilities = Abilities()
+
+    assert abilities.learn(Refusal(422, words), {"input": ["a"], "encoding_format": "base64"})
+    assert abilities.fitted({"input": ["a"], "encoding_format": "base64"}) == {"input": ["a"]}
+
+
+@given(st.text(max_size=300), st.sampled_from([200, 400, 422, 500, 501, 503]))
+def test_any_body_is_read(body: str, status: int) -> None:
+    """Whatever stands in it."""
+    refusal = refusal_in(status, body)
+
+    assert "\n" not in refusal.words
+    Abilities().learn(refusal, sent())
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=20),
+        lambda inner: (
+            st.lists(inner) | st.dictionaries(st.sampled_from(["error", "message", "loc", "x"]), inner)
+        ),
+    )
+)
+def test_any_json_is_read(body: Any) -> None:
+    """However deep, of whichever keys."""
+    refusal = refusal_in(400, json.dumps(body))
+
+    assert "\n" not in refusal.words
+    Abilities().learn(refusal, sent())
