@@ -1,4 +1,4 @@
-"""A form as a model is asked for it, and reading its reply: strict if it can be, repaired if it must be.
+r"""A form as a model is asked for it, and reading its reply: strict if it can be, repaired if it must be.
 
 Endpoints with strict schemas send nothing but the form. Others wrap it in prose and code fences, think aloud
 before it, write it as Python would or with the keys of a function call, and break off. With the form
@@ -12,9 +12,13 @@ before it, write it as Python would or with the keys of a function call, and bre
     {{"reason": "ok", "grade": 4}}                               4: doubled braces, from a template's example
     ｛"reason"： "ok"， "grade"： 4｝                               4: full-width signs outside strings
     {"arguments": {"reason": "ok", "Grade": 4}}                  4: the form within another object
+    {"reason": "it says "yes"", "grade": 4}                      4: bare quotation marks, in pairs
+    {"reason": "costs \$30", "grade": 4}                         4: an escape that JSON does not know
     {"reason": "ok", "grade": 4, "note": "un                     4: what is missing is not part of the form
     {"reason": "ok", "grade": 4                                  refused: the 4 may be half of something
     {"reason": "ok", "grade": 4 or 5}                            refused
+    {"reason": "a 5" screen", "grade": 4}                        refused: where the reason ends is a guess
+    {"reason": "it says {"grade": 5}", "grade": 1}               refused: whose grade is whose, too
     {"answer": {"reason": "x", "grade": 5}}                      refused: the bot's answer, quoted
 
 The rule behind it: whatever is repaired must have one meaning only. A judge that is read wrongly is worse
@@ -22,8 +26,8 @@ than one that is asked again, and a bot's answer, which a judge quotes, may hold
 purpose: before the judge's or after it. So of two whole verdicts neither counts, unless both say the same.
 
 In order: cut off what was thought (`_objects`), take whole objects (`_values`), repair what is left
-(`_repaired`) and take objects again, choose the binding one (`_binding`), have pydantic check it, and see
-that no other one says something else (`_is_torn`).
+(`_repaired`) and take objects again, if need be with bare quotation marks escaped (`_escaped`), choose the
+binding one (`_binding`), have pydantic check it, and see that no other one says something else (`_is_torn`).
 
 Repeats that could backtrack are possessive (`*+`): a model can write 200 kB of blanks or brackets, on which
 others would take minutes.
@@ -70,14 +74,34 @@ _QUOTED = {
     "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
 }
 _MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
-_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
-_ESCAPES = {"\\'": "'", '"': '\\"', "\\x": "\\u00"}
+# Escapes that JSON does not know. Before a letter or digit the backslash is meant: paths of Windows, LaTeX's
+# \\sqrt, the yen sign of Japanese keyboards. Before a sign it is not: \\$30, \\_, \\'.
+_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|"', re.DOTALL)
+_ESCAPES = {'"': '\\"'} | {f"\\{sign}": f"\\{sign}" for sign in '"\\/bfnrt'}
 _STRING = re.compile(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
 _PYTHON = re.compile(r"\b(?:True|False|None)\b")
 _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
     "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
 )
+# Of text with bare quotation marks (`_escaped`): what is no content, by the mark of the first key; marks with
+# what escapes them; an apostrophe within a word, which is none; a key; what ends a key, a text in an object
+# and one in a list; and what an opening mark stands before.
+_GAP = rf"[\s{_BLANKS}]*+"
+_TOKENS = {
+    '"': re.compile(rf'{_COMMENT}|["{{}}\[\],:｛｝［］，：]'),
+    "'": re.compile(rf"""{_COMMENT}|["'{{}}\[\],:｛｝［］，：]"""),
+}
+_MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ("'", '"')}
+_APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
+_KEY = r"""(?P<mark>["'])(?P<key>[^"'\\\n]{1,60})(?P=mark)""" + rf"{_GAP}[:：]"
+_WRITTEN_KEY = re.compile(rf"(?={_KEY})")
+_ENDS = {
+    "key": re.compile(rf"{_GAP}[:：]"),
+    "{": re.compile(rf"{_GAP}(?:[}}｝]|[,，]{_GAP}(?:[}}｝]|{_KEY}))"),
+    "[": re.compile(rf"""{_GAP}(?:[\]］]|[,，]{_GAP}["'\[{{\]\d.-])"""),
+}
+_INNER = re.compile(rf"(?!{_GAP}[}}\],:｝］，：])\S")
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
 
 
@@ -156,7 +180,7 @@ def parse_reply(text: str, reply_form: type[Model]) -> Model:
     that can be given back to the model.
     """
     # `rests` is the broken end as it is, and repaired; what counts is the repaired one.
-    objects, *rests = _objects(text)
+    objects, *rests = _objects(text, reply_form)
     value, attempts = _binding(objects, rests[-1], reply_form)
     if isinstance(value, str):
         raise MalformedReply("malformed", value, raw=text)
@@ -191,7 +215,7 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
 
     What is off the scale, missing, no JSON, cut off or said in two ways costs no other part anything.
     """
-    objects, *rests = _objects(text)
+    objects, *rests = _objects(text, reply_form)
     value, attempts = _binding(objects, rests[-1], reply_form)
     broken = _whole_parts(rests, reply_form) if rests[0] else {}
     whole: MalformedReply | None = None
@@ -253,7 +277,7 @@ def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str,
     return parts
 
 
-def _objects(text: str) -> tuple[list[Any], str, str]:
+def _objects(text: str, reply_form: type[BaseModel]) -> tuple[list[Any], str, str]:
     """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
     reasoned = _REASONED.match(text) or _CHANNEL.match(text)
     said = text[reasoned.end() :] if reasoned else text
@@ -261,11 +285,18 @@ def _objects(text: str) -> tuple[list[Any], str, str]:
     # Some gateways encode the reply twice.
     encoded = _ENCODED.fullmatch(said)
     decoded = encoded and _decode(f'"{encoded[1]}"')
-    objects, rest = _values(decoded[0] if decoded else said)
+    keys = _keys(reply_form)
+    objects, rest = _values(decoded[0] if decoded else said, keys)
     # Nothing is broken, as nearly always.
     if not rest:
         return objects, "", ""
-    repaired, left = _values(_repaired(rest))
+    if not _OPENING.match(rest):
+        return objects, rest, rest
+    repaired, left = _values(_repaired(rest), keys)
+    if left and (escaped := _escaped(rest, keys)):
+        again, still_left = _values(_repaired(escaped), keys)
+        if not still_left:
+            return objects + again, "", ""
     return objects + repaired, rest, left
 
 
@@ -286,8 +317,12 @@ def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
         return None
 
 
-def _values(text: str) -> tuple[list[Any], str]:
-    """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations."""
+def _values(text: str, keys: frozenset[str]) -> tuple[list[Any], str]:
+    """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations.
+
+    The rest begins with a broken object; or it is what follows the last one, if that names any of `keys`:
+    in {"reason": "it says x", "grade": 5} to me", "grade": 1} the reason ended too early.
+    """
     values: list[Any] = []
     at = 0
     while opening := _OPENING.search(text, at):
@@ -296,7 +331,7 @@ def _values(text: str) -> tuple[list[Any], str]:
             return values, text[opening.start() :]
         value, at = decoded
         values.append(_only(value))
-    return values, ""
+    return values, text[at:] if values and _named(text[at:], keys) else ""
 
 
 def _only(value: Any) -> Any:
@@ -329,8 +364,97 @@ def _repaired(text: str) -> str:
 def _as_json(found: re.Match[str]) -> str:
     if not found[1]:  # what holds an object, or ends the text, is no comment
         return found[0] if "{" in found[0] or found.end() == len(found.string) else " "
-    body = _ESCAPE.sub(lambda met: _ESCAPES.get(met[0], met[0]), found[2])
+    body = _ESCAPE.sub(_as_escape, found[2])
     return f'"{body}"' if found[3] else f'"{body}'
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    escape = found[0]
+    if escape in _ESCAPES or len(escape) > 2:
+        return _ESCAPES.get(escape) or escape.replace("\\x", "\\u00")
+    return f"\\{escape}" if escape[1].isalnum() else escape[1]
+
+
+@functools.lru_cache(maxsize=512)
+def _keys(reply_form: type[BaseModel]) -> frozenset[str]:
+    """All keys of a form, and of the forms within it, as they are compared."""
+    schema = strict_schema(reply_form)
+    forms = [schema, *schema.get("$defs", {}).values()]
+    return frozenset(as_key(name) for form in forms for name in form.get("properties", ()))
+
+
+def _escaped(text: str, keys: frozenset[str]) -> str:
+    """Broken objects with their bare quotation marks escaped; "" where a mark could mean two things.
+
+    Small models write {"reason": "it says "yes", and "no"", "grade": 4}. A string ends at the first mark
+    behind which the object goes on, not counting marks within pairs. To be certain of it, no mark may stand
+    where it would be an end by its place and none by its pair, and all of `keys` that are written anywhere
+    have to be keys of these objects: what is quoted from a bot or follows as prose names none of them.
+    """
+    pieces: list[str] = []
+    at, text = 0, _APOSTROPHE.sub(r"\\'", text)
+    while opening := _OPENING.search(text, at):
+        if not (taken := _taken(text, opening.start(), keys)):
+            return ""
+        pieces += [text[at : opening.start()], taken[0]]
+        at = taken[1]
+    return "".join(pieces) + text[at:] if not _named(text[at:], keys) else ""
+
+
+def _taken(text: str, start: int, keys: frozenset[str]) -> tuple[str, int] | None:
+    """The object or list that begins at `start`, with its bare marks escaped, and where it ends."""
+    # The first key tells which marks there are; Python writes a string with an apostrophe in the other ones.
+    first = _MARK.match(text, start)
+    token = _TOKENS["'" if first and first[1] == "'" else '"']
+    pieces: list[str] = []
+    brackets: list[str] = []
+    at, is_key, named = start, False, 0
+    while met := token.search(text, at):
+        pieces.append(text[at : met.end()])
+        at, sign = met.end(), met[0].translate(_SYNTAX)
+        if sign in "{[":
+            brackets.append(sign)
+        elif sign in "}]":
+            brackets.pop()
+            if not brackets:
+                return ("".join(pieces), at) if _named(text[start:at], keys) == named else None
+        elif sign in ("'", '"'):
+            ends = _ENDS["key" if is_key else brackets[-1]]
+            if (string := _string(text, at, sign, ends, whole=is_key)) is None:
+                return None
+            named += is_key and as_key(string[0]) in keys
+            pieces.append(string[0] + sign)
+            at = string[1]
+        # Comments change nothing.
+        if sign in "{},:[]":
+            is_key = brackets[-1] == "{" and sign in "{,"
+    return None
+
+
+def _string(text: str, at: int, mark: str, ends: re.Pattern[str], *, whole: bool) -> tuple[str, int] | None:
+    """The content of the string that begins at `at`, with its marks escaped, and where it ends.
+
+    None where it has no certain end, or marks of its own though it has to be `whole`.
+    """
+    pieces: list[str] = []
+    is_open = False
+    for met in _MARKS[mark].finditer(text, at):
+        if met[0] == mark:
+            is_end = ends.match(text, met.end())
+            if is_end and not is_open:
+                return "".join(pieces) + text[at : met.start()], met.end()
+            # A pair may hold what looks like an end, "like this", but no key; and it hugs what is quoted.
+            is_pair = not (is_end and is_end.groupdict().get("key")) and not text[met.start() - 1].isspace()
+            if whole or not (is_pair if is_open else _INNER.match(text, met.end())):
+                return None
+            pieces += [text[at : met.start()], "\\", mark]
+            at, is_open = met.end(), not is_open
+    return None
+
+
+def _named(text: str, keys: frozenset[str]) -> int:
+    """How many of these keys are written there, with marks and a colon."""
+    return sum(as_key(met["key"]) in keys for met in _WRITTEN_KEY.finditer(text))
 
 
 def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> tuple[Any, list[Any]]:

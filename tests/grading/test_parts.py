@@ -74,7 +74,6 @@ BROKEN = {
     "left out": OTHER_PARTS,
     "no object": saying(fluency="good"),
     "no JSON": saying(fluency="@").replace('"@"', "とても良い"),
-    "broken string": saying(fluency="@").replace('"@"', '{"reason": "彼は"はい"と言った", "grade": 5}'),
     "no JSON in the middle": OTHER_PARTS.replace('"relevance": {"r', '"fluency": 良い, "relevance": {"r'),
     "odd quotation mark": '{"fluency": {"reason": "彼は"はいと言った", "grade": 5}, ' + OTHER_PARTS[1:],
     "cut off": saying()[:-4],
