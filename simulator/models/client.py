@@ -5,9 +5,9 @@ What happens to a call, from the outside in:
     ask / say / embed     a structured reply is read, and asked for once more where it is malformed
     _adapting             what the endpoint has refused is left out, and the call goes out again
     _send_cached          a reply that is in the cache costs nothing and waits for nothing
-    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     _send                 up to ATTEMPTS tries, with the waits that the endpoint asks for, within --patience
     _attempt              one try; while the model answers nobody, calls wait for one of them (outage.py)
+    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
     transport.post        one request
 
@@ -36,7 +36,7 @@ from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, Ou
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
-from simulator.core.types import Usage, token_count
+from simulator.core.types import Usage, usage_told
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import NoAnswer, Transport, is_transient, reason_of, refusal_of
@@ -77,6 +77,7 @@ ATTEMPTS = 6
 LONGER = 4
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
+EMBEDDINGS = "/embeddings"
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
 SHORTEST = "Reply with OK."
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
@@ -287,7 +288,7 @@ class Model:
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""
         body = self._embedding_body(texts)
-        request = self._key("/embeddings", body)
+        request = self._key(EMBEDDINGS, body)
         # Each call by itself, though they are sent together: another run asks in other company.
         kept = self._from_cache(request)
         if kept is not None:
@@ -308,7 +309,7 @@ class Model:
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
         data, usage = await self._adapting(
-            "/embeddings", lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
+            EMBEDDINGS, lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
         )
         try:
             rows = _rows(data, len(texts))
@@ -416,10 +417,7 @@ class Model:
         request = self._key(path, body)
         if (kept := self._from_cache(request)) is not None:
             return kept, request, True
-        async with self.ledger.room(self.endpoint.role, sent):
-            received = await self._send(path, sent)
-            self.ledger.charge(self.endpoint.role, received.usage, sent=sent)
-        return received, request, False
+        return await self._send(path, sent), request, False
 
     async def _send(self, path: str, body: Body) -> Received:
         """A reply, requested again while the error is transient and patience is left.
@@ -472,7 +470,7 @@ class Model:
 
     async def _attempt(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
-        there = self._availability
+        there, answers = self._availability, 0
         while True:
             asks = False
             if self._is_waited_for:
@@ -482,7 +480,9 @@ class Model:
             patience.tries += 1
             try:
                 received = await self._heard(path, body, patience)
-                if received.data is not None or await self._is_at_fault(path, patience):
+                answers += 1
+                # Where a proxy may have answered instead, it is tried once more.
+                if received.data is not None or (answers > 1 and await self._is_at_fault(path, patience)):
                     return received
             except Exception as error:  # of whichever client
                 if not is_transient(error) or await self._is_at_fault(path, patience):
@@ -508,7 +508,13 @@ class Model:
     async def _heard(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, of which `Availability` hears whether it was answered; a refusal is an answer, too."""
         try:
-            received = await self._post(path, body, patience)
+            # Embeddings are sent together, and have their room one by one.
+            if path == EMBEDDINGS:
+                received = await self._post(path, body, patience)
+            else:
+                async with self.ledger.room(self.endpoint.role, body):
+                    received = await self._post(path, body, patience)
+                    self.ledger.charge(self.endpoint.role, received.usage, sent=body)
         except Exception as error:  # of whichever client
             if is_transient(error):
                 failure = self._as_failure(error)  # type: ignore[arg-type]
@@ -525,21 +531,15 @@ class Model:
 
     async def _answers_at_all(self, path: str) -> bool:
         """Whether the model answers the shortest of requests; it is paid for like any other."""
-        said = {"messages": [{"role": "user", "content": SHORTEST}]}
-        body = {"model": self.endpoint.model} | (
-            said if path == "/chat/completions" else {"input": [SHORTEST]}
-        )
-        try:
-            received = await self._post(path, body, Patience(self.connections.patience))
-        except Exception as error:  # of whichever client
-            if is_transient(error) or isinstance(error, RehearsalError):
-                return False
-        else:
-            self.ledger.charge(self.endpoint.role, received.usage, sent=body)
-            if received.data is None:
-                return False
-        self._availability.answered()
-        return True
+        said: Body = {"input": [SHORTEST]}
+        if path != EMBEDDINGS:
+            said = {"messages": [{"role": "user", "content": SHORTEST}]}
+        before, body = self._availability.answers, {"model": self.endpoint.model} | said
+        with contextlib.suppress(Exception):  # of whichever client
+            received = await self._heard(path, body, Patience(self.connections.patience))
+            if path == EMBEDDINGS:
+                self.ledger.charge(self.endpoint.role, received.usage, sent=body)
+        return self._availability.answers > before
 
     async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
@@ -560,7 +560,7 @@ class Model:
                 if refusal and self._abilities.learn(refusal, body):
                     self._rates.spent(permit)
                     raise _Learnt from error
-                if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
+                if isinstance(error, NoAnswer) and error.was_sent:
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
@@ -580,13 +580,9 @@ class Model:
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
-        transport = self.connections.transport(self.endpoint)
-        for _unused in range(2):  # when a proxy answers instead, try once more
-            with patience:
-                data = await transport.post(path, body, min(self.connections.timeout, patience.left))
-            if data is not None:
-                break
-        return data
+        with patience:
+            seconds = min(self.connections.timeout, patience.left)
+            return await self.connections.transport(self.endpoint).post(path, body, seconds)
 
     def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
         """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
@@ -666,17 +662,7 @@ def _text(content: Any) -> str:
 
 def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
-    if not isinstance(counted, dict):
-        return Usage(model=model)
-    tokens_in = token_count(counted.get("prompt_tokens"))
-    details = counted.get("prompt_tokens_details")
-    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(
-        model=model,
-        tokens_in=tokens_in,
-        tokens_out=token_count(counted.get("completion_tokens")),
-        tokens_cached=min(cached, tokens_in),
-    )
+    return usage_told(counted, model) or Usage(model=model)
 
 
 def _vector(embedding: Any) -> list[float]:

@@ -130,13 +130,22 @@ _LONGEST = 120
 
 
 class NoAnswer(Exception):
-    """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed."""
+    """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
+
+    `was_sent`: the request was, so that a reply may have been made, and billed, of which nothing arrived.
+    """
 
     def __init__(
-        self, kind: str, message: Message | str, *, is_transient: bool = True, cause: Exception | None = None
+        self,
+        kind: str,
+        message: Message | str,
+        *,
+        is_transient: bool = True,
+        was_sent: bool = True,
+        cause: Exception | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind, self.is_transient = kind, is_transient
+        self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
         # Status and headers, if the client's error has them.
         self.status_code = getattr(cause, "status_code", None)
         self.response = getattr(cause, "response", None)
@@ -213,7 +222,12 @@ class Transport:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
         except Exception as error:  # of any library
-            from aiohttp import ClientConnectionError, ClientPayloadError
+            from aiohttp import (
+                ClientConnectionError,
+                ClientConnectorError,
+                ClientHttpProxyError,
+                ClientPayloadError,
+            )
 
             if _has_timed_out(error):
                 message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
@@ -222,7 +236,8 @@ class Transport:
                 message = _("no connection ({reason})", reason=client_words(error))
             else:
                 message = _("no valid HTTP answer ({reason})", reason=client_words(error))
-            raise NoAnswer("unreachable", message) from error
+            was_sent = not isinstance(error, ClientConnectorError | ClientHttpProxyError)
+            raise NoAnswer("unreachable", message, was_sent=was_sent) from error
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
         # Every call passes here; the standard parser takes several times as long.
