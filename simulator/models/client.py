@@ -21,10 +21,12 @@ two repeats with different seeds are two requests even where the endpoint takes 
 import asyncio
 import base64
 import contextlib
+import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -54,8 +56,8 @@ from simulator.models.limiter import (
 )
 from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
-from simulator.models.reading import most_tokens, parse_reply, strict_schema
-from simulator.models.refusals import MOST_LESSONS, Abilities
+from simulator.models.reading import lone_form, most_tokens, names_key_of, parse_reply, strict_schema
+from simulator.models.refusals import EMBEDDING_FORMS, MOST_LESSONS, Abilities
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -80,6 +82,10 @@ LONGEST_MESSAGE = 300
 EMBEDDINGS = "/embeddings"
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
 SHORTEST = "Reply with OK."
+# Fields of a message for what was thought, by servers and gateways.
+REASONING = ("reasoning_content", "reasoning", "thinking")
+# Why a reply ended that a filter of the service took away, or the rest of it.
+FILTERED = ("content_filter", "safety", "refusal")
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
 
@@ -217,8 +223,8 @@ class Received(NamedTuple):
 class Completion(NamedTuple):
     """The text of a chat completion, its tokens, and the key of its request in the cache.
 
-    `cut_off` tells of a reply that reached its limit of tokens: it is not whole, whatever can be read of it.
-    An empty `request` means that nothing was cached.
+    `cut_off` tells of a reply that reached its limit of tokens, or has all its words elsewhere: it is not
+    whole, whatever can be read of it. An empty `request` means that nothing was cached.
     """
 
     text: str
@@ -308,13 +314,39 @@ class Model:
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
+        """The embeddings of one request, in the best form that the endpoint takes.
+
+        What it refuses before it has embedded anything may be the form, whatever it says of it.
+        """
+        abilities = self._abilities
+        try:
+            return await self._embedded(texts, abilities.embedding_form)
+        except ModelFailure as failure:
+            if abilities.embeds or not _may_be_of_the_form(failure):
+                raise
+            for form in EMBEDDING_FORMS[1:]:
+                if form == "text" and len(texts) > 1:
+                    break
+                with contextlib.suppress(ModelFailure):
+                    embeddings = await self._embedded(texts, form)
+                    abilities.embedding_form = form
+                    return embeddings
+            raise
+
+    async def _embedded(self, texts: list[str], form: str) -> Embeddings:
+        body = self._embedding_body(texts)
+        if form != "base64":
+            del body["encoding_format"]
+        if form == "text" and len(texts) == 1:
+            body["input"] = texts[0]
         data, usage = await self._adapting(
-            EMBEDDINGS, lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
+            EMBEDDINGS, lambda: body, lambda path, _, sent: self._send(path, sent)
         )
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
+        self._abilities.embeds = True
         return Embeddings(rows, usage.tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
@@ -340,17 +372,25 @@ class Model:
             choice = data["choices"][0]
             message, ended = choice["message"], choice.get("finish_reason")
             refusal, text = message.get("refusal"), _text(message.get("content"))
+            elsewhere = None
+            if not text.strip():
+                text, elsewhere = _besides_content(message, reply_form)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", _("the reply is not a chat completion")) from error
         # Of structured outputs: a model that will not fill in the form says so in a field of its own.
         if refusal:
             raise self._failure("refused", str(refusal))
+        if str(ended).lower() in FILTERED:
+            msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=str(ended))
+            raise self._failure("refused", msg)
+        if elsewhere and reply_form is None:
+            raise self._failure("malformed", elsewhere)
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         # An empty text is malformed, and would be so for every later run.
         if text and not cached:
             self.cache.put(request, data)
-        cut_off = None
+        cut_off = MalformedReply("malformed", elsewhere) if elsewhere else None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0
             msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
@@ -636,11 +676,25 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
-    # Endpoints may answer in another order, and say so by the index.
-    rows = sorted(data["data"], key=lambda row: int(row["index"]))
+    rows = data["data"]
     if len(rows) != count:
         raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
-    return [row["embedding"] for row in rows]
+    # Endpoints may answer in another order, and say so by the index. Some leave it out, some only where it
+    # is 0, as protocol buffers do.
+    places = [row.get("index") for row in rows]
+    if places.count(None) == count:
+        return [row["embedding"] for row in rows]
+    numbers = [0 if place is None else int(place) for place in places]
+    if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
+        raise ValueError(_("embeddings without an index"))
+    return [row["embedding"] for _unused, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
+
+
+def _may_be_of_the_form(failure: ModelFailure) -> bool:
+    """Whether a request may have failed for its form: it was refused, not for its key, pace or length."""
+    status = getattr(failure.__cause__, "status_code", None)
+    is_final = isinstance(failure, AccessDenied | OutOfPatience)
+    return status not in (None, 408, 409, 413, 429) and failure.failure.kind == "error" and not is_final
 
 
 def _whole(
@@ -650,6 +704,37 @@ def _whole(
     if completion.cut_off:
         raise completion.cut_off
     return read(completion.text, reply_form)
+
+
+def _besides_content(
+    message: Mapping[str, Any], reply_form: type[BaseModel] | None
+) -> tuple[str, Message | None]:
+    """The form that a message without content has elsewhere; or "", and why nothing else in it is read.
+
+    Some models call a tool instead of answering, and some servers take the whole answer for reasoning. But
+    what is thought is not said: of reasoning only what is nothing but the form counts.
+    """
+    calls = message.get("tool_calls")
+    called = calls if isinstance(calls, list) and calls else [message.get("function_call")]
+    functions = [each.get("function") or each for each in called if isinstance(each, dict)]
+    if functions:
+        given = [each.get("arguments") for each in functions]
+        text = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in given)
+        if reply_form is not None and names_key_of(text, reply_form):
+            return text, None
+        names = ", ".join(str(each.get("name"))[:40] for each in functions[:3])
+        return "", _("the reply has no text, only calls of tools ({names})", names=names)
+    for name in REASONING:
+        if thought := _text(message.get(name)).strip():
+            if reply_form is not None and (form := lone_form(thought)):
+                return form, None
+            msg = _(
+                "the reply is empty and only its reasoning ({field}) is not, which is no answer:"
+                " switch thinking off, or the server's parser of reasoning",
+                field=name,
+            )
+            return "", msg
+    return "", None
 
 
 def _text(content: Any) -> str:

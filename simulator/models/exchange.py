@@ -4,6 +4,7 @@ A refusal of the endpoint is the client's APIStatusError. Any other exception of
 TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
+    200 and an error within             APIStatusError, as if the answer had the status of that error
     200 and something else              None: a captive portal or proxy; the caller tries once more
     4xx, 5xx, 3xx                       APIStatusError, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
@@ -22,6 +23,7 @@ call.
 import asyncio
 import contextlib
 import json
+import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
@@ -240,13 +242,10 @@ class Transport:
             raise NoAnswer("unreachable", message, was_sent=was_sent) from error
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
-        # Every call passes here; the standard parser takes several times as long.
-        try:
-            return from_json(content)
-        except ValueError:  # it is faster, but leaves byte order marks and half characters to json
-            with contextlib.suppress(ValueError, RecursionError):
-                return json.loads(content)
-            return None
+        data = _json(content)
+        if (said := _error_within(data)) is not None:
+            await self._answered(path, _status_of(said), headers, to_json({"error": said}))
+        return data
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -308,6 +307,51 @@ class Transport:
         ) as http:
             response = await self._client(http).post(path, body={}, cast_to=Response)
             return response.request
+
+
+def _json(content: bytes) -> Any:
+    """The JSON of an answer; None when it is not valid."""
+    # Every call passes here; the standard parser takes several times as long.
+    try:
+        return from_json(content)
+    except ValueError:  # it is faster, but leaves byte order marks and half characters to json
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(content)
+        return None
+
+
+# What an error without a status is called by its code or type, and the status that it would have. Anything
+# else may pass, like most of what a provider behind a gateway fails of.
+_NAMED_STATUS = (
+    (re.compile(r"rate.?limit|too.?many|exhausted|throttl"), 429),
+    (re.compile(r"authent|api.?key|permission|unauthori[sz]ed"), 401),
+    (re.compile(r"invalid|bad.?request|unsupported|not.?found|content.?(?:filter|policy)|context"), 400),
+)
+
+
+def _error_within(data: Any) -> Any:
+    """The error of an answer with status 200 that holds nothing else; None where there is none.
+
+    OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
+    or the only one has an error in it.
+    """
+    if not isinstance(data, dict) or data.get("data"):
+        return None
+    choices = data.get("choices")
+    if not choices:
+        return data.get("error") or (data if data.get("object") == "error" else None)
+    first = choices[0] if isinstance(choices, list) else None
+    return (first.get("error") or None) if isinstance(first, dict) else None
+
+
+def _status_of(error: Any) -> int:
+    """The status that an error has within an answer, or would have by its name; else 500."""
+    said = error if isinstance(error, dict) else {}
+    codes = [str(said.get(key) or "").lower() for key in ("code", "status", "status_code", "type")]
+    for code in codes:
+        if re.fullmatch(r"[45]\d\d", code):
+            return int(code)
+    return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
 
 
 def proxy_for(address: str) -> str | None:
