@@ -1,12 +1,15 @@
 """What is installed with pip: one package, with all that a rehearsal needs, in whatever folder it runs."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def run(*words: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -21,8 +24,7 @@ def run(*words: str | Path, folder: Path, **environment: str) -> subprocess.Comp
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of libraries that has the wheel made of the source distribution, as pip unpacks it."""
     made = tmp_path_factory.mktemp("dist")
-    checkout = Path(__file__).resolve().parent.parent
-    built = run("-m", "hatchling", "build", "-t", "sdist", "-d", made, folder=checkout)
+    built = run("-m", "hatchling", "build", "-t", "sdist", "-d", made, folder=CHECKOUT)
     assert built.returncode == 0, built.stderr
     [archive] = made.glob("rag_rehearsal-*.tar.gz")
     run("-m", "tarfile", "-e", archive, folder=made)
@@ -56,8 +58,7 @@ def test_one_package_is_installed(installed: Path) -> None:
 
 def test_the_examples_run_as_printed(installed: Path, tmp_path: Path) -> None:
     """The tests of pytest with the fixture that the package brings, from whatever folder."""
-    checkout = Path(__file__).resolve().parent.parent
-    tests = ("-m", "pytest", checkout / "demo" / "python", "--rehearse-offline", "-p", "no:cacheprovider")
+    tests = ("-m", "pytest", CHECKOUT / "demo" / "python", "--rehearse-offline", "-p", "no:cacheprovider")
     ended = run(*tests, folder=tmp_path, PYTHONPATH=str(installed), PYTHONDONTWRITEBYTECODE="1")
 
     assert (ended.returncode, "2 passed" in ended.stdout) == (0, True), ended.stdout
@@ -79,6 +80,22 @@ def test_it_rehearses_in_any_folder(installed: Path, tmp_path: Path) -> None:
     for shown in (done.stdout, page.stdout, (tmp_path / "rehearsal.toml").read_text(encoding="utf-8")):
         assert "run.py" not in shown
     assert page.stdout.startswith("Usage: rehearsal ")
+
+
+@pytest.mark.parametrize(("locale", "page"), [("C.UTF-8", "personas.md"), ("ja_JP.UTF-8", "personas.ja.md")])
+def test_a_page_that_a_message_names_is_there(
+    installed: Path, tmp_path: Path, locale: str, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its path, for the reader is in a folder of their own; in a checkout as well."""
+    monkeypatch.setenv("LC_ALL", locale)
+    (tmp_path / "own.toml").write_text("naem = 1\n", encoding="utf-8")
+    for refused in (
+        rehearsal(installed, tmp_path, "--persona", "./own.toml", "--offline"),
+        run(CHECKOUT / "run.py", "--persona", "./own.toml", "--offline", folder=tmp_path),
+    ):
+        [named] = re.findall(rf"\S*docs/{page}", refused.stderr)
+        assert refused.returncode == 2
+        assert Path(named).is_file()
 
 
 def test_a_bot_called_like_the_program_is_named_by_its_file(installed: Path, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from simulator.shelves import FOLDER
+
 LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
 # What is typed to run the program in a checkout, where messages say it so; and what it is called here.
@@ -46,6 +48,8 @@ _called = CHECKOUT
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
 
+# A page of the documentation, in either language.
+_DOCS_PAGE = re.compile(r"\bdocs/\w+(?:\.ja)?\.md\b")
 # `{name}`, `{line:d}`, `{share:.1%}`, `{why:clause}`, and the doubled braces that stand for themselves.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
 _COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
@@ -297,8 +301,20 @@ def as_called(text: str) -> str:
     return text if _called == CHECKOUT else text.replace(CHECKOUT, _called)
 
 
+def with_pages(text: str) -> str:
+    """A text of ours whose pages (docs/personas.md) are named by where they lie, seen from another folder."""
+    return text if Path.cwd() == FOLDER else _DOCS_PAGE.sub(_page_there, text)
+
+
+def _page_there(named: re.Match[str]) -> str:
+    path = FOLDER / named[0]
+    return str(path) if path.is_file() else named[0]
+
+
 def _filled(text: str, message: Message, language: Language, context: str) -> str:
     text = as_called(text)
+    if "docs/" in text:
+        text = with_pages(text)
     if "{" not in text and "}" not in text:
         return text
     values = dict(message.values)

@@ -685,7 +685,9 @@ class Settings(RowSettings):
     calls: Count = setting("Model calls in flight at each endpoint.", 64)
     rpm: Positive | None = setting("Requests per minute that each endpoint allows.")
     tpm: Positive | None = setting("Tokens per minute that each endpoint allows.")
-    customers: Count | None = setting("Load rehearsal: so many customers at once, ungraded.")
+    customers: Count | None = setting(
+        "Load rehearsal: so many customers at once; grading waits until all have left."
+    )
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
     ] = setting("How many customers come: 2/s, 30/min. Default: all at once.")
@@ -693,7 +695,7 @@ class Settings(RowSettings):
         "Seconds in which a customer reads and types before the next line (median)."
     )
     engine: Literal["local", "dask"] = setting(
-        "Where conversations are held: in this process, or on workers (extra cluster).", "local"
+        "Where conversations are held: in this process, or on workers (extra dask).", "local"
     )
     scheduler: str | None = setting("Dask scheduler of workers: tcp:// or tls://host:8786.")
     workers: Count | None = setting("Workers to start here, or with --scheduler to wait for.")

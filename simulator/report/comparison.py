@@ -130,7 +130,7 @@ _METHOD = _(
 # In brief, on a terminal, where 25 lines have to do: turns of a kind, characters of a question and of a
 # reason.
 SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
-_MORE = _("{n} more are on the page.")
+_MORE = _("{n} more on the page.")
 # So many pairs are shown with their turns, each text cut to so many characters: the page of two large runs
 # still opens at once, and each pair has a link to the whole conversation.
 SHOWN_PAIRS, SHOWN_LENGTH = 40, 600

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.core.document import Text, points, target_points
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.settings import (
     FIGURES,
     MAJOR,
@@ -572,6 +572,12 @@ _LACKS: Mapping[Lack, Message] = {
 }
 
 
+def _more_text(more: MoreQuestions) -> dict[str, Message]:
+    questions = ngettext("{n} more question", "{n} more questions", n=more.questions)
+    held = ngettext("{n} conversation", "{n} conversations", n=more.conversations)
+    return {"questions": questions, "conversations": held}
+
+
 def _condition_message(checked: CheckedCondition) -> Message:
     """Why a condition has not passed."""
     condition = checked.condition
@@ -585,7 +591,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
     elif checked.more:
         text = _(
             "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
-            " like this, about {questions} more questions ({conversations} conversations) would settle it."
+            " like this, about {questions} ({conversations}) would settle it."
         )
     elif checked.lack:
         text = _LACKS[checked.lack]
@@ -597,7 +603,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
         of=checked.n + checked.failed,
         least=MIN_QUESTIONS,
         **checked.model_dump(include={"n", "cases", "failed"}),
-        **(checked.more.model_dump() if checked.more else {}),
+        **(_more_text(checked.more) if checked.more else {}),
     )
 
 

@@ -181,6 +181,17 @@ def test_what_would_settle_it_does() -> None:
     assert later == ["undecided", "missed"]
 
 
+@pytest.mark.parametrize(
+    ("good", "cases", "said"),
+    [(20, 21, "about 1 more question (1 conversation) would"), (36, 40, "about 9 more questions (9 conv")],
+)
+def test_how_many_more_is_said_in_good_english(good: int, cases: int, said: str) -> None:
+    """One question is no questions."""
+    [reason] = decide_conditions(summed(), [checked("turn >= 0.8", shares(good, cases))], 1).reasons
+
+    assert said in str(reason)
+
+
 def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
     """None seen in 40 turns of 40 questions: it may still be 7 % of turns."""
     none = shares(0, 40)._replace(value=0)
