@@ -48,6 +48,7 @@ from simulator.core.messages import (
     call_program,
     language_of,
     localised,
+    name_pages_in,
     pgettext,
     sentences,
     shown,
@@ -56,6 +57,7 @@ from simulator.core.messages import (
     wrap,
 )
 from simulator.core.templates import read_text_file
+from simulator.shelves import FOLDER
 
 # The words of the command line, each with the first line of its help. Its module in this package has the
 # word's name (`cross-examine` is cross_examine.py) and is imported when the word is asked for: what one
@@ -133,6 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
+    name_pages_in(FOLDER)
     _ready_streams()
     with unread_streams() as unread:
         try:

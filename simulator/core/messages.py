@@ -36,8 +36,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from simulator.shelves import FOLDER
-
 LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
 # What is typed to run the program in a checkout, where messages say it so; and what it is called here.
@@ -45,6 +43,8 @@ CHECKOUT = "python run.py"
 # The command by which this process was started: `rehearsal` once installed, `python ../rehearsal/run.py` from
 # a folder beside the checkout.
 _called = CHECKOUT
+# The folder whose pages (docs/personas.md) messages name, once a command has said it.
+_pages: Path | None = None
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
 
@@ -301,20 +301,24 @@ def as_called(text: str) -> str:
     return text if _called == CHECKOUT else text.replace(CHECKOUT, _called)
 
 
-def with_pages(text: str) -> str:
-    """A text of ours whose pages (docs/personas.md) are named by where they lie, seen from another folder."""
-    return text if Path.cwd() == FOLDER else _DOCS_PAGE.sub(_page_there, text)
+def name_pages_in(folder: Path) -> None:
+    """From now on messages name pages (docs/personas.md) by where they lie below this folder."""
+    global _pages  # noqa: PLW0603 - as above
+    _pages = folder
 
 
 def _page_there(named: re.Match[str]) -> str:
-    path = FOLDER / named[0]
+    """The page as it is found from the current folder, which may be the one that holds it."""
+    if _pages is None or Path.cwd() == _pages:
+        return named[0]
+    path = _pages / named[0]
     return str(path) if path.is_file() else named[0]
 
 
 def _filled(text: str, message: Message, language: Language, context: str) -> str:
     text = as_called(text)
     if "docs/" in text:
-        text = with_pages(text)
+        text = _DOCS_PAGE.sub(_page_there, text)
     if "{" not in text and "}" not in text:
         return text
     values = dict(message.values)
