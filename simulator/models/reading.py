@@ -520,6 +520,8 @@ def _restarted(rest: str) -> list[Any]:
 def _cut_off(text: str) -> dict[str, Any] | None:
     """What is whole of an object that ends too early; None if it is broken in another way."""
     text = text.rstrip(" \t").rstrip("0123456789.+-")  # which may be half a number
+    if _repeats_a_key(text):
+        return None
     try:
         value = from_json(text, allow_partial=True) if _ends_too_early(text) else None
     except ValueError:
@@ -528,6 +530,26 @@ def _cut_off(text: str) -> dict[str, Any] | None:
     syntax = "".join(_STRING.split(text)[::2])
     may_go_on = syntax.count("[") > syntax.count("]")  # a list without its end has lost nobody knows what
     return ({} if may_go_on else value) if isinstance(value, dict) else None
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Whether an object of a cut-off JSON text has a key twice: one of the two may be quoted."""
+    keys: list[set[str]] = [set()]
+    string = ""
+    for place, part in enumerate(_STRING.split(text)):
+        if place % 2:
+            string = part
+            continue
+        for sign in part:
+            if sign in "{[":
+                keys.append(set())
+            elif sign in "}]" and len(keys) > 1:
+                keys.pop()
+            elif sign == ":":
+                if string in keys[-1]:
+                    return True
+                keys[-1].add(string)
+    return False
 
 
 def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
