@@ -29,6 +29,7 @@ from simulator import (
     changed,
     client_words,
     is_telling,
+    is_this_machine,
     mask_secrets,
     unpacked,
     wait_asked_for,
@@ -289,7 +290,7 @@ class Wire:
         import aiohttp
 
         if self._session is None:
-            here = self.host.partition(":")[0] in ("localhost", "127.0.0.1")
+            here = is_this_machine(urlsplit(f"//{self.host}").hostname or "")
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),

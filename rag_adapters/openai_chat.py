@@ -31,11 +31,10 @@ from simulator import (
     http_client,
     mask_secrets,
     passages_of,
-    usage_told,
 )
 
 from ._json import JsonPath, check_end, kind, parsed, setting
-from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of
+from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of, usage_of
 from ._wire import moved, refusal
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class ChatBot:
                 base_url=self.url or None,
                 max_retries=0,
                 timeout=None,
-                http_client=http_client(timeout=None),
+                http_client=http_client(self.url, timeout=None),
             )
         return self._client
 
@@ -288,7 +287,7 @@ def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
     if not text.strip():
         told = _("the model said nothing (finish_reason {choice})", choice=ended)
         raise BotFailure("empty", told)
-    passages, usage = _citations(message, reply), usage_told(reply.get("usage"), model)
+    passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 
 

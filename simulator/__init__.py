@@ -65,7 +65,6 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.types import Usage as Usage
     from simulator.core.types import token_count as token_count
     from simulator.core.types import traits_of as traits_of
-    from simulator.core.types import usage_told as usage_told
     from simulator.data.knowledge import read_knowledge as read_knowledge
     from simulator.models.cache import close_to_others as close_to_others
     from simulator.models.cache import private_file as private_file
@@ -75,6 +74,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.models.exchange import BodyError as BodyError
     from simulator.models.exchange import client_words as client_words
     from simulator.models.exchange import http_client as http_client
+    from simulator.models.exchange import is_this_machine as is_this_machine
     from simulator.models.exchange import unpacked as unpacked
     from simulator.models.exchange import whole_body as whole_body
     from simulator.models.limiter import Notices as Notices
@@ -109,10 +109,12 @@ _NAMES = {
     "core.shelves": "describe_error other_python user_object",
     "core.templates": "Texts read_text_file",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
-    " Turn Usage token_count traits_of usage_told",
+    " Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
-    "models.exchange": "ACCEPTED BodyError PIECE client_words http_client unpacked whole_body",
+    "models.exchange": (
+        "ACCEPTED BodyError PIECE client_words http_client is_this_machine unpacked whole_body"
+    ),
     "models.limiter": "Notices TimeLimit wait_asked_for",
     "storage.run_file": "open_run",
     "text.acts": "is_handover",

@@ -166,6 +166,8 @@ async def _examine(settings: Settings) -> int:
     return ExitCode.DONE if is_fine else ExitCode.TO_FIX
 
 
+# What variables are called of which only the name is shown.
+_CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
 _MODELS: dict[str, Message] = {
     "user": _("user model"),
@@ -194,7 +196,9 @@ def _settings_text(settings: Settings) -> dict[str, Message | str]:
         if value is not None and value is not False and value not in ([], {}, defaults.get(name))
     }
     keys = [
-        name for name in sorted(os.environ) if name.startswith(("REHEARSAL_", "OPENAI_")) and "KEY" in name
+        name
+        for name in sorted(os.environ)
+        if name.startswith(("REHEARSAL_", "OPENAI_")) and any(each in name for each in _CONCEALED)
     ]
     return texts | {"keys": ", ".join(f"{name}=***" for name in keys) or _("none in the environment")}
 

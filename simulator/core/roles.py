@@ -15,9 +15,15 @@ variable (REHEARSAL_JUDGE_MODEL); its address and key are the nearest that are s
     nothing                              stand-ins play all four, as with --offline
 
 A key is only ever sent to the address that it was given for: with a URL of one's own and OPENAI_API_KEY, that
-URL gets the key "none".
+URL gets the key "none". So are headers (REHEARSAL_JUDGE_HEADERS) and further fields of a request
+(REHEARSAL_JUDGE_EXTRA): a role at the judge's address has those of the judge, unless it has its own. Fields
+of a chat are not sent to embeddings.
+
+What people paste is understood: an address with /chat/completions at its end, a key with "Bearer " before it,
+either in quotation marks.
 """
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +33,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
+from simulator.core.secrets import MASK, bare_key, unquoted, written_out
 from simulator.core.settings import PREFIX, Settings
 from simulator.core.types import LEXICAL, Role
 
@@ -53,11 +60,30 @@ DEFAULT_MODELS: dict[Role, str] = {
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
 
 
+# What is pasted with an address: the end of a request's own.
+_OF_A_REQUEST = re.compile(r"/+(?:chat/completions|completions|embeddings|responses|models)?/*$")
+# A version as a part of a path: /v1, /v1beta, /api/v3.
+_VERSION = re.compile(r"/v\d+\w*(?=/|$)")
+_DEPLOYMENT = re.compile(r"/openai/deployments/[^/]+$")
+# `Name: value` and `"Name": "value"`; a semicolon may also stand in a cookie.
+_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+# Fields of a request that are decided elsewhere, and where.
+_DECIDED: dict[str, str] = {
+    "model": "REHEARSAL_{role}_MODEL",
+    "max_tokens": "--max-tokens",
+    "max_completion_tokens": "--max-tokens",
+} | dict.fromkeys(("messages", "input", "stream", "stream_options", "n"), "")
+_NO_KEY = "none"  # the client insists on one; servers without keys ignore it
+
+
 class Endpoint(BaseModel):
     """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible.
 
     `url` is empty for a provider that has an address of its own. `rpm` and `tpm` are the requests and tokens
-    that may go to its address within a minute.
+    that may go to its address within a minute. `headers` and the fields `extra` go with every request; a
+    field that is None is left out.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -68,6 +94,50 @@ class Endpoint(BaseModel):
     key: SecretStr
     rpm: int | None = None
     tpm: int | None = None
+    headers: dict[str, SecretStr] = {}
+    extra: dict[str, Any] = {}
+
+    @property
+    def sent_headers(self) -> dict[str, str | None]:
+        """The headers that go out beside the usual ones; None for one that does not.
+
+        A deployment of Azure OpenAI takes a key as `api-key`, and only tokens of its directory as Bearer.
+        """
+        own = {name: value.get_secret_value() for name, value in self.headers.items()}
+        key, names = self.key.get_secret_value(), {name.lower() for name in own}
+        if self.is_deployment and not key.startswith("eyJ") and key != _NO_KEY and "api-key" not in names:
+            return {"Authorization": None, "api-key": key} | own
+        return ({"Authorization": None} if key == _NO_KEY and own else {}) | own
+
+    @property
+    def is_deployment(self) -> bool:
+        """Whether its address is that of a deployment of Azure OpenAI."""
+        return bool(_DEPLOYMENT.search(self.url.partition("?")[0]))
+
+    @property
+    def shown_headers(self) -> dict[str, str]:
+        """Its own headers without their secrets: what may choose the model that answers."""
+        return {
+            name: MASK if any(written_out({"headers": json.dumps({name: text})})) else text
+            for name, text in ((name, value.get_secret_value()) for name, value in self.headers.items())
+        }
+
+    @property
+    def missing_of_address(self) -> Message | None:
+        """What an address probably lacks where it leads nowhere; None where it is whole."""
+        path = urlsplit(self.url).path
+        if self.is_deployment and "api-version=" not in self.url:
+            return _(
+                "The address of an Azure deployment ends in ?api-version=...; or use"
+                " https://NAME.openai.azure.com/openai/v1."
+            )
+        if self.is_deployment or _VERSION.search(path):
+            return None
+        root = self.address.removesuffix(path) if path else self.address
+        return _(
+            "The address has no /v1; try {address}.",
+            address=" / ".join(f"{place}/v1" for place in dict.fromkeys((self.address, root))),
+        )
 
     @property
     def address(self) -> str:
@@ -80,10 +150,14 @@ class Endpoint(BaseModel):
         return host_of(self.url) or self.model.partition(":")[0]
 
     def concealed(self, text: str) -> str:
-        """The text without its key and without the values of its address's query."""
+        """The text without its key and headers, and without the values of its address's query."""
         query = parse_qsl(self.url.partition("?")[2])
-        for secret in (self.key.get_secret_value(), *(value for _unused, value in query)):
-            text = text.replace(secret, "***") if len(secret) > 4 else text
+        headers = {name: value.get_secret_value() for name, value in self.headers.items()}
+        told = written_out({"headers": json.dumps(headers), "extra": json.dumps(self.extra)})
+        secrets = {self.key.get_secret_value(), *(value for _unused, value in query), *told}
+        # The longest first, or one that begins with another would leave its end behind.
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, MASK) if len(secret) > 4 else text
         return text
 
     @property
@@ -202,12 +276,12 @@ def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tu
 
 
 def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> Endpoint | None:
-    own, judges = _own(role, "URL", environ), _own("judge", "URL", environ)
-    common = environ.get("OPENAI_BASE_URL", "").strip()
+    own, judges = (_address(_own(each, "URL", environ)) for each in (role, "judge"))
+    common = _address(environ.get("OPENAI_BASE_URL", ""))
     places = (
         (own, _own(role, "KEY", environ)),
         (judges, _own("judge", "KEY", environ)),
-        (common or OPENAI, environ.get("OPENAI_API_KEY", "").strip()),
+        (common or OPENAI, bare_key(environ.get("OPENAI_API_KEY", ""))),
     )
     url = own or judges or common or OPENAI
     key = _key(url, places)
@@ -221,13 +295,114 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
         # Without any key LangChain looks for the provider's own variable (ANTHROPIC_API_KEY).
         shared = _own("judge", "KEY", environ) if model == judge else ""
         key = _own(role, "KEY", environ) or shared
-        return _limited(Endpoint(role=role, model=model, url=own, key=SecretStr(key)), settings, environ)
+        endpoint = Endpoint(role=role, model=model, url=own, key=SecretStr(key))
+        return _limited(_with_more(endpoint, environ, shares=model == judge), settings, environ)
     model = model or DEFAULT_MODELS[role]
     if settings.offline or model == LEXICAL or not (key or own or judges or common):
         return None
     _check(role, url, key)
-    endpoint = Endpoint(role=role, model=model, url=url.rstrip("/"), key=SecretStr(key or "none"))
-    return _limited(endpoint, settings, environ)
+    endpoint = Endpoint(role=role, model=model, url=url, key=SecretStr(key or _NO_KEY))
+    return _limited(
+        _with_more(endpoint, environ, shares=url == (judges or common or OPENAI)), settings, environ
+    )
+
+
+def _address(text: str) -> str:
+    """An address as it was pasted, without quotation marks and the end of a request's own address."""
+    address, question, query = unquoted(text).partition("?")
+    return _OF_A_REQUEST.sub("", address) + question + query
+
+
+def _with_more(endpoint: Endpoint, environ: Mapping[str, str], *, shares: bool) -> Endpoint:
+    """With the headers and further fields of its role, else those of the judge, whose address it `shares`."""
+    role = endpoint.role
+    sources = (role, "judge") if shares else (role,)
+    headers = next((each for each in sources if _own(each, "HEADERS", environ)), None)
+    # Embeddings are no chat: enable_thinking would be refused there.
+    extra = next((each for each in sources if _own(each, "EXTRA", environ)), None)
+    extra = extra if role != "embed" or extra == role else None
+    more: dict[str, Any] = {}
+    if headers:
+        more["headers"] = _headers(f"{PREFIX}{headers.upper()}_HEADERS", environ)
+        if endpoint.of_provider and more["headers"]:
+            msg = _(
+                "{name}: {model} goes through LangChain; put headers into {prefix}{role}_EXTRA, under the"
+                ' name that its package has for them ({{"default_headers": {{...}}}}).',
+                name=f"{PREFIX}{headers.upper()}_HEADERS",
+                model=endpoint.model,
+                prefix=PREFIX,
+                role=headers.upper(),
+            )
+            raise InputError(msg)
+    if extra:
+        more["extra"] = _extra(f"{PREFIX}{extra.upper()}_EXTRA", extra, environ)
+    return endpoint.model_copy(update=more)
+
+
+def _headers(name: str, environ: Mapping[str, str]) -> dict[str, SecretStr]:
+    """`Name: value; Other-Name: value`, or the same as JSON. Raises InputError, without showing a value."""
+    text, pairs = unquoted(environ[name]), dict[str, Any]()
+    if text.startswith("{"):
+        pairs = _object(name, text)
+    else:
+        for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
+            header, _colon, value = line.partition(":")
+            pairs[header.strip()] = value.strip()
+    found = {}
+    for header, value in pairs.items():
+        filled = _filled(name, str(value), environ)
+        if not (_HEADER_NAME.fullmatch(header) and filled and filled.isascii() and filled.isprintable()):
+            msg = _(
+                "{name}: write 'Name: value; Other-Name: value', as in 'api-key: ${{AZURE_KEY}}'.", name=name
+            )
+            raise InputError(msg)
+        found[header] = SecretStr(filled)
+    return found
+
+
+def _extra(name: str, role: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """A JSON object of fields. Raises InputError."""
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: filled(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return list(map(filled, value))
+        return _filled(name, value, environ) if isinstance(value, str) else value
+
+    fields = _object(name, unquoted(environ[name]))
+    for field in _DECIDED.keys() & fields.keys():
+        instead = _DECIDED[field].format(role=role.upper())
+        msg = (
+            _("{name}: '{field}' is set by {instead}.", name=name, field=field, instead=instead)
+            if instead
+            else _("{name}: '{field}' cannot be set.", name=name, field=field)
+        )
+        raise InputError(msg)
+    return filled(fields)  # type: ignore[no-any-return]
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        msg = _('{name}: must be a JSON object, as in {{"enable_thinking": false}}.', name=name)
+        raise InputError(msg)
+    return found
+
+
+def _filled(name: str, text: str, environ: Mapping[str, str]) -> str:
+    """A text with its ${VARIABLES} of the environment. Raises InputError for one that is not set."""
+
+    def value(match: re.Match[str]) -> str:
+        if not (found := environ.get(match[1], "").strip()):
+            msg = _("{name}: ${{{variable}}} is not set in the environment.", name=name, variable=match[1])
+            raise InputError(msg)
+        return unquoted(found)
+
+    return _VARIABLE.sub(value, text)
 
 
 def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
@@ -300,4 +475,5 @@ def _check(role: Role, url: str, key: str) -> None:
 
 
 def _own(role: str, setting: str, environ: Mapping[str, str]) -> str:
-    return environ.get(f"{PREFIX}{role.upper()}_{setting}", "").strip()
+    read = bare_key if setting == "KEY" else unquoted
+    return read(environ.get(f"{PREFIX}{role.upper()}_{setting}", ""))

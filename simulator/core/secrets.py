@@ -65,8 +65,25 @@ _CODE = re.compile(r"(?:auth|access|auth[_-]|access[_-])?code", re.IGNORECASE)
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9+.*-]+", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
 _IN_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+# What people paste with a key, and what `docker --env-file` leaves around it.
+_SCHEME = re.compile(r"(?:authorization\s*:\s*)?Bearer\s+", re.IGNORECASE)
+# Variables that hold settings of their own: the headers and further fields of models' requests.
+_OF_MODELS = re.compile(r"REHEARSAL_[A-Z]+_(?:HEADERS|EXTRA)")
 # Values that were never written into the settings themselves: "${SHOP_KEY}", "Bearer $SHOP_KEY", nothing.
 _HARMLESS = re.compile(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
+
+
+def unquoted(text: str) -> str:
+    """A value without white space and the quotation marks around it, which `docker --env-file` leaves."""
+    text = text.strip()
+    while len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`":
+        text = text[1:-1].strip()
+    return text
+
+
+def bare_key(text: str) -> str:
+    """A key without what people paste with it: `"Bearer sk-1"` and `Authorization: Bearer sk-1` are sk-1."""
+    return unquoted(text[found.end() :] if (found := _SCHEME.match(text := unquoted(text))) else text)
 
 
 def is_secret(name: str) -> bool:
@@ -174,6 +191,12 @@ def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.e
     secrets = {
         value for name, value in environ.items() if is_secret(name) and not value.startswith(("/", "{"))
     }
+    secrets |= set(map(bare_key, secrets))
+    of_models = _of_models(environ)
+    secrets |= {
+        environ[name] for name in _references(of_models) if not environ.get(name, "/").startswith("/")
+    }
+    secrets.update(written_out(of_models))
     # A proxy's password stands in the middle of an address, under a harmless name.
     secrets |= {secret for value in environ.values() for secret in _of_addresses(value)}
     secrets.update(written_out(settings))
@@ -194,6 +217,16 @@ def written_out(settings: Mapping[str, str]) -> Iterator[str]:
             yield literal
             for piece in _PIECE.split(literal):
                 yield from (piece, piece.partition("=")[2].strip("\"'"))
+
+
+def _of_models(environ: Mapping[str, str]) -> dict[str, str]:
+    """The headers and further fields of models' requests, as settings."""
+    return {name: unquoted(value) for name, value in environ.items() if _OF_MODELS.fullmatch(name)}
+
+
+def _references(settings: Mapping[str, str]) -> set[str]:
+    """The variables of the environment that these settings name."""
+    return {name for text in settings.values() for name in _REFERENCE.findall(text)}
 
 
 def _literals(text: str) -> Iterator[str]:
@@ -222,7 +255,7 @@ def used_secrets(
     except (OSError, ValueError):
         listed = set()
     ours = {name: value for name, value in environ.items() if name.startswith(prefixes) or name in listed}
-    named = {name for text in settings.values() for name in _REFERENCE.findall(text)}
+    named = _references({**settings, **_of_models(environ)})
     named |= {text for text in settings.values() if is_secret(text)}  # api_key_env=SHOP_KEY
     # A path under such a name is where a secret lies, and no secret: SHOP_CREDENTIALS=/run/secrets/shop.
     referenced = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}

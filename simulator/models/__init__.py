@@ -39,6 +39,9 @@ class Models:
     def connections(self) -> "Connections":
         """The connections of all these models."""
         made: Connections = import_module(CLIENT).Connections.of(self.settings)
+        # All of them before the first call, though most are made later.
+        for endpoint in filter(None, self.endpoints.values()):
+            made.check(endpoint)
         return made
 
     def role(self, role: Role, **options: Any) -> "Model | None":

@@ -5,9 +5,9 @@ What happens to a call, from the outside in:
     ask / say / embed     a structured reply is read, and asked for once more where it is malformed
     _adapting             what the endpoint has refused is left out, and the call goes out again
     _send_cached          a reply that is in the cache costs nothing and waits for nothing
+    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     _send                 up to ATTEMPTS tries, with the waits that the endpoint asks for, within --patience
     _attempt              one try; while the model answers nobody, calls wait for one of them (outage.py)
-    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
     transport.post        one request
 
@@ -21,12 +21,11 @@ two repeats with different seeds are two requests even where the endpoint takes 
 import asyncio
 import base64
 import contextlib
-import json
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -38,10 +37,20 @@ from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, Ou
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
-from simulator.core.types import Usage, usage_told
+from simulator.core.types import Usage, token_count
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
-from simulator.models.exchange import NoAnswer, Transport, is_transient, reason_of, refusal_of
+from simulator.models.exchange import (
+    OF_PROXIES,
+    NoAnswer,
+    Transport,
+    check_way,
+    is_transient,
+    proxy_for,
+    reason_of,
+    refusal_of,
+    through,
+)
 from simulator.models.limiter import (
     REQUESTS,
     TOKENS,
@@ -56,8 +65,8 @@ from simulator.models.limiter import (
 )
 from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
-from simulator.models.reading import lone_form, most_tokens, names_key_of, parse_reply, strict_schema
-from simulator.models.refusals import EMBEDDING_FORMS, MOST_LESSONS, Abilities
+from simulator.models.reading import most_tokens, parse_reply, strict_schema
+from simulator.models.refusals import DROPPABLE, MOST_LESSONS, Abilities
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -77,15 +86,29 @@ ATTEMPTS = 6
 # that thinks aloud before the form needs that much, and one that repeats itself for ever is ended all the
 # same.
 LONGER = 4
+# Statuses that concern every call to a model, and those of an endpoint that has no embeddings.
+_DENIED = (401, 402, 403, 404, 405)
+_NO_EMBEDDINGS = (403, 404, 405, 410, 501)
+_SAYS_NO_EMBEDDINGS = re.compile(
+    r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
+    re.IGNORECASE,
+)
+# Of a refusal: a header that it wants, a field of the request that it wants, and how fields are named.
+_NAMES_HEADER = re.compile(r"subscription.?key|api-key|x-[a-z-]+|\bheaders?\b", re.IGNORECASE)
+_ASKS_FOR_FIELD = re.compile(
+    r"\b(?:required|requires?|missing|must|should|needs?|only supports?|expected|provide|specify)\b",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b|['\"`]([A-Za-z]\w+)['\"`]")
+_OUR_FIELDS = frozenset((
+    *DROPPABLE, "model", "messages", "input", "response_format", "json_schema", "json_object", "body",
+    "prompt", "role", "content", "user", "system", "assistant", "text", "index", "type", "name", "schema",
+    "strict", "invalid_request_error", "context_length_exceeded",
+))  # fmt: skip
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
-EMBEDDINGS = "/embeddings"
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
 SHORTEST = "Reply with OK."
-# Fields of a message for what was thought, by servers and gateways.
-REASONING = ("reasoning_content", "reasoning", "thinking")
-# Why a reply ended that a filter of the service took away, or the rest of it.
-FILTERED = ("content_filter", "safety", "refusal")
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
 
@@ -108,7 +131,9 @@ class Connections:
         self.max_tokens: int | None = None
         self.wait = wait or RetryAfter(longest=math.inf)
         self.notices = Notices()
-        self._transports: dict[tuple[str, str], Transport] = {}
+        self._transports: dict[tuple[Any, ...], Transport] = {}
+        self._checked: set[str] = set()
+        self._embeddings: dict[tuple[str, str, str], _FirstEmbedding] = {}
         self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
         self._availabilities: dict[tuple[str, str], Availability] = {}
@@ -131,18 +156,31 @@ class Connections:
     def transport(self, endpoint: Endpoint) -> Transport:
         """The shared connections to this address with this key."""
         # By key as well: headers belong to a session, and two keys must not meet in one.
-        where = (endpoint.url, endpoint.key.get_secret_value())
+        where = (endpoint.url, endpoint.key.get_secret_value(), tuple(endpoint.sent_headers.items()))
         if where not in self._transports:
-            self._transports[where] = Transport(partial(self._client, *where), self.calls)
+            self._transports[where] = Transport(
+                partial(self._client, endpoint), self.calls, endpoint.sent_headers
+            )
         return self._transports[where]
 
-    def _client(self, url: str, key: str, http: "AsyncClient") -> "AsyncOpenAI":
+    def check(self, endpoint: Endpoint) -> None:
+        """Raises InputError for a proxy or certificates of the environment that cannot be used."""
+        if endpoint.url not in self._checked and not endpoint.of_provider:
+            check_way(endpoint.url)
+            self._checked.add(endpoint.url)
+
+    def embeddings(self, endpoint: Endpoint) -> "_FirstEmbedding":
+        """Whether this endpoint has embeddings, as far as it has shown."""
+        where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
+        return self._embeddings.setdefault(where, _FirstEmbedding())
+
+    def _client(self, endpoint: Endpoint, http: "AsyncClient") -> "AsyncOpenAI":
         from openai import AsyncOpenAI  # half a second: only for runs with a model
 
         # A query belongs to every request; the client would append its paths behind it.
-        address, _unused, query = url.partition("?")
+        address, _unused, query = endpoint.url.partition("?")
         return AsyncOpenAI(
-            api_key=key,
+            api_key=endpoint.key.get_secret_value(),
             base_url=address,
             default_query=dict(parse_qsl(query)),
             max_retries=0,
@@ -213,6 +251,14 @@ class _Learnt(Exception):
     """The endpoint refused something that it is asked without from now on: the call goes out again."""
 
 
+class _FirstEmbedding:
+    """Whether an endpoint has embeddings. `first` is set once the first request is over."""
+
+    def __init__(self) -> None:
+        self.first: asyncio.Event | None = None
+        self.refusal: Message | str | None = None
+
+
 class Received(NamedTuple):
     """The JSON of a reply, and its tokens."""
 
@@ -223,8 +269,8 @@ class Received(NamedTuple):
 class Completion(NamedTuple):
     """The text of a chat completion, its tokens, and the key of its request in the cache.
 
-    `cut_off` tells of a reply that reached its limit of tokens, or has all its words elsewhere: it is not
-    whole, whatever can be read of it. An empty `request` means that nothing was cached.
+    `cut_off` tells of a reply that reached its limit of tokens: it is not whole, whatever can be read of it.
+    An empty `request` means that nothing was cached.
     """
 
     text: str
@@ -250,6 +296,7 @@ class Model:
         self.endpoint, self.connections, self.ledger = endpoint, connections, ledger
         self.cache = connections.cache if cached else ResponseCache("off")
         self.temperature, self.priority = temperature, priority
+        connections.check(endpoint)
         self._limiter = connections.limiter(endpoint)
         self._rates = connections.rates(endpoint)
         self._abilities = connections.abilities(endpoint)
@@ -294,7 +341,7 @@ class Model:
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""
         body = self._embedding_body(texts)
-        request = self._key(EMBEDDINGS, body)
+        request = self._key("/embeddings", body)
         # Each call by itself, though they are sent together: another run asks in other company.
         kept = self._from_cache(request)
         if kept is not None:
@@ -314,43 +361,48 @@ class Model:
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
-        """The embeddings of one request, in the best form that the endpoint takes.
-
-        What it refuses before it has embedded anything may be the form, whatever it says of it.
-        """
-        abilities = self._abilities
+        """The embeddings of one request; an endpoint that has none is asked once. Raises ModelFailure."""
+        there = self.connections.embeddings(self.endpoint)
+        if there.first is not None:
+            await there.first.wait()
+            if there.refusal:
+                raise ModelFailure("error", there.refusal)
+            return await self._embedded(texts)
+        there.first = asyncio.Event()
         try:
-            return await self._embedded(texts, abilities.embedding_form)
-        except ModelFailure as failure:
-            if abilities.embeds or not _may_be_of_the_form(failure):
+            return await self._embedded(texts)
+        except ModelFailure as error:
+            if not _has_no_embeddings(error):
                 raise
-            for form in EMBEDDING_FORMS[1:]:
-                if form == "text" and len(texts) > 1:
-                    break
-                with contextlib.suppress(ModelFailure):
-                    embeddings = await self._embedded(texts, form)
-                    abilities.embedding_form = form
-                    return embeddings
-            raise
+            # No other call is lost by it: it ends only the judges that compare meanings.
+            advice = _(
+                "Judges that need embeddings (cosine) grade nothing: use --embed-model lexical, or name an"
+                " endpoint with embeddings in REHEARSAL_EMBED_URL and REHEARSAL_EMBED_MODEL."
+            )
+            reason = self._reason(error.__cause__)  # type: ignore[arg-type]
+            there.refusal = self._failure("error", reason, advice=advice).failure.message
+            raise ModelFailure("error", there.refusal) from error
+        finally:
+            there.first.set()
 
-    async def _embedded(self, texts: list[str], form: str) -> Embeddings:
-        body = self._embedding_body(texts)
-        if form != "base64":
-            del body["encoding_format"]
-        if form == "text" and len(texts) == 1:
-            body["input"] = texts[0]
+    async def _embedded(self, texts: list[str]) -> Embeddings:
+        """The embeddings of one request. Raises ModelFailure."""
         data, usage = await self._adapting(
-            EMBEDDINGS, lambda: body, lambda path, _, sent: self._send(path, sent)
+            "/embeddings", lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
         )
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
-        self._abilities.embeds = True
         return Embeddings(rows, usage.tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
-        return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
+        return self._with_extra({"model": self.endpoint.model, "input": texts, "encoding_format": "base64"})
+
+    def _with_extra(self, body: Body) -> Body:
+        """A body with the fields of the user's own, which go before ours; without those that are None."""
+        extra = self.endpoint.extra
+        return {name: value for name, value in (body | extra).items() if value is not None} if extra else body
 
     async def complete(
         self,
@@ -372,25 +424,17 @@ class Model:
             choice = data["choices"][0]
             message, ended = choice["message"], choice.get("finish_reason")
             refusal, text = message.get("refusal"), _text(message.get("content"))
-            elsewhere = None
-            if not text.strip():
-                text, elsewhere = _besides_content(message, reply_form)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", _("the reply is not a chat completion")) from error
         # Of structured outputs: a model that will not fill in the form says so in a field of its own.
         if refusal:
             raise self._failure("refused", str(refusal))
-        if str(ended).lower() in FILTERED:
-            msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=str(ended))
-            raise self._failure("refused", msg)
-        if elsewhere and reply_form is None:
-            raise self._failure("malformed", elsewhere)
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         # An empty text is malformed, and would be so for every later run.
         if text and not cached:
             self.cache.put(request, data)
-        cut_off = MalformedReply("malformed", elsewhere) if elsewhere else None
+        cut_off = None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0
             msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
@@ -418,7 +462,7 @@ class Model:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif reply_form is not None and self._abilities.reply_format == "json":
             body["response_format"] = {"type": "json_object"}
-        return body
+        return self._with_extra(body)
 
     async def _adapting(
         self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
@@ -441,7 +485,11 @@ class Model:
 
     def _key(self, path: str, body: Body) -> str:
         """The cache key of the whole body: even if seeds are refused, repeats are different requests."""
-        return "" if self.cache.is_off else request_key(self.endpoint.url + path, body)
+        if self.cache.is_off:
+            return ""
+        # A gateway may choose the model by a header; a key that is changed chooses nothing.
+        headers = {"headers": shown} if (shown := self.endpoint.shown_headers) else {}
+        return request_key(self.endpoint.url + path, body | headers)
 
     def _from_cache(self, request: str) -> Received | None:
         """The reply in the cache, counted in the ledger, or None."""
@@ -457,7 +505,10 @@ class Model:
         request = self._key(path, body)
         if (kept := self._from_cache(request)) is not None:
             return kept, request, True
-        return await self._send(path, sent), request, False
+        async with self.ledger.room(self.endpoint.role, sent):
+            received = await self._send(path, sent)
+            self.ledger.charge(self.endpoint.role, received.usage, sent=sent)
+        return received, request, False
 
     async def _send(self, path: str, body: Body) -> Received:
         """A reply, requested again while the error is transient and patience is left.
@@ -510,7 +561,7 @@ class Model:
 
     async def _attempt(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
-        there, answers = self._availability, 0
+        there = self._availability
         while True:
             asks = False
             if self._is_waited_for:
@@ -520,9 +571,7 @@ class Model:
             patience.tries += 1
             try:
                 received = await self._heard(path, body, patience)
-                answers += 1
-                # Where a proxy may have answered instead, it is tried once more.
-                if received.data is not None or (answers > 1 and await self._is_at_fault(path, patience)):
+                if received.data is not None or await self._is_at_fault(path, patience):
                     return received
             except Exception as error:  # of whichever client
                 if not is_transient(error) or await self._is_at_fault(path, patience):
@@ -548,13 +597,7 @@ class Model:
     async def _heard(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, of which `Availability` hears whether it was answered; a refusal is an answer, too."""
         try:
-            # Embeddings are sent together, and have their room one by one.
-            if path == EMBEDDINGS:
-                received = await self._post(path, body, patience)
-            else:
-                async with self.ledger.room(self.endpoint.role, body):
-                    received = await self._post(path, body, patience)
-                    self.ledger.charge(self.endpoint.role, received.usage, sent=body)
+            received = await self._post(path, body, patience)
         except Exception as error:  # of whichever client
             if is_transient(error):
                 failure = self._as_failure(error)  # type: ignore[arg-type]
@@ -571,15 +614,21 @@ class Model:
 
     async def _answers_at_all(self, path: str) -> bool:
         """Whether the model answers the shortest of requests; it is paid for like any other."""
-        said: Body = {"input": [SHORTEST]}
-        if path != EMBEDDINGS:
-            said = {"messages": [{"role": "user", "content": SHORTEST}]}
-        before, body = self._availability.answers, {"model": self.endpoint.model} | said
-        with contextlib.suppress(Exception):  # of whichever client
-            received = await self._heard(path, body, Patience(self.connections.patience))
-            if path == EMBEDDINGS:
-                self.ledger.charge(self.endpoint.role, received.usage, sent=body)
-        return self._availability.answers > before
+        said = {"messages": [{"role": "user", "content": SHORTEST}]}
+        body = {"model": self.endpoint.model} | (
+            said if path == "/chat/completions" else {"input": [SHORTEST]}
+        )
+        try:
+            received = await self._post(path, body, Patience(self.connections.patience))
+        except Exception as error:  # of whichever client
+            if is_transient(error) or isinstance(error, RehearsalError):
+                return False
+        else:
+            self.ledger.charge(self.endpoint.role, received.usage, sent=body)
+            if received.data is None:
+                return False
+        self._availability.answered()
+        return True
 
     async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
@@ -600,7 +649,7 @@ class Model:
                 if refusal and self._abilities.learn(refusal, body):
                     self._rates.spent(permit)
                     raise _Learnt from error
-                if isinstance(error, NoAnswer) and error.was_sent:
+                if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
@@ -620,23 +669,28 @@ class Model:
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
-        with patience:
-            seconds = min(self.connections.timeout, patience.left)
-            return await self.connections.transport(self.endpoint).post(path, body, seconds)
+        transport = self.connections.transport(self.endpoint)
+        for _unused in range(2):  # when a proxy answers instead, try once more
+            with patience:
+                data = await transport.post(path, body, min(self.connections.timeout, patience.left))
+            if data is not None:
+                break
+        return data
 
     def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
         """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
         if isinstance(error, NoAnswer):
-            failure = self._failure(error.kind, str(error))
+            is_ours = error.kind == "denied" and error.status_code is None
+            # What stands in between has nothing to do with the key.
+            failure = self._failure(error.kind, error.args[0], advice="" if is_ours else None)
         else:
-            # A content filter refuses one text; a redirect, a 401, 402, 403 or 404 concern every call.
+            # A content filter refuses one text; a redirect, a 401, 402, 403, 404 or 405 concern every call.
             code = getattr(error, "code", None)
             kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
             moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
-            if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
+            if moved or error.status_code in _DENIED or code == "insufficient_quota":
                 kind = "denied"
-            reason = reason_of(error)
-            failure = self._failure(kind, _("{status:d}: {reason}", status=error.status_code, reason=reason))
+            failure = self._failure(kind, self._reason(error), advice=self._advice(error, kind))
         if not gave_up:
             return failure
         message = failure.message
@@ -644,10 +698,46 @@ class Model:
             message = _("{failure} ({why})", failure=message, why=gave_up)
         return OutOfPatience(failure.failure.kind, message)
 
-    def _failure(self, kind: str, message: Message | str) -> ModelFailure:
+    def _reason(self, error: "APIStatusError") -> Message | str:
+        """The status and the endpoint's reason, with the proxy that may have said it."""
+        told = _("{status:d}: {reason}", status=error.status_code, reason=reason_of(error))
+        proxy = proxy_for(self.endpoint.url) if error.status_code in OF_PROXIES else None
+        # Within TLS nobody but the endpoint answers.
+        return through(proxy if self.endpoint.url.startswith("http:") else None, told)
+
+    def _advice(self, error: "APIStatusError", kind: str) -> Message | str | None:
+        """What to do about a refusal; None for what is said of every one of its kind."""
+        reason, name = str(reason_of(error)), self.endpoint.role.upper()
+        usual = _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=name)
+        if error.status_code in (404, 405) and "model" not in reason.lower():
+            lacks = self.endpoint.missing_of_address
+            return sentences(lacks, usual) if lacks else None
+        if error.status_code in (401, 403) and _NAMES_HEADER.search(reason):
+            headers = _("Headers are set in REHEARSAL_{name}_HEADERS='api-key: ${{VARIABLE}}'.", name=name)
+            return sentences(headers, usual)
+        if kind == "error" and error.status_code in (400, 422) and (field := self._field_of(error, reason)):
+            return _(
+                "Request fields are set in REHEARSAL_{name}_EXTRA='{{\"{field}\": ...}}'.",
+                name=name,
+                field=field,
+            )
+        return None
+
+    def _field_of(self, error: "APIStatusError", reason: str) -> str:
+        """The field that a refusal asks for, or that came from the user's own; empty where it names none."""
+        refusal = refusal_of(error)
+        said = [*sorted(refusal.named if refusal else ()), *(a or b for a, b in _FIELD.findall(reason))]
+        own = next((field for field in self.endpoint.extra if field in said or field in reason), "")
+        named = (field for field in said if field.isidentifier() and field not in _OUR_FIELDS)
+        return own or (next(named, "") if _ASKS_FOR_FIELD.search(reason) else "")
+
+    def _failure(
+        self, kind: str, message: Message | str, *, advice: Message | str | None = None
+    ) -> ModelFailure:
         """A failure that names the model and its role, and never contains the key.
 
         An endpoint may repeat the key in its refusal, or a proxy the whole address; both are masked first.
+        `advice` is what to do; None: the settings to check, where access is denied.
         """
         role = self.endpoint.role
         text = _(
@@ -657,12 +747,12 @@ class Model:
             address=self.endpoint.address,
             reason=changed(message, self._short),
         )
-        if kind == "denied":
-            name = role.upper()
-            return AccessDenied(
-                kind, sentences(text, _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=name))
-            )
-        return ModelFailure(kind, text)
+        if kind == "denied" and advice is None:
+            advice = _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=role.upper())
+        if advice:
+            ended = str(text).rstrip().endswith((".", "!", "?", "。", "！", "？"))
+            text = sentences(text, advice) if ended else _("{failure}. {advice}", failure=text, advice=advice)
+        return (AccessDenied if kind == "denied" else ModelFailure)(kind, text)
 
     def _short(self, text: str) -> str:
         """A text of others on one line, without the key."""
@@ -674,27 +764,23 @@ def _headers(error: BaseException) -> Mapping[str, str]:
     return getattr(getattr(error, "response", None), "headers", None) or {}
 
 
+def _has_no_embeddings(error: ModelFailure) -> bool:
+    """Whether an endpoint that refuses embeddings has none, or none by this model."""
+    cause = error.__cause__
+    status = getattr(cause, "status_code", None)
+    if status in _NO_EMBEDDINGS or status is None:
+        return status is not None
+    # Of a model for chats; its own status for it is whichever.
+    return status in (400, 422) and bool(_SAYS_NO_EMBEDDINGS.search(str(cause)))
+
+
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
-    rows = data["data"]
+    # Endpoints may answer in another order, and say so by the index.
+    rows = sorted(data["data"], key=lambda row: int(row["index"]))
     if len(rows) != count:
         raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
-    # Endpoints may answer in another order, and say so by the index. Some leave it out, some only where it
-    # is 0, as protocol buffers do.
-    places = [row.get("index") for row in rows]
-    if places.count(None) == count:
-        return [row["embedding"] for row in rows]
-    numbers = [0 if place is None else int(place) for place in places]
-    if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
-        raise ValueError(_("embeddings without an index"))
-    return [row["embedding"] for _unused, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
-
-
-def _may_be_of_the_form(failure: ModelFailure) -> bool:
-    """Whether a request may have failed for its form: it was refused, not for its key, pace or length."""
-    status = getattr(failure.__cause__, "status_code", None)
-    is_final = isinstance(failure, AccessDenied | OutOfPatience)
-    return status not in (None, 408, 409, 413, 429) and failure.failure.kind == "error" and not is_final
+    return [row["embedding"] for row in rows]
 
 
 def _whole(
@@ -704,37 +790,6 @@ def _whole(
     if completion.cut_off:
         raise completion.cut_off
     return read(completion.text, reply_form)
-
-
-def _besides_content(
-    message: Mapping[str, Any], reply_form: type[BaseModel] | None
-) -> tuple[str, Message | None]:
-    """The form that a message without content has elsewhere; or "", and why nothing else in it is read.
-
-    Some models call a tool instead of answering, and some servers take the whole answer for reasoning. But
-    what is thought is not said: of reasoning only what is nothing but the form counts.
-    """
-    calls = message.get("tool_calls")
-    called = calls if isinstance(calls, list) and calls else [message.get("function_call")]
-    functions = [each.get("function") or each for each in called if isinstance(each, dict)]
-    if functions:
-        given = [each.get("arguments") for each in functions]
-        text = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in given)
-        if reply_form is not None and names_key_of(text, reply_form):
-            return text, None
-        names = ", ".join(str(each.get("name"))[:40] for each in functions[:3])
-        return "", _("the reply has no text, only calls of tools ({names})", names=names)
-    for name in REASONING:
-        if thought := _text(message.get(name)).strip():
-            if reply_form is not None and (form := lone_form(thought)):
-                return form, None
-            msg = _(
-                "the reply is empty and only its reasoning ({field}) is not, which is no answer:"
-                " switch thinking off, or the server's parser of reasoning",
-                field=name,
-            )
-            return "", msg
-    return "", None
 
 
 def _text(content: Any) -> str:
@@ -747,7 +802,17 @@ def _text(content: Any) -> str:
 
 def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
-    return usage_told(counted, model) or Usage(model=model)
+    if not isinstance(counted, dict):
+        return Usage(model=model)
+    tokens_in = token_count(counted.get("prompt_tokens"))
+    details = counted.get("prompt_tokens_details")
+    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return Usage(
+        model=model,
+        tokens_in=tokens_in,
+        tokens_out=token_count(counted.get("completion_tokens")),
+        tokens_cached=min(cached, tokens_in),
+    )
 
 
 def _vector(embedding: Any) -> list[float]:

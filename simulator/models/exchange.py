@@ -4,7 +4,6 @@ A refusal of the endpoint is the client's APIStatusError. Any other exception of
 TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
-    200 and an error within             APIStatusError, as if the answer had the status of that error
     200 and something else              None: a captive portal or proxy; the caller tries once more
     4xx, 5xx, 3xx                       APIStatusError, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
@@ -23,10 +22,13 @@ call.
 import asyncio
 import contextlib
 import json
-import re
+import os
+import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -34,6 +36,7 @@ from urllib.request import getproxies, proxy_bypass
 from pydantic_core import from_json, to_json
 
 from simulator.core.clock import TimeLimit
+from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.models.refusals import INVALID_FORM, Refusal, refusal_in
 
@@ -128,33 +131,39 @@ class _Body:
 # closing connection is lost.
 IDLE = 4.0
 # Characters of a client's error message, which may repeat the whole answer.
-_LONGEST = 120
+_LONGEST = 200
+# What this machine is called by itself.
+THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1", "0.0.0.0"))  # noqa: S104  # nothing is bound to it
+# Statuses by which a proxy says that it does not let a request through, or reaches nobody.
+OF_PROXIES = (403, 407, 502, 503, 504)
+# Where the certificates of authorities are looked for, and what other programs call the same file.
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_OTHER_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+# OpenSSL's numbers (X509_V_ERR_...) for a chain that ends at nobody whom this machine trusts.
+_NOBODY_TRUSTED = (2, 18, 19, 20, 21, 27)
 
 
 class NoAnswer(Exception):
     """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
 
-    `was_sent`: the request was, so that a reply may have been made, and billed, of which nothing arrived.
+    `denied` is of what stands between this machine and the endpoint: no other call can succeed either.
     """
 
     def __init__(
-        self,
-        kind: str,
-        message: Message | str,
-        *,
-        is_transient: bool = True,
-        was_sent: bool = True,
-        cause: Exception | None = None,
+        self, kind: str, message: Message | str, *, is_transient: bool = True, cause: Exception | None = None
     ) -> None:
         super().__init__(message)
-        self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
+        self.kind, self.is_transient = kind, is_transient
         # Status and headers, if the client's error has them.
         self.status_code = getattr(cause, "status_code", None)
         self.response = getattr(cause, "response", None)
 
 
-def http_client(**options: Any) -> "httpx2.AsyncClient":
-    """An HTTP client that limits the size of bodies while they arrive, and follows no redirects."""
+def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
+    """An HTTP client that limits the size of bodies while they arrive, and follows no redirects.
+
+    For an `address` on this machine it uses no proxy.
+    """
     from httpx2 import AsyncByteStream, Request, Response
     from openai import DefaultAioHttpClient  # half a second: only for runs with a model
 
@@ -191,7 +200,8 @@ def http_client(**options: Any) -> "httpx2.AsyncClient":
                 raise
             return response
 
-    return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, **options)
+    trusts_environment = not is_this_machine(urlsplit(address).hostname or "")
+    return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, trust_env=trusts_environment, **options)
 
 
 class Transport:
@@ -201,9 +211,17 @@ class Transport:
     take twice as long as sending it.
     """
 
-    def __init__(self, client: Callable[["httpx2.AsyncClient"], "AsyncOpenAI"], calls: int) -> None:
-        """`client` makes the endpoint's client with the transport it gets; at most `calls` connections."""
-        self._client, self._calls = client, calls
+    def __init__(
+        self,
+        client: Callable[["httpx2.AsyncClient"], "AsyncOpenAI"],
+        calls: int,
+        headers: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> None:
+        """`client` makes the endpoint's client with the transport it gets; at most `calls` connections.
+
+        `headers` take the place of the client's own; one that is None is not sent.
+        """
+        self._client, self._calls, self._headers = client, calls, headers
         self._session: ClientSession | None = None
         self._preparing = asyncio.Lock()
         self._arguments: dict[str, dict[str, Any]] = {}
@@ -224,28 +242,30 @@ class Transport:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
         except Exception as error:  # of any library
-            from aiohttp import (
-                ClientConnectionError,
-                ClientConnectorError,
-                ClientHttpProxyError,
-                ClientPayloadError,
-            )
+            from aiohttp import ClientConnectionError, ClientPayloadError
 
+            proxy = self._arguments.get(path, {}).get("proxy")
+            if blocked := _blocked(error, proxy):
+                raise NoAnswer("denied", blocked, is_transient=False) from error
             if _has_timed_out(error):
                 message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
-                raise NoAnswer("timeout", message) from error
+                raise NoAnswer("timeout", through(proxy, message)) from error
             if isinstance(error, ClientConnectionError | ClientPayloadError):
                 message = _("no connection ({reason})", reason=client_words(error))
             else:
                 message = _("no valid HTTP answer ({reason})", reason=client_words(error))
-            was_sent = not isinstance(error, ClientConnectorError | ClientHttpProxyError)
-            raise NoAnswer("unreachable", message, was_sent=was_sent) from error
+            raise NoAnswer("unreachable", through(proxy, message)) from error
+        if status == 407:  # of plain HTTP it answers itself
+            raise NoAnswer("denied", _login_wanted(self._arguments[path]["proxy"]), is_transient=False)
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
-        data = _json(content)
-        if (said := _error_within(data)) is not None:
-            await self._answered(path, _status_of(said), headers, to_json({"error": said}))
-        return data
+        # Every call passes here; the standard parser takes several times as long.
+        try:
+            return from_json(content)
+        except ValueError:  # it is faster, but leaves byte order marks and half characters to json
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(content)
+            return None
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -267,7 +287,9 @@ class Transport:
             return
         await asyncio.to_thread(import_module, "openai")  # half a second, in which others may be answered
         request = await self._answered(path, 200)
-        headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+        replaced = {"content-length", *map(str.lower, self._headers)}
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in replaced}
+        headers |= {name: value for name, value in self._headers.items() if value is not None}
         address = str(request.url)
         # aiohttp looks at no variables of the environment unless it trusts all of them, .netrc too.
         proxy = proxy_for(address)
@@ -309,67 +331,140 @@ class Transport:
             return response.request
 
 
-def _json(content: bytes) -> Any:
-    """The JSON of an answer; None when it is not valid."""
-    # Every call passes here; the standard parser takes several times as long.
-    try:
-        return from_json(content)
-    except ValueError:  # it is faster, but leaves byte order marks and half characters to json
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(content)
-        return None
-
-
-# What an error without a status is called by its code or type, and the status that it would have. Anything
-# else may pass, like most of what a provider behind a gateway fails of.
-_NAMED_STATUS = (
-    (re.compile(r"rate.?limit|too.?many|exhausted|throttl"), 429),
-    (re.compile(r"authent|api.?key|permission|unauthori[sz]ed"), 401),
-    (re.compile(r"invalid|bad.?request|unsupported|not.?found|content.?(?:filter|policy)|context"), 400),
-)
-
-
-def _error_within(data: Any) -> Any:
-    """The error of an answer with status 200 that holds nothing else; None where there is none.
-
-    OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
-    or the only one has an error in it.
-    """
-    if not isinstance(data, dict) or data.get("data"):
-        return None
-    choices = data.get("choices")
-    if not choices:
-        return data.get("error") or (data if data.get("object") == "error" else None)
-    first = choices[0] if isinstance(choices, list) else None
-    return (first.get("error") or None) if isinstance(first, dict) else None
-
-
-def _status_of(error: Any) -> int:
-    """The status that an error has within an answer, or would have by its name; else 500."""
-    said = error if isinstance(error, dict) else {}
-    codes = [str(said.get(key) or "").lower() for key in ("code", "status", "status_code", "type")]
-    for code in codes:
-        if re.fullmatch(r"[45]\d\d", code):
-            return int(code)
-    return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
-
-
 def proxy_for(address: str) -> str | None:
-    """The environment's proxy for an address (HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+    """The environment's proxy for an address (HTTPS_PROXY, ALL_PROXY, NO_PROXY); None for this machine."""
     parts, proxies = urlsplit(address), getproxies()
-    return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme) or proxies.get("all")
+    if is_this_machine(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    # As in `proxy:3128`, which curl takes, too.
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy or None
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host is this machine itself, which no proxy can reach."""
+    return host.lower() in THIS_MACHINE
+
+
+def check_way(address: str) -> None:
+    """Raises InputError for a proxy that is not spoken to, and for a file of certificates that is not there.
+
+    Known before the first call, which would only say that there is no connection.
+    """
+    proxy = proxy_for(address)
+    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        msg = _(
+            "{variable}={proxy}: only HTTP proxies are supported. Set HTTPS_PROXY=http://host:port, or"
+            " NO_PROXY={host} to reach it directly.",
+            variable=_proxy_variable(address, proxy),
+            proxy=shown_proxy(proxy),
+            host=urlsplit(address).hostname,
+        )
+        raise InputError(msg)
+    if not address.startswith("https:"):
+        return
+    for name in CERTIFICATES:
+        path = os.environ.get(name, "")
+        if path and not Path(path).exists():
+            raise InputError(_("{name}={path}: there is no such file or folder.", name=name, path=path))
+    if path := os.environ.get("SSL_CERT_FILE", ""):
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:  # of ssl, too
+            reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
+            msg = _(
+                "SSL_CERT_FILE={path}: no certificates in it ({reason}); it must be a PEM file"
+                " (-----BEGIN CERTIFICATE-----).",
+                path=path,
+                reason=reason,
+            )
+            raise InputError(msg) from None
+
+
+def shown_proxy(proxy: str) -> str:
+    """A proxy's address without its login."""
+    before, scheme, rest = proxy.rpartition("://")
+    return before + scheme + rest.rpartition("@")[2].partition("/")[0]
+
+
+def _proxy_variable(address: str, proxy: str) -> str:
+    """The variable of the environment that names a proxy, as it is written there."""
+    wanted = (f"{urlsplit(address).scheme}_proxy", "all_proxy")
+    given = (name for name, value in os.environ.items() if name.lower() in wanted and value in proxy)
+    return next((name for name in given if os.environ[name]), "HTTPS_PROXY")
+
+
+def through(proxy: str | None, message: Message | str) -> Message | str:
+    """A failure with the proxy that the request went through."""
+    if not proxy:
+        return message
+    return _("{failure}, through the proxy {proxy}", failure=message, proxy=shown_proxy(proxy))
+
+
+def _blocked(error: BaseException, proxy: str | None) -> Message | str | None:
+    """What is wrong where no other attempt can succeed: an untrusted certificate, a proxy's refusal."""
+    from aiohttp import ClientHttpProxyError
+
+    if isinstance(error, ClientHttpProxyError) and error.status == 407:
+        return _login_wanted(proxy)
+    if isinstance(error, ClientHttpProxyError) and 400 <= error.status < 500:
+        return _(
+            "the proxy {proxy} refused the connection ({status:d} {reason}); NO_PROXY lists hosts to reach"
+            " directly",
+            proxy=shown_proxy(proxy or ""),
+            status=error.status,
+            reason=client_words(error),
+        )
+    cause: BaseException | None = error
+    # aiohttp's own error is one of ssl as well, without what ssl says.
+    while cause is not None and not (isinstance(cause, ssl.SSLError) and hasattr(cause, "reason")):
+        cause = getattr(cause, "certificate_error", None) or cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return through(proxy, _untrusted(cause))
+    if cause is not None and cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
+        return through(proxy, _("the server does not speak HTTPS; should it be http://?"))
+    return None
+
+
+def _untrusted(error: ssl.SSLCertVerificationError) -> Message:
+    """What is wrong with a certificate, and what to set where it is only not known here."""
+    reason = error.verify_message.strip().rstrip(".")
+    if error.verify_code not in _NOBODY_TRUSTED:
+        return _("its certificate is not valid: {reason}", reason=reason)
+    told = _(
+        "its certificate is not trusted ({reason}): set SSL_CERT_FILE to the certificate (PEM) of its issuer,"
+        " usually your company",
+        reason=reason,
+    )
+    other = next((name for name in _OTHER_CERTIFICATES if os.environ.get(name)), None)
+    return (
+        _("{told} ({other} is set but not read: SSL_CERT_FILE=${other})", told=told, other=other)
+        if other
+        else told
+    )
+
+
+def _login_wanted(proxy: str | None) -> Message:
+    """What a proxy's 407 means."""
+    return _(
+        "the proxy {proxy} requires a login (407): HTTPS_PROXY=http://name:password@host:port; NO_PROXY lists"
+        " hosts to reach directly",
+        proxy=shown_proxy(proxy or "?"),
+    )
 
 
 def is_transient(error: BaseException) -> bool:
     """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
 
-    The same statuses as OpenAI's own client retries. An empty account (`insufficient_quota`) is not
-    transient; a form that the model did not fill in this once (Groq's `json_validate_failed`) is.
+    The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken (505)
+    there. An empty account (`insufficient_quota`) is not transient; a form that the model did not fill in
+    this once (Groq's `json_validate_failed`) is.
     """
     from openai import APIStatusError
 
     if isinstance(error, APIStatusError):
-        transient = error.status_code in (408, 409, 429) or error.status_code >= 500
+        status = error.status_code
+        transient = status in (408, 409, 429) or (status >= 500 and status not in (501, 505))
         if getattr(error, "code", "") == INVALID_FORM:
             return True
         return transient and getattr(error, "code", "") != "insufficient_quota"
@@ -398,7 +493,9 @@ def client_words(error: BaseException) -> Message | str:
     message = " ".join(str(getattr(error, "message", "") or error).split()).replace(" ssl:default", "")
     if message.startswith("<RawResponseMessage"):
         return _("the connection was closed within the headers")
-    return message[:_LONGEST] or type(error).__name__
+    # Whole words: half a word of a cause cannot be looked up.
+    cut = message[:_LONGEST].rpartition(" ")[0] or message[:_LONGEST]
+    return (message if len(message) <= _LONGEST else f"{cut} …") or type(error).__name__
 
 
 def _has_timed_out(error: BaseException | None) -> bool:

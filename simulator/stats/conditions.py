@@ -424,8 +424,7 @@ def conditions_gate(
         each = check_condition(condition, found, level, settings.max_failed, settings.min_graded)
         if summary.corrected and each.is_score(summary.primary):
             each = check_corrected(each, summary.corrected, level)
-        marked = {"by_default": condition in by_default, "of_score": each.is_score(summary.primary)}
-        checked.append(each.model_copy(update=marked))
+        checked.append(each.model_copy(update={"by_default": condition in by_default}))
     return decide_conditions(
         summary,
         checked,

@@ -6,6 +6,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.roles import DEFAULT_MODELS, OPENAI, Endpoint, endpoints, panelists
+from simulator.core.secrets import known_secrets, used_secrets
 from simulator.core.settings import Settings
 
 LOCAL, OTHER = "http://localhost:11434/v1", "https://models.example.com/v1"
@@ -151,3 +152,180 @@ def test_a_limit_that_is_none_is_told(value: str) -> None:
     """By the name of its variable."""
     with pytest.raises(InputError, match=r"REHEARSAL_USER_RPM .*whole number from 1"):
         endpoints(Settings(), {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": value})
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"{OTHER}/chat/completions", f"{OTHER}/embeddings/", f"{OTHER}//", f'"{OTHER}"', f"'{OTHER}/models'",
+        f" `{OTHER}/responses` ", f"{OTHER}/completions",
+    ],
+)  # fmt: skip
+def test_a_pasted_address_is_understood(pasted: str) -> None:
+    """The end of a request's own address is taken off, as are quotation marks; its key still goes there."""
+    assert of({"REHEARSAL_JUDGE_URL": pasted})["judge"] == (DEFAULT_MODELS["judge"], OTHER, "none")
+    shared = {"REHEARSAL_USER_URL": pasted, "OPENAI_BASE_URL": OTHER, "OPENAI_API_KEY": "k"}
+    assert of(shared)["user"] == (DEFAULT_MODELS["user"], OTHER, "k")
+
+
+def test_a_query_stays_behind_a_pasted_address() -> None:
+    """`?api-version=...` belongs to every request."""
+    judge = of({"OPENAI_BASE_URL": f"{OTHER}/chat/completions?api-version=1"})["judge"]
+    assert judge
+    assert judge[1] == f"{OTHER}?api-version=1"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        '"sk-secret-4711"', "'sk-secret-4711'", "Bearer sk-secret-4711", '"Bearer  sk-secret-4711"',
+        'bearer "sk-secret-4711"', "Authorization: Bearer sk-secret-4711",
+    ],
+)  # fmt: skip
+def test_a_pasted_key_is_understood(pasted: str) -> None:
+    """Of every variable that holds one; what is masked is the key itself."""
+    for name in ("OPENAI_API_KEY", "REHEARSAL_JUDGE_KEY"):
+        assert of({name: pasted})["judge"] == (DEFAULT_MODELS["judge"], OPENAI, "sk-secret-4711")
+        assert "sk-secret-4711" in known_secrets({}, {name: pasted})
+
+
+def more(environ: dict[str, str], **settings: Any) -> dict[str, tuple[dict[str, str], dict[str, Any]]]:
+    """Headers and further fields of each role."""
+    found = endpoints(Settings(**settings), environ)
+    return {
+        role: ({name: value.get_secret_value() for name, value in e.headers.items()}, e.extra)
+        for role, e in found.items()
+        if e
+    }
+
+
+def test_headers_and_fields_are_given_by_role_and_shared_at_one_address() -> None:
+    """A role at the judge's address has the judge's; embeddings are no chat, and have no fields of one."""
+    extra = {"REHEARSAL_JUDGE_EXTRA": '{"enable_thinking": false}'}
+    judges = {"REHEARSAL_JUDGE_URL": LOCAL, "REHEARSAL_JUDGE_HEADERS": "X-Key: judge's", **extra}
+    both = ({"X-Key": "judge's"}, {"enable_thinking": False})
+    assert more(judges) == {"user": both, "judge": both, "embed": (both[0], {}), "demo": both}
+
+    own = {"REHEARSAL_USER_EXTRA": "{}", "REHEARSAL_EMBED_EXTRA": '{"dimensions": 256}'}
+    apart = {"REHEARSAL_DEMO_URL": OTHER, **own}
+    assert more(judges | apart) == {
+        "user": (both[0], {}), "judge": both, "embed": (both[0], {"dimensions": 256}), "demo": ({}, {}),
+    }  # fmt: skip
+    (panelist,) = panelists(Settings(panel=("other",)), judges)
+    assert panelist.extra == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api-key: ${SHOP}; X-Team: desk", "api-key: ${SHOP}\nX-Team: desk",
+        '{"api-key": "${SHOP}", "X-Team": "desk"}', "'api-key: ${SHOP}; X-Team: desk'",
+    ],
+)  # fmt: skip
+def test_headers_are_written_as_lines_or_as_json_and_name_secrets_of_the_environment(text: str) -> None:
+    """The secret is masked by its value, at its endpoint as everywhere; what only says who asks is not."""
+    environ = {"OPENAI_API_KEY": "k", "REHEARSAL_JUDGE_HEADERS": text, "SHOP": "sesame-open-4711"}
+    judge = endpoints(Settings(), environ)["judge"]
+
+    assert judge
+    assert judge.sent_headers == {"api-key": "sesame-open-4711", "X-Team": "desk"}
+    assert judge.shown_headers == {"api-key": "***", "X-Team": "desk"}
+    assert judge.concealed("no sesame-open-4711 at this desk") == "no *** at this desk"
+    assert "sesame" not in f"{judge!r} {judge.model_dump_json()}"
+    assert "sesame-open-4711" in known_secrets({}, environ)
+    assert "sesame-open-4711" in used_secrets({}, (), environ)
+
+
+def test_a_secret_that_is_written_out_in_headers_or_fields_is_masked_as_well() -> None:
+    """By its value alone, not with the name before it."""
+    environ = {
+        "REHEARSAL_JUDGE_HEADERS": "Ocp-Apim-Subscription-Key: 0123456789abcdef; Accept: text/plain",
+        "REHEARSAL_EMBED_EXTRA": '{"api_key": "field-secret-1", "metadata": {"token": "deep-secret-2"}}',
+    }
+    masked = known_secrets({}, environ)
+    assert {"0123456789abcdef", "field-secret-1", "deep-secret-2"} <= set(masked)
+    assert not any("plain" in each and each in "text/plain" for each in masked)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("HEADERS", "api-key", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "api key: hunter2-1", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "api-key: ", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "api-key: “hunter2-1”", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "api-key: ${NOWHERE}", r"REHEARSAL_JUDGE_HEADERS: \$\{NOWHERE\} is not set"),
+        ("HEADERS", "{api-key: hunter2-1}", "REHEARSAL_JUDGE_HEADERS: must be a JSON object"),
+        ("EXTRA", "enable_thinking=false", "REHEARSAL_JUDGE_EXTRA: must be a JSON object"),
+        ("EXTRA", "[1]", "REHEARSAL_JUDGE_EXTRA: must be a JSON object"),
+        ("EXTRA", '{"user": "${NOWHERE}"}', r"REHEARSAL_JUDGE_EXTRA: \$\{NOWHERE\} is not set"),
+        ("EXTRA", '{"model": "x"}', "REHEARSAL_JUDGE_EXTRA: 'model' is set by REHEARSAL_JUDGE_MODEL"),
+        ("EXTRA", '{"max_tokens": 9}', "REHEARSAL_JUDGE_EXTRA: 'max_tokens' is set by --max-tokens"),
+        ("EXTRA", '{"stream": true}', "REHEARSAL_JUDGE_EXTRA: 'stream' cannot be set"),
+    ],
+)
+def test_a_mistyped_header_or_field_is_told_before_anything_starts(name: str, text: str, told: str) -> None:
+    """One line that names the variable; no value in it."""
+    with pytest.raises(InputError, match=told) as met:
+        endpoints(Settings(), {"OPENAI_API_KEY": "k", f"REHEARSAL_JUDGE_{name}": text})
+
+    assert "hunter2" not in str(met.value)
+
+
+def test_a_model_of_langchain_takes_fields_and_is_told_where_headers_go() -> None:
+    """Its package has a name of its own for headers."""
+    claude = {"judge_model": "anthropic:claude"}
+    extra = {"REHEARSAL_JUDGE_EXTRA": '{"default_headers": {"X-Team": "desk"}}'}
+    assert more(extra, **claude)["judge"] == ({}, {"default_headers": {"X-Team": "desk"}})
+
+    with pytest.raises(InputError, match=r"goes through LangChain; put headers into REHEARSAL_JUDGE_EXTRA"):
+        endpoints(Settings(**claude), {"REHEARSAL_JUDGE_HEADERS": "X-Team: desk"})
+
+
+DEPLOYMENT = "https://desk.openai.azure.com/openai/deployments/gpt-4o"
+
+
+@pytest.mark.parametrize(
+    ("environ", "sent"),
+    [
+        ({"KEY": "k-12345"}, {"Authorization": None, "api-key": "k-12345"}),
+        ({"KEY": "eyJhbGciOi.x.y"}, {}),  # a token of the directory
+        ({"HEADERS": "api-key: h-12345"}, {"Authorization": None, "api-key": "h-12345"}),
+        ({"KEY": "k-12345", "HEADERS": "Api-Key: h-12345"}, {"Api-Key": "h-12345"}),
+        (
+            {"KEY": "k-12345", "HEADERS": "X-Team: desk"},
+            {"Authorization": None, "api-key": "k-12345", "X-Team": "desk"},
+        ),
+    ],
+)
+def test_an_azure_deployment_gets_its_key_in_a_header_of_its_own(
+    environ: dict[str, str], sent: dict[str, str | None]
+) -> None:
+    """Also by an address that was pasted whole."""
+    url = {"REHEARSAL_JUDGE_URL": f"{DEPLOYMENT}/chat/completions?api-version=2024-10-21"}
+    given = {f"REHEARSAL_JUDGE_{name}": value for name, value in environ.items()}
+    judge = endpoints(Settings(), url | given)["judge"]
+
+    assert judge
+    assert judge.sent_headers == sent
+    assert judge.url == f"{DEPLOYMENT}?api-version=2024-10-21"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://localhost:11434", "The address has no /v1; try http://localhost:11434/v1."),
+        ("http://h:1/api", "The address has no /v1; try http://h:1/api/v1 / http://h:1/v1."),
+        (DEPLOYMENT, "The address of an Azure deployment ends in ?api-version=...; or use"),
+        (f"{DEPLOYMENT}?api-version=1", None),
+        ("https://models.example.com/v1beta/openai", None),
+        ("https://ark.example.com/api/v3", None),
+    ],
+)
+def test_what_an_address_lacks_is_known(url: str, told: str | None) -> None:
+    """Where it leads nowhere, the message names what is probably missing."""
+    judge = endpoints(Settings(), {"REHEARSAL_JUDGE_URL": url})["judge"]
+
+    assert judge
+    assert str(judge.missing_of_address or "").startswith(told or "")
+    assert (judge.missing_of_address is None) == (told is None)

@@ -1,4 +1,4 @@
-"""A bot over TLS, with a certificate of an authority that only the test trusts."""
+"""Servers over TLS, with a certificate of an authority that only the test trusts."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.servers.bot import BotServer
+from tests.servers.loopback import LoopbackServer
+from tests.servers.openai import OpenAIServer
 
 
 def write_certificate(folder: Path) -> tuple[Path, Path]:
@@ -42,11 +44,14 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
     return public, private
 
 
-class TlsBotServer(BotServer):
-    """A BotServer at https://."""
+class _OverTls(LoopbackServer):
+    """A server at https://; `certify` comes before its start."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
+    ca: Path
+    _context: ssl.SSLContext
+
+    def certify(self, folder: Path) -> None:
+        """Writes the certificate into a folder."""
         self.ca, key = write_certificate(folder)
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(self.ca, key)
@@ -63,3 +68,19 @@ class TlsBotServer(BotServer):
         await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self._context).start()
         self.port = self._runner.addresses[0][1]
         return self
+
+
+class TlsBotServer(_OverTls, BotServer):
+    """A BotServer at https://."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.certify(folder)
+
+
+class TlsModelServer(_OverTls, OpenAIServer):
+    """An OpenAIServer at https://."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.certify(folder)
