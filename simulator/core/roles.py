@@ -346,12 +346,15 @@ def _headers(name: str, environ: Mapping[str, str]) -> dict[str, SecretStr]:
         pairs = _object(name, text)
     else:
         for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
-            header, _colon, value = line.partition(":")
-            pairs[header.strip()] = value.strip()
+            header, colon, value = line.partition(":")
+            pairs[header.strip()] = value.strip() if colon else None
     found = {}
     for header, value in pairs.items():
-        filled = _filled(name, str(value), environ)
-        if not (_HEADER_NAME.fullmatch(header) and filled and filled.isascii() and filled.isprintable()):
+        is_one = _HEADER_NAME.fullmatch(header) and isinstance(value, str | int)
+        filled = _filled(name, str(value), environ) if is_one else ""
+        if is_one and not filled:  # as .env leaves it of a variable that is not set
+            raise InputError(_("{name}: '{header}' has no value.", name=name, header=header))
+        if not (is_one and filled.isascii() and filled.isprintable()):
             msg = _(
                 "{name}: write 'Name: value; Other-Name: value', as in 'api-key: ${{AZURE_KEY}}'.", name=name
             )

@@ -425,7 +425,10 @@ class Model:
             message, ended = choice["message"], choice.get("finish_reason")
             refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise self._failure("malformed", _("the reply is not a chat completion")) from error
+            # Some answer every address, with a page or an error of their own.
+            lacks = self.endpoint.missing_of_address
+            told = _("the reply is not a chat completion")
+            raise self._failure("malformed", told, advice=lacks) from error
         # Of structured outputs: a model that will not fill in the form says so in a field of its own.
         if refusal:
             raise self._failure("refused", str(refusal))

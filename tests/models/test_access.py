@@ -168,6 +168,18 @@ async def test_an_address_without_its_version_is_named(status: int) -> None:
     assert server.counts["chat"] == 2
 
 
+@pytest.mark.parametrize("page", [b'{"error": "Unexpected endpoint or method."}', b"<html>Log in</html>"])
+async def test_a_server_that_answers_every_address_does_not_hide_that_one_lacks_its_version(
+    page: bytes,
+) -> None:
+    """With status 200, as some programs do."""
+    async with OpenAIServer(lambda _: Reply(body=page)) as server, connected() as made:
+        with pytest.raises(
+            ModelFailure, match=f"not a chat completion. The address has no /v1; try {server.url}"
+        ):
+            await model_at(server.url.removesuffix("/v1"), made).say(ASKED)
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

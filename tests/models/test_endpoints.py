@@ -250,11 +250,12 @@ def test_a_secret_that_is_written_out_in_headers_or_fields_is_masked_as_well() -
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("HEADERS", "api-key", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "hunter2-1", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
         ("HEADERS", "api key: hunter2-1", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
-        ("HEADERS", "api-key: ", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
+        ("HEADERS", "api-key: ", "REHEARSAL_JUDGE_HEADERS: 'api-key' has no value"),
         ("HEADERS", "api-key: “hunter2-1”", "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
         ("HEADERS", "api-key: ${NOWHERE}", r"REHEARSAL_JUDGE_HEADERS: \$\{NOWHERE\} is not set"),
+        ("HEADERS", '{"api-key": null}', "REHEARSAL_JUDGE_HEADERS: write 'Name: value"),
         ("HEADERS", "{api-key: hunter2-1}", "REHEARSAL_JUDGE_HEADERS: must be a JSON object"),
         ("EXTRA", "enable_thinking=false", "REHEARSAL_JUDGE_EXTRA: must be a JSON object"),
         ("EXTRA", "[1]", "REHEARSAL_JUDGE_EXTRA: must be a JSON object"),
