@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core import answers, messages
     from simulator.core.answers import MOST_PASSAGES as MOST_PASSAGES
     from simulator.core.answers import passages_of as passages_of
+    from simulator.core.concurrency import TimeLimit as TimeLimit
     from simulator.core.concurrency import is_async as is_async
     from simulator.core.concurrency import on_a_thread as on_a_thread
     from simulator.core.errors import BotFailure as BotFailure
@@ -78,7 +79,6 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.models.exchange import unpacked as unpacked
     from simulator.models.exchange import whole_body as whole_body
     from simulator.models.limiter import Notices as Notices
-    from simulator.models.limiter import TimeLimit as TimeLimit
     from simulator.models.limiter import wait_asked_for as wait_asked_for
     from simulator.storage.run_file import open_run as open_run
     from simulator.text import choices
@@ -102,7 +102,7 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
     "core.answers": "MOST_PASSAGES passages_of returned",
-    "core.concurrency": "is_async on_a_thread",
+    "core.concurrency": "TimeLimit is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling mask_secrets written_out",
@@ -115,7 +115,7 @@ _NAMES = {
     "models.exchange": (
         "ACCEPTED BodyError PIECE client_words http_client is_this_machine unpacked whole_body"
     ),
-    "models.limiter": "Notices TimeLimit wait_asked_for",
+    "models.limiter": "Notices wait_asked_for",
     "storage.run_file": "open_run",
     "text.acts": "is_handover",
     "text.choices": "multiple_choice",

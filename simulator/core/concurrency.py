@@ -20,6 +20,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
+from simulator.core.clock import TimeLimit as TimeLimit
 from simulator.core.errors import RehearsalError
 
 Item = TypeVar("Item")

@@ -36,7 +36,6 @@ from typing import Any
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
 
-from simulator.core.clock import TimeLimit as TimeLimit  # adapters look for it here
 from simulator.core.clock import awake
 from simulator.core.messages import Message, _, say
 from simulator.core.roles import DIALOGUE
