@@ -90,7 +90,7 @@ REASON_TITLES: dict[str, Message] = {
 @takes(
     "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
     "calls", "timeout", "seed", "max_failed", "language", "redact_patterns",
-    "dry_run", "sheet", "worksheet", "json_output",
+    "dry_run", "sheet", "worksheet", "columns", "json_output",
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
@@ -142,6 +142,8 @@ def make(  # noqa: PLR0917 - one for each option
         raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:
         raise InputError(_("--personas-out can only be used with --from-logs."))
+    if flags.get("columns") and from_logs is None:
+        raise InputError(_("--columns is about the file of --from-logs: name it."))
     files.check_name(path)
     if path.exists() and not overwrite and not settings.dry_run:
         msg = _("{path} already exists: choose another file with --out, or replace it with --overwrite.")

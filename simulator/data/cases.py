@@ -28,10 +28,11 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
-from simulator.data.files import MAX_CELL, Spool, language_of, quote
+from simulator.data.files import MAX_CELL, Spool, language_of, printable, quote
 from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
+    NAMES,
     NO_QUESTION,
     READERS,
     Cell,
@@ -50,6 +51,7 @@ from simulator.data.values import (
     is_extra,
     is_missing,
     longest_text,
+    normalised,
     read_cell,
     split_question,
     text,
@@ -288,13 +290,28 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
 
+_OF_CUSTOMERS = tuple(NAMES["hints"]["user"])
+
+
 def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileError:
     if questions:
         what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
         return RowFault(path, row, what)
     columns = tuple(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    what = _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names)
+    # What people would ask is the customer's, or the longest text of a row.
+    unknown = [column for column in row.values if not field_of(column)] or [*row.values]
+    unknown = [each for each in unknown if any(word in normalised(each) for word in _OF_CUSTOMERS)] or unknown
+    called = {column.strip().upper(): column for column in unknown}
+    example = f"question={max(unknown, key=lambda column: longest_text(row.values[column]), default='...')}"
+    if {"Q", "A"} <= called.keys():
+        example = f"question={called['Q']},references={called['A']}"
+    what = _(
+        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.',
+        columns=columns,
+        names=names,
+        example=printable(example),
+    )
     return RowFault(path, row, what)
 
 

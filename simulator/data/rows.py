@@ -68,7 +68,7 @@ _OF_LOGS = frozenset({
     "sessionId", "session_id", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
     "conversation_id", "run_type", "inputs", "post", "events", "role", "author_role", "sender_role",
     "speaker", "sender", "direction", "payload", "webhookEventId",
-    "話者", "発話者", "発言者", "送信者", "役割",
+    "話者", "発話者", "発言者", "送信者", "役割", "発話", "ターン",
 })  # fmt: skip
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
@@ -89,7 +89,7 @@ def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
     are those of `--columns`. Raises UnknownName when no row has a column that is named there.
     """
-    if columns and "role" in columns:  # one message a row
+    if columns and not {"role", "user"}.isdisjoint(columns):  # one message a row
         return feature("logs").rows_of_file(path, columns)  # type: ignore[no-any-return]
     return rows_by_field(path, partial(_rows, path), fits, columns)
 

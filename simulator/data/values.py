@@ -52,10 +52,20 @@ def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {word: meaning for meaning, several in words.items() for word in several}
 
 
+# A header that stands in brackets as a whole.
+_IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《》<>\[\]]+)[】」』〕》>\]]")
+
+
 @lru_cache(maxsize=4096)
 def normalised(header: str) -> str:
-    """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets."""
-    plain = unicodedata.normalize("NFKC", header).casefold()
+    """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets.
+
+    Brackets around all of it, and a mark before it, make no difference either: 【質問】, ■質問.
+    """
+    plain = unicodedata.normalize("NFKC", header).casefold().strip()
+    plain = plain.lstrip("■◆●▼◇□・") or plain
+    if around := _IN_BRACKETS.fullmatch(plain):
+        plain = around[1]
     plain = re.sub(r"[\s_\-*]", "", re.sub(r"(?<=[\w\s*])[(\[【][^()\[\]【】]*[)\]】]$", "", plain))
     return plain.rstrip(".:")
 

@@ -220,7 +220,8 @@ def test_select(tmp_path: Path) -> None:
     [
         (
             "問,正解\na,b\n",
-            "line 2: no question column. Found: '問', '正解'. Name one of them: question, 質問",
+            "line 2: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
+            " of them: question, 質問",
         ),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("question\n", "no rows in it"),

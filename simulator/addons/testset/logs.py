@@ -83,13 +83,20 @@ class Logs:
     """The dialogues of one file, redacted; `counts` says how much of each kind was masked."""
 
     def __init__(
-        self, path: str | Path, language: Language | None = None, patterns: Sequence[str] = ()
+        self,
+        path: str | Path,
+        language: Language | None = None,
+        patterns: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
     ) -> None:
-        """Reads any file of cases: questions with a history, scripts, or recorded answers."""
+        """Reads any file of cases: questions with a history, scripts, or recorded answers.
+
+        `columns` are those of `--columns`.
+        """
         redactor = Redactor(patterns)
         counts: Counter[str] = Counter()
         self.dialogues: list[Dialogue] = []
-        for number, case in enumerate(read_cases(path), 1):
+        for number, case in enumerate(read_cases(path, columns=columns), 1):
             if language not in (None, case.language):
                 continue
             masked, masks = redacted_case(case, redactor)

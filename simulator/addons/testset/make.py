@@ -114,7 +114,9 @@ class TestSetRun:
         self.articles: tuple[Article, ...] = ()
         if request.knowledge is not None:
             self.articles = read_articles(request.knowledge, request.language)
-        self.logs = Logs(request.logs, request.language, request.patterns) if request.logs else None
+        self.logs = None
+        if request.logs:
+            self.logs = Logs(request.logs, request.language, request.patterns, settings.columns)
         self.index = Index(self.articles)
         self.prompts = Prompts()
         self.ledger = Ledger.of(settings)

@@ -43,7 +43,7 @@ from simulator.data.files import (
     plain_suffix,
     printable,
 )
-from simulator.data.logs import chats, messages, table, traces
+from simulator.data.logs import chats, contents, messages, table, traces
 from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
 from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.rows import DELIMITERS, split_sheet, structured_rows
@@ -54,6 +54,8 @@ _tell = cache(say)
 # So many records at the beginning of a file are held against the formats: the first lines of a log are often
 # of the system. Wrappers are so deep at most.
 _HEAD, _DEEPEST = 20, 4
+# So many rows at most tell what the columns of a table hold, where their names do not.
+_MOST_SAMPLED = 2000
 Record = dict[str, Any]
 
 
@@ -198,31 +200,110 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[F
     if columns:
         # Whoever names columns has said what the file is.
         records = _records(path)
-        return [(TABLE, (r if isinstance(r, RowFault) else table.renamed(r, columns) for r in records))]
+        head = [*islice(records, _HEAD)]
+        layout = table.layout_named(
+            columns, {name: None for each in head if isinstance(each, dict) for name in each}
+        )
+        head += _sample(records)
+        return [(_table_of(layout, head), chain(head, records))]
     found: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
     others: list[Path] = []
     files = files_of(path)
     for file in files:
         records = _records(file)
-        head: list[Any] = []
-        try:
-            head.extend(islice(records, _HEAD))
-        except CaseFileError:
-            # Alone, a file that cannot be read as records may still be a table of questions.
-            if len(files) > 1 or any(map(format_of, head)):
-                raise
-        if format_ := next(filter(None, map(format_of, head)), None):
+        head, cut = _up_to_a_fault(islice(records, _HEAD))
+        # Alone, a file that cannot be read as records may still be a table of questions.
+        if cut and (len(files) > 1 or any(map(format_of, head))):
+            raise cut
+        format_ = next(filter(None, map(format_of, head)), None)
+        if format_ in (None, TABLE):
+            more, cut = ([], cut) if cut else _up_to_a_fault(_sample(records))
+            head += more
+            format_ = _table_by_contents(file, format_, head, is_alone=len(files) == 1)
+            if cut and format_:
+                raise cut
+        if format_:
             found[format_] = chain(found.get(format_, ()), head, records)
         elif (first := next((each for each in head if isinstance(each, dict)), None)) and table.joins(first):
             about.append(chain(head, records))
         else:
             others.append(file)
-    if TABLE in found:
-        found[TABLE] = chain(found[TABLE], *about)
+    if tables := [each for each in found if each.name == TABLE.name]:
+        found[tables[0]] = chain(found[tables[0]], *about)
     for file in others if found else ():
         _tell(_("{path}: no log of conversations of a known format; left out.", path=file))
     return list(found.items())
+
+
+def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | None]:
+    """The records up to where they cannot be read, and why that is."""
+    read: list[Any] = []
+    try:
+        read.extend(records)
+    except CaseFileError as error:
+        return read, error
+    return read, None
+
+
+def _sample(records: Iterator[Any]) -> Iterator[Any]:
+    """As many of these records as are looked at to tell what stands in the columns of a table."""
+    characters = 0
+    for record in islice(records, _MOST_SAMPLED):
+        yield record
+        characters += len(str(record))
+        if characters > MAX_LINE:
+            return
+
+
+def _table_by_contents(
+    file: Path, format_: Format | None, head: list[Any], *, is_alone: bool
+) -> Format | None:
+    """The format of a table: as its names say where its cells agree, else as these say; None for no log.
+
+    Says what was taken for what by its cells. Raises CaseFileError where a file that `is_alone` looks like a
+    log and it cannot be told which column holds what.
+    """
+    rows = [each for record in head if isinstance(record, dict) for each in unwrapped(record, TABLE)]
+    by_name = table.columns_of(dict.fromkeys(name for row in rows for name in row))
+    roles, unknown = (
+        contents.known_words(row.get(by_name["role"]) for row in rows) if format_ else (set(), [])
+    )
+    has_desk = bool(roles & {"assistant", "agent"})
+    if "user" in roles and (has_desk or not unknown):
+        return TABLE._replace(one_sided=not has_desk)
+    unclear: contents.Unclear | None = None
+    try:
+        if layout := contents.layout_of(rows):
+            _tell(_("{path}: {what}.", path=file, what=contents.told(layout, rows)))
+            return _table_of(layout, rows)
+    except contents.Unclear as error:
+        unclear = error
+    if unclear and unclear.is_question_file:
+        _tell(_("{path}: {what}.", path=file, what=unclear.why))
+    elif "user" in roles:
+        _tell(_("{path}: {what}.", path=file, what=contents.unknown_speakers(unknown, by_name)))
+    elif unclear and is_alone:
+        raise CaseFileError(_("{path}: {why}.", path=file, why=unclear.why))
+    elif unclear:
+        _tell(_("{path}: {what}.", path=file, what=unclear.why))
+    return format_
+
+
+def _table_of(layout: table.Layout, head: list[Any]) -> Format:
+    """The format of a table with these columns; one-sided where the desk does not speak in its first rows."""
+    columns, codes = dict(layout.columns), dict(layout.speakers)
+    roles = {table.speaker(row.get(columns.get("role", "")), codes) for row in head if isinstance(row, dict)}
+    return TABLE._replace(
+        marks=_anything,
+        parts=layout.parts,
+        one_sided="role" not in columns or roles.isdisjoint({"assistant", "agent"}),
+    )
+
+
+def _anything(_record: Record) -> bool:
+    """Whoever told the columns of a table has said what its records are."""
+    return True
 
 
 def _records(path: Path) -> Iterator[Any]:
@@ -267,7 +348,11 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
                 what = _("{cells} cells under {names} column names", cells=len(cells), names=len(header))
                 yield RowFault(path, line, what)
             elif any(map(str.strip, cells)):
-                yield {name: cell for name, cell in reversed([*zip(header, cells, strict=False)]) if name}
+                values: dict[str, str] = {}
+                for name, cell in zip(header, cells, strict=False):
+                    values.setdefault(name, cell)
+                values.pop("", None)
+                yield values
     except csv.Error as error:
         raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
 

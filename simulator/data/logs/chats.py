@@ -15,10 +15,12 @@ left out and counted.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 from simulator.core.messages import _
+from simulator.data.logs.table import speaker
 from simulator.data.logs.talks import BREAK, Note, Part, Step, grouped, in_time
 from simulator.data.logs.values import (
     Line,
@@ -279,11 +281,40 @@ _HEAD = re.compile(r"<p\b[^>]*align=\"?center\"?[^>]*>.*?</p>", re.IGNORECASE | 
 _SAID = re.compile(r"^\(\s*(?:\d+\s*(?:[hms]|時間|分|秒)\s*)+\)\s*([^:：\n]{1,80})[:：]\s?(.*)$")
 
 
+# Labels of a report on cases and their comments, by the names that the interface has for the fields.
+_LABELS = {
+    "casecomments": "commentbody", "casecomment": "commentbody", "casecommentbody": "commentbody",
+    "casecomments.commentbody": "commentbody", "コメント本文": "commentbody", "ケースコメント": "commentbody",
+    "ケースのコメント": "commentbody", "コメントの本文": "commentbody", "casecommentcreatedby": "createdby",
+    "作成者": "createdby", "コメント作成者": "createdby", "ケースコメントの作成者": "createdby",
+    "casecommentcreateddate": "createddate", "作成日": "createddate", "作成日時": "createddate",
+    "コメント作成日": "createddate", "ケースコメントの作成日": "createddate",
+    "publiccasecomment": "ispublished", "published": "ispublished", "公開": "ispublished",
+    "公開済み": "ispublished", "ケース番号": "casenumber",
+    "親id": "parentid", "ケースid": "parentid",
+}  # fmt: skip
+# Types of users, and profiles, of customers; users of the company itself are Standard.
+_CUSTOMERS = (
+    "customer", "powercustomer", "csplite", "guest", "siteguest", "highvolume", "communityuser", "sitesguest",
+)  # fmt: skip
+
+
+@lru_cache(1000)
+def _salesforce_name(name: str) -> str:
+    plain = re.sub(r"[\s_]", "", name).lower().removesuffix(":").replace(":", ".")
+    return _LABELS.get(plain, plain)
+
+
 def is_salesforce(record: Record) -> bool:
-    """The columns of LiveChatTranscript, of CaseComment, or of Case, which some tools write in capitals."""
-    names = {str(name).lower() for name in record}
+    """The columns of LiveChatTranscript, of CaseComment, or of Case, as an interface or a report has them."""
+    names = {_salesforce_name(str(name)) for name in record}
     is_chat = "body" in names and not {"chatkey", "starttime", "livechatvisitorid"}.isdisjoint(names)
-    return is_chat or "commentbody" in names or {"casenumber", "description"} <= names
+    # What a label says, another table may say as well: not so three of them.
+    is_named = any(str(name).lower() == "commentbody" for name in record)
+    is_comment = {"commentbody", "casenumber"} <= names and any(
+        each.startswith("createdby") for each in names
+    )
+    return is_chat or is_named or is_comment or {"casenumber", "description"} <= names
 
 
 def salesforce(records: Iterator[Record]) -> Iterator[Part]:
@@ -292,27 +323,56 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
     def place(record: Record) -> Any:
         return at(record, "parentid|casenumber" if "commentbody" in record else "name|id|casenumber|chatkey")
 
-    lower = ({str(name).lower(): value for name, value in record.items()} for record in records)
-    for id_, its in grouped(lower, place):
+    plain_names = (
+        {_salesforce_name(str(name)): value for name, value in reversed(record.items())} for record in records
+    )
+    for id_, its in grouped(plain_names, place):
         if "body" in its[0]:
             for each in its:
                 yield from (line._replace(talk=id_) for line in _transcript(str(each["body"] or "")))
             continue
         of_case = in_time(its, lambda each: seconds(each.get("createddate")))
         numbers = (at(each, "casenumber|parent.casenumber|parent.CaseNumber") for each in of_case)
-        number = next(filter(None, numbers), id_)
-        customer = None
-        for position, each in enumerate(of_case):
-            if str(each.get("ispublished")).lower() in ("false", "0"):
-                yield INTERNAL
-                continue
-            author = str(at(each, "createdbyid|createdby.name|createdby|creatorname") or position)
-            customer = customer or author  # who writes first
-            role = role_of(at(each, "createdbytype|role"))
-            # The description of a case is what the customer wrote when it was opened.
-            is_customer = "description" in each or author == customer
+        number = str(next(filter(None, numbers), id_))
+        told = [each for each in of_case if str(each.get("ispublished")).lower() not in _UNPUBLISHED]
+        yield from (INTERNAL for _each in range(len(of_case) - len(told)))
+        authors = [
+            str(at(each, "createdbyid|createdby.name|createdby.Name|createdby|creatorname") or position)
+            for position, each in enumerate(told)
+        ]
+        roles = ["user" if "description" in each else _salesforce_role(each) for each in told]
+        # Who writes first and is not known to be of the desk; the description is what the customer wrote.
+        asked = (who for who, role in zip(authors, roles, strict=True) if role not in ("agent", "assistant"))
+        customer = next(asked, None)
+        if customer is not None and "user" not in roles:
+            yield _(
+                "cases that do not say who asked; the author of the first comment is taken for the customer"
+            )
+        for each, author, role in zip(told, authors, roles, strict=True):
             text = plain(str(at(each, "commentbody|description") or ""))
-            yield Line(role or ("user" if is_customer else "agent"), text, None, str(number))
+            yield Line(role or ("user" if author == customer else "agent"), text, None, number)
+
+
+_UNPUBLISHED = ("false", "0", "no", "いいえ", "非公開")
+
+
+def _salesforce_role(comment: Record) -> str:
+    """Who wrote a comment, by the type, the role or the profile of its author; "" where none is known."""
+    for name, value in comment.items():
+        # The author's name is no role, unless it is a word for one.
+        if not isinstance(value, str) or not re.match(
+            "createdby|role|usertype|author|作成者|発言者|ユーザ", name
+        ):
+            continue
+        word = re.sub(r"[\s_-]", "", value).lower()
+        if role := speaker(value):
+            return role
+        if "name" not in name.replace("profile.name", "").replace("role.name", ""):
+            if word.startswith(_CUSTOMERS):
+                return "user"
+            if word in ("standard", "standarduser"):
+                return "agent"
+    return ""
 
 
 def _transcript(body: str) -> list[Line]:

@@ -30,6 +30,8 @@ from simulator.data.logs.values import Line, answered_in, asked_in
 
 # The role of what ends a conversation, and the kind of what is no step but the whole trace.
 BREAK, TRACE = "break", "TRACE"
+# Kinds of steps that are calls of a model.
+MODELS = frozenset({"LLM", "CHAT", "CHAT_MODEL", "GENERATION"})
 
 T = TypeVar("T")
 
@@ -272,7 +274,7 @@ def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
     # off parents; of nothing else, a model's.
     whole = [step for step in its if step.kind == TRACE]
     outer = [step for step in its if step.kind != TRACE and step.parent not in by_id] or its[:1]
-    models = [step for step in its if step.kind in {"LLM", "CHAT", "CHAT_MODEL", "GENERATION"}]
+    models = [step for step in its if step.kind in MODELS]
     asked = (step.asked for step in (*whole, *outer, *models) if asked_in(step.asked)[1])
     last = (*whole, *reversed(outer), *reversed(models))
     answered = (step.answered for step in last if answered_in(step.answered))
@@ -307,6 +309,53 @@ def _add(step: Step, more: Step) -> None:
             setattr(step, name, known or value)
 
 
+def _by_session(steps: list[Step]) -> list[list[Step]]:
+    """The steps of a trace by their session, which may stand on a step around them: nearly always one."""
+    if len({step.session for step in steps if step.session}) < 2:
+        return [steps]
+    by_id = {step.id: step for step in steps if step.id}
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        around, seen = step, set[str]()
+        # A hostile trace may go in a circle.
+        while not around.session and around.parent in by_id and around.parent not in seen:
+            seen.add(around.parent)
+            around = by_id[around.parent]
+        groups.setdefault(around.session, []).append(step)
+    # What is around several sessions belongs to none of them.
+    return [its for session, its in groups.items() if session] or [steps]
+
+
+def _turns(steps: list[Step]) -> list[list[Step]]:
+    """The steps of a trace by turn: several where one trace is a whole conversation.
+
+    That shows in the calls of the model, each of which repeats the question before it and its answer. Where
+    another step says what was asked and answered, the trace is one turn, whatever its model was told.
+    """
+    if any(asked_in(step.asked)[1] for step in steps if step.kind not in MODELS and not step.passages):
+        return [steps]
+    turns: list[list[Step]] = [[]]
+    before = ("", "")
+    waiting: list[Step] = []
+    for step in in_time(steps, lambda step: step.time):
+        if step.kind not in MODELS:
+            waiting.append(step)
+            continue
+        earlier, question = asked_in(step.asked)
+        texts = [line.text for line in earlier]
+        if before[1] and question != before[0] and set(before) <= set(texts):
+            turns.append([])
+        # What was looked up before a call of the model is for this one.
+        turns[-1] += [*waiting, step]
+        waiting.clear()
+        before = (question or before[0], answered_in(step.answered) or before[1])
+    turns[-1] += waiting
+    session = next((step.session for step in steps if step.session), "")
+    for its in turns if len(turns) > 1 else ():
+        its[0].session = its[0].session or session
+    return turns
+
+
 def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) -> Iterator[Talk]:
     """Conversations whose turns are traces, in time order; what a trace repeats is not doubled.
 
@@ -315,8 +364,9 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
     """
     sessions = Groups()
     for name, steps in traces:
-        trace = _trace(name, [Step(**step) for step in steps], notes)
-        sessions.add(trace.session or name, vars(trace))
+        for turn_steps in chain.from_iterable(map(_turns, _by_session([Step(**step) for step in steps]))):
+            trace = _trace(name, turn_steps, notes)
+            sessions.add(trace.session or name, vars(trace))
     for name, its in sessions:
         talk = Talk(name)
         for trace in in_time((Step(**each) for each in its), lambda trace: trace.time):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simulator.core.messages import _
-from simulator.data.logs.talks import TRACE, Note, Part, Step
+from simulator.data.logs.talks import MODELS, TRACE, Note, Part, Step
 from simulator.data.logs.values import (
     answered_in,
     asked_in,
@@ -49,6 +49,8 @@ _OUT = (
 )
 _FOUND = "retrieval.documents|gen_ai.retrieval.documents|reranker.output_documents"
 _KIND = "openinference.span.kind|gen_ai.operation.name|mlflow.spanType"
+# What only a call of a model has, by whatever name it calls its kind.
+_OF_MODELS = "gen_ai.prompt|gen_ai.completion|gen_ai.input.messages|gen_ai.output.messages|llm.request.type"
 # Arrays and lists within each other are so deep at most.
 _DEEPEST = 20
 
@@ -65,6 +67,8 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
     The ids are those of its trace, its own, and its parent's.
     """
     kind = str(kind or at(attributes, _KIND) or "").upper()
+    if at(attributes, _OF_MODELS) and kind not in MODELS:
+        kind = "LLM"
     found = at(attributes, _FOUND) or (at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None)
     trace, own, parent = (str(id_ or "") for id_ in ids)
     return Step(
@@ -274,9 +278,7 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
         return
     flat = decoded(record.get("attributes"))
     if isinstance(flat, list):  # pairs, as OTLP has them
-        flat = {
-            str(pair.get("key")): next(iter(inner(pair, "value").values()), None) for pair in objects(flat)
-        }
+        flat = _attributes(flat)
     if not isinstance(flat, dict):  # a row of a dataframe, or a bare object of attributes
         named = ((str(key).removeprefix("attributes."), decoded(value)) for key, value in record.items())
         flat = {
@@ -285,11 +287,11 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
             for key, value in named if value not in (None, "")
         }  # fmt: skip
     ids = (
-        at(record, "context.trace_id|trace_id|gen_ai.response.id") or f"trace {number}",
-        at(record, "context.span_id|span_id") or number,
-        at(record, "parent_id|parent_span_id"),
+        at(record, "context.trace_id|trace_id|traceId|gen_ai.response.id") or f"trace {number}",
+        at(record, "context.span_id|span_id|spanId") or number,
+        at(record, "parent_id|parent_span_id|parentSpanId|parentId"),
     )
-    start = at(record, "start_time|start_time_unix_nano")
+    start = at(record, "start_time|start_time_unix_nano|startTimeUnixNano|startTime")
     step = _span(ids, start, unflattened(flat), record.get("span_kind"))
     for event in objects(record.get("span_events") or record.get("events")):
         told = event.get("attributes")
@@ -302,10 +304,17 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
 def is_phoenix(record: dict[str, Any]) -> bool:
     """A span with a trace and attributes, a note on one, or a bare object of GenAI attributes."""
     return (
-        ({"attributes", "name"} <= record.keys() and not {"context", "trace_id"}.isdisjoint(record))
+        (
+            {"attributes", "name"} <= record.keys()
+            and not {"context", "trace_id", "traceId"}.isdisjoint(record)
+        )
         or not {"context.trace_id", "annotator_kind"}.isdisjoint(record)
-        or any(str(key).startswith(("gen_ai.", "llm.input_messages", "openinference.")) for key in record)
+        or any(str(key).removeprefix("attributes.").startswith(_OF_SPANS) for key in record)
     )
+
+
+# How attributes begin that only spans of models have.
+_OF_SPANS = ("gen_ai.", "llm.input_messages", "openinference.")
 
 
 def otlp(record: dict[str, Any], _number: int) -> Iterator[Part]:

@@ -222,7 +222,7 @@ def lines_of(messages: Any) -> list[Line]:
         names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
         author = inner(said, "author")
         role = next(filter(None, map(role_of, (*names, author.get("role"), author.get("type")))), "")
-        texts = map(kwargs.get, ("content", "parts", "value", "text", "contents", "message"))
+        texts = map(_parts, map(kwargs.get, ("content", "parts", "value", "text", "contents", "message")))
         text = next(filter(None, map(text_of, texts)), "")
         if role and (text or kwargs.get("error")):
             found.append(with_besides(Line(role, text, seconds(kwargs.get("created_at"))), kwargs))
@@ -231,6 +231,15 @@ def lines_of(messages: Any) -> list[Line]:
         ).keys():
             found += [Line(role, both[role]) for role in ("user", "assistant")]
     return found
+
+
+def _parts(content: Any) -> Any:
+    """The parts of a message that stand as JSON in its text, as attributes of spans have them."""
+    if isinstance(content, str) and content.lstrip().startswith("[{"):
+        parts = decoded(content)
+        if isinstance(parts, list) and all(isinstance(each, dict) and "type" in each for each in parts):
+            return parts
+    return content
 
 
 def with_besides(line: Line, record: dict[str, Any]) -> Line:
@@ -277,7 +286,10 @@ def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR
         asked = next((at for at in reversed(range(len(lines))) if lines[at].role == "user"), None)
         if asked is not None:
             return lines[:asked], lines[asked].text
-        return ([], value[0].strip()) if len(value) == 1 and isinstance(value[0], str) else ([], "")
+        only: Any = value[0] if len(value) == 1 and not lines else None
+        # One prompt without a role is what was asked.
+        is_prompt = isinstance(only, dict) and "content" in only and not any(map(only.get, _WHO))
+        return [], text_of(_parts(only["content"]) if is_prompt else only if isinstance(only, str) else "")
     if isinstance(value, dict):
         if role_of(value.get("role") or value.get("type")) == "user":
             return [], text_of(value)
