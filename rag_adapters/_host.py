@@ -35,7 +35,7 @@ from typing import Any, BinaryIO
 
 # What is kept of objects: messages and documents of LangChain and others; of messages also what tools left.
 _ATTRIBUTES = ("content", "type", "role", "page_content", "metadata", "id", "text", "score")
-_OF_MESSAGES = ("artifact", "name", "status")
+_OF_MESSAGES = ("artifact", "name", "status", "tool_calls", "tool_call_id")
 # Characters of an object that is none of these, as text: an id, a date, a path.
 _LONGEST_WORD = 1000
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)

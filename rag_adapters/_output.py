@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator import Answer, BotFailure, Passage, Usage, _, passages_of, returned
+from simulator import Answer, BotFailure, Passage, ToolCall, Usage, _, passages_of, returned, tool_calls_in
 
 from ._json import JsonPath
 
@@ -48,6 +48,7 @@ def answer_in(
         found = said.passages or _passages(fields, seen.get("documents"), said.text)
         shows = bool(found) or bool(seen.get("retrieved")) or said.shows_passages or _shows_none(fields)
     told = {"passages": found, "shows_passages": shows, "usage": said.usage or _usage(seen.get("usage"))}
+    told["tools"] = _tools(fields) if said.tools is None else said.tools
     return said.model_copy(update=told)
 
 
@@ -74,6 +75,12 @@ def _text(fields: Mapping[str, Any]) -> str:
     if last is not None and (own is None or _of(last, "type") == "ai"):
         return returned.last_said(messages)
     return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)
+
+
+def _tools(fields: Mapping[str, Any]) -> tuple[ToolCall, ...] | None:
+    """The calls of this turn, by a field of their own or in the messages; None where none is ever called."""
+    shown = returned.shown_tools(fields)
+    return tool_calls_in(fields.get("messages")) if shown is None else shown
 
 
 def _usage(counts: Any) -> Usage | None:

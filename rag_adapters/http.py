@@ -40,11 +40,13 @@ from simulator import (
     InputError,
     Passage,
     Query,
+    ToolCall,
     Traits,
     Transient,
     _,
     passages_of,
     read_text_file,
+    tool_calls_of,
     value_problem,
     written_out,
 )
@@ -168,9 +170,9 @@ class HttpSettings(BaseModel):
     """docs/adapters.md says what each setting is for.
 
     Texts are as they were typed, with their $variables; "" means that a setting is not used. `answer`,
-    `passages`, `passage_text`, `passage_id`, `conversation` and `job` are paths (`JsonPath`), `until` and
-    `restart` conditions (`Condition`), `interval` seconds. A template file has the same names, and may have
-    `request` as a table.
+    `passages`, `passage_text`, `passage_id`, `tools`, `conversation` and `job` are paths (`JsonPath`),
+    `until` and `restart` conditions (`Condition`), `interval` seconds. A template file has the same names,
+    and may have `request` as a table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -182,6 +184,7 @@ class HttpSettings(BaseModel):
     passages: str = ""
     passage_text: str = "text"
     passage_id: str = "id"
+    tools: str = ""
     headers: str = ""
     method: Annotated[Literal["POST", "GET"], BeforeValidator(lambda name: str(name).upper())] = "POST"
     conversation: str = ""
@@ -715,6 +718,7 @@ class ReplyPaths:
         self.passages = JsonPath("passages", settings.passages) if settings.passages else None
         self.passage_text = JsonPath("passage_text", settings.passage_text)
         self.passage_id = JsonPath("passage_id", settings.passage_id)
+        self.tools = JsonPath("tools", settings.tools) if settings.tools else None
         named = settings.conversation
         self.conversation = JsonPath("conversation", named) if named else None
         self.restart = Condition("restart", settings.restart) if settings.restart else None
@@ -726,8 +730,16 @@ class ReplyPaths:
 
     def read(self, replies: list[Any]) -> Answer:
         """The answer in a reply. Raises BotFailure when there is none."""
-        text, passages = self._text(replies), self._passages(replies)
-        return Answer(text=text, passages=passages, shows_passages=self.passages is not None)
+        tools = self._tools(replies)
+        try:
+            text = self._text(replies)
+        except BotFailure:
+            # A bot that only calls tools has no text to show.
+            if not tools:
+                raise
+            text = ""
+        passages = self._passages(replies)
+        return Answer(text=text, passages=passages, shows_passages=self.passages is not None, tools=tools)
 
     def says(self, reply: Any) -> bool:
         """Whether there are words of the answer in a reply, or in a piece of one."""
@@ -782,6 +794,14 @@ class ReplyPaths:
                 _("the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=kind(value)),
             )
         return value if isinstance(value, str) else as_json(value)
+
+    def _tools(self, replies: list[Any]) -> tuple[ToolCall, ...] | None:
+        """The calls of tools, of a stream those of all pieces; None without a path to them."""
+        if self.tools is None:
+            return None
+        found = [self.tools.within(reply) for reply in replies]
+        several = (each if isinstance(each, list) else [each] for each in found if each is not None)
+        return tool_calls_of([call for calls in several for call in calls])
 
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:
         """The distinct passages; a path that leads nowhere means none."""

@@ -31,6 +31,7 @@ from simulator import (
     http_client,
     mask_secrets,
     passages_of,
+    tool_calls_in,
 )
 
 from ._json import JsonPath, check_end, kind, parsed, setting
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
 # Settings of `extra` that limit a reply.
 _LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
+_MOST_CALLS = 200
+# Settings of `extra` that offer tools to the model.
+_OFFERED = frozenset({"tools", "functions"})
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 
 # Where endpoints with their own retrieval put the passages.
@@ -124,6 +128,9 @@ class ChatBot:
         body = {**self.body, "messages": messages}
         reply, first = await self._with_bot_failures(self._posted(CHAT, body))
         answer = _answer(reply, str(self.body["model"]), may_be_cut=not _LIMITS.isdisjoint(self.body))
+        # A model that is offered tools and calls none has called none; of any other nobody knows.
+        if answer.tools is None and not _OFFERED.isdisjoint(self.body):
+            answer = answer.model_copy(update={"tools": ()})
         return answer.model_copy(update={"first_token_seconds": first})
 
     async def prompt_logprobs(self, text: str) -> Tokens:
@@ -262,12 +269,41 @@ async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | N
             continue
         delta = choice.get("delta")
         for key, value in delta.items() if isinstance(delta, dict) else ():
-            message[key] = message[key] + _text(value) if key in ("content", "refusal") else value
+            if key in ("content", "refusal"):
+                message[key] += _text(value)
+            elif key == "tool_calls":
+                _join_calls(message.setdefault(key, []), value)
+            elif key == "function_call" and isinstance(value, dict):
+                _join_function(message.setdefault(key, {}), value)
+            else:
+                message[key] = value
         if first is None and (message["content"] or message["refusal"]):
             first = time.perf_counter()
         whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
         whole["choices"] = [{"message": message, "finish_reason": whole["finish_reason"]}]
     return whole, first
+
+
+def _join_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
+    """Adds pieces of tool calls, whose arguments come in parts, each with the place of its call."""
+    for piece in pieces if isinstance(pieces, list) else ():
+        if not isinstance(piece, dict):
+            continue
+        place = piece.get("index")
+        call = next((each for each in calls if place is not None and each.get("index") == place), None)
+        if call is None:
+            if len(calls) >= _MOST_CALLS:
+                continue
+            calls.append(call := {"index": place, "function": {}})
+        call |= {key: value for key, value in piece.items() if key != "function" and value is not None}
+        if isinstance(piece.get("function"), dict):
+            _join_function(call["function"], piece["function"])
+
+
+def _join_function(function: dict[str, Any], piece: dict[str, Any]) -> None:
+    for key in ("name", "arguments"):
+        if isinstance(piece.get(key), str):
+            function[key] = function.get(key, "") + piece[key]
 
 
 def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
@@ -284,11 +320,12 @@ def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
         check_end(ended)
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
-    if not text.strip():
+    tools = tool_calls_in([{**message, "role": "assistant"}])
+    if not text.strip() and not tools:
         told = _("the model said nothing (finish_reason {choice})", choice=ended)
         raise BotFailure("empty", told)
     passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
-    return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
+    return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage, tools=tools)
 
 
 def _text(content: Any) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core import answers, messages
     from simulator.core.answers import MOST_PASSAGES as MOST_PASSAGES
     from simulator.core.answers import passages_of as passages_of
+    from simulator.core.answers import tool_calls_in as tool_calls_in
+    from simulator.core.answers import tool_calls_of as tool_calls_of
     from simulator.core.concurrency import TimeLimit as TimeLimit
     from simulator.core.concurrency import is_async as is_async
     from simulator.core.concurrency import on_a_thread as on_a_thread
@@ -61,6 +63,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.types import Query as Query
     from simulator.core.types import Rule as Rule
     from simulator.core.types import Score as Score
+    from simulator.core.types import ToolCall as ToolCall
     from simulator.core.types import Traits as Traits
     from simulator.core.types import Turn as Turn
     from simulator.core.types import Usage as Usage
@@ -101,15 +104,15 @@ _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 # The public names of each module.
 _NAMES = {
     "api": "RunResults acompare aevaluate agrade arehearse compare evaluate grade rehearse",
-    "core.answers": "MOST_PASSAGES passages_of returned",
+    "core.answers": "MOST_PASSAGES passages_of returned tool_calls_in tool_calls_of",
     "core.concurrency": "TimeLimit is_async on_a_thread",
     "core.errors": "BotFailure InputError Transient value_problem",
     "core.messages": "Sentence _ changed message_of ngettext say sentences",
     "core.secrets": "is_telling mask_secrets written_out",
     "core.shelves": "describe_error other_python user_object",
     "core.templates": "Texts read_text_file",
-    "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
-    " Turn Usage token_count traits_of",
+    "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score ToolCall"
+    " Traits Turn Usage token_count traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
     "models.exchange": (

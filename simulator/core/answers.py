@@ -6,6 +6,7 @@
     {"result": "550 yen.", "source_documents": [...]} any of ANSWER_KEYS and PASSAGE_KEYS
     (state, history, documents)                       the last thing that the assistant said in `history`
     AIMessage(...)                                    its content; parts of a list are joined
+    {"answer": "Done.", "tools": [{"name": "refund", "arguments": {...}, "result": "ok"}]}      and TOOL_KEYS
 
 Of a document with several candidates for a field the likeliest key counts, in the order of the tables below;
 its own fields go before those of its `metadata`. So LangChain's Document(page_content="t",
@@ -22,12 +23,15 @@ from typing import Any
 
 from simulator.core.errors import BotFailure
 from simulator.core.messages import _
-from simulator.core.types import Answer, Passage
+from simulator.core.tool_calls import tool_calls_in as tool_calls_in
+from simulator.core.tool_calls import tool_calls_of as tool_calls_of
+from simulator.core.types import Answer, Passage, ToolCall
 
 # Passages of an answer: judges look at each. More are a mistake in the adapter, such as a whole index.
 MOST_PASSAGES = 1000
 ANSWER_KEYS = ("answer", "result", "output", "text", "response", "generation", "final_answer")
 PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
+TOOL_KEYS = ("tools", "tool_calls", "intermediate_steps")
 # Who speaks in an entry of a history: roles of OpenAI's, LangChain's and Google's messages.
 _ASSISTANT = ("assistant", "ai", "bot", "model")
 _SPEAKERS = (*_ASSISTANT, "user", "human", "system")
@@ -78,8 +82,16 @@ def answer_of(result: Any) -> Answer:
     if isinstance(result, tuple) and len(result) == 3:
         return Answer(text=last_said(result[1]), passages=passages_of(result[2]))
     if isinstance(result, tuple) and len(result) == 2:
-        return Answer(text=text_of(result[0]), passages=passages_of(result[1]))
-    return Answer(text=text_of(result), shows_passages=False)
+        text, calls = _said(result[0])
+        return Answer(text=text, passages=passages_of(result[1]), tools=calls)
+    text, calls = _said(result)
+    return Answer(text=text, shows_passages=False, tools=calls)
+
+
+def _said(value: Any) -> tuple[str, tuple[ToolCall, ...] | None]:
+    """The text of an answer, and the tools that a message object calls; one that only does has no text."""
+    calls = tool_calls_in([value]) if hasattr(value, "content") else None
+    return "" if calls and value.content is None else text_of(value), calls
 
 
 def last_said(history: Any) -> str:
@@ -107,6 +119,9 @@ def _assistant_content(entry: Any) -> Any:
 
 def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     key = next((key for key in ANSWER_KEYS if key in result), None)
+    tools = shown_tools(result)
+    if key is None and tools:
+        return Answer(text="", shows_passages=False, tools=tools)
     if key is None:
         keys = ", ".join(str(key)[:40] for key in list(result)[:20])
         there = _("has the keys {keys}", keys=keys) if result else _("is empty")
@@ -116,7 +131,23 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     # An empty list counts as shown: nothing was retrieved. A key that is None says nothing.
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)
-    return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
+    # A bot that only called tools may have no text at all.
+    text, calls = ("", None) if tools and result[key] is None else _said(result[key])
+    shown = calls if tools is None else tools
+    return Answer(text=text, passages=passages_of(passages), shows_passages=shows, tools=shown)
+
+
+def shown_tools(fields: Mapping[Any, Any]) -> tuple[ToolCall, ...] | None:
+    """The calls of tools among the fields of a bot's answer; None where no field shows any.
+
+    An empty list says that none was called. What holds something, but no call, is another thing of that name.
+    """
+    for key in TOOL_KEYS:
+        value = fields.get(key)
+        calls = tool_calls_of(value) if value is not None else ()
+        if calls or value in ([], ()):
+            return calls
+    return None
 
 
 def text_of(value: Any) -> str:

@@ -47,15 +47,16 @@ class Failure(BaseModel):
 
     `timeout`, `unreachable` (no connection) and `denied` (key, account or address refused) are of the
     transport, `empty`, `malformed` and `off_scale` of the answer. `refused`: a content filter, or a model
-    that would not. `guard`: a customer's line that broke the rules twice. `error` is everything else.
-    `unrecorded` is nobody's failure: a log has no answer to what the customer said.
+    that would not. `only_tools`: the bot called tools and said nothing. `guard`: a customer's line that broke
+    the rules twice. `error` is everything else. `unrecorded` is nobody's failure: a log has no answer to what
+    the customer said.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal[
         "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
-        "unrecorded",
+        "unrecorded", "only_tools",
     ]  # fmt: skip
     message: Said
 

@@ -125,6 +125,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "malformed": _("malformed"),
         "refused": _("refused"),
         "unrecorded": _("not in the log"),
+        "only_tools": _("only a tool call"),
         "off_scale": _("off the scale"),
         "denied": _("access denied"),
         "unreachable": _("unreachable"),

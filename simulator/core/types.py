@@ -89,6 +89,18 @@ class Passage(Value):
     score: float | None = None
 
 
+class ToolCall(Value):
+    """One call of a tool that the bot made on its way to an answer, in the words of bot and tool.
+
+    `arguments` are most often JSON, as the model wrote them; `result` is what the tool gave back, None where
+    nobody said.
+    """
+
+    name: str
+    arguments: str = ""
+    result: str | None = None
+
+
 # More tokens than any call takes; sums of it fit into SQLite's integers.
 _MOST_TOKENS = 10**9
 
@@ -137,8 +149,9 @@ class Answer(Value):
     grade. `first_token_seconds` is how long the first words of a streamed answer took. `usage` is what the
     bot told of its own model: it is shown, and no part of --budget. `logprobs` is the log-likelihood
     (natural, at most 0) of each of the query's choices, where the endpoint gives it. `reasoning` is how many
-    characters a model thought aloud (<think>...</think>), which are no part of `text`. `steps` is what
-    earlier versions kept of chains of prompts.
+    characters a model thought aloud (<think>...</think>), which are no part of `text`. `tools` are the calls
+    of tools in their order, empty where none was called, None where the bot does not show them. `steps` is
+    what earlier versions kept of chains of prompts.
     """
 
     text: str
@@ -150,6 +163,7 @@ class Answer(Value):
     error: Failure | None = None
     logprobs: dict[str, float] = Field(default_factory=dict)
     reasoning: int = Field(0, ge=0)
+    tools: tuple[ToolCall, ...] | None = None
     steps: Annotated[tuple[()], BeforeValidator(lambda _: ())] = Field((), exclude=True, repr=False)
 
 
@@ -783,6 +797,11 @@ def turn_values(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     }
 
 
+def tool_values(answer: Answer) -> list[dict[str, str | None]] | None:
+    """The calls of tools of an answer as plain values; None where the bot does not show them."""
+    return None if answer.tools is None else [call.model_dump() for call in answer.tools]
+
+
 class Results(Value):
     """A run as read from its file: everything reports and analyses are made from.
 
@@ -827,6 +846,7 @@ class Results(Value):
                     "failure": error.kind if error else None,
                     "seconds": turn.answer.seconds,
                     "passages": [passage.id for passage in turn.answer.passages],
+                    "tools": tool_values(turn.answer),
                 }
                 columns = {"score": "value", "grade": "raw", "state": "state", "reason": "reason"}
                 for judge in judges:

@@ -15,6 +15,7 @@ Not finding is no proof: docs/privacy.md says how much of new lines was found. M
 file, to reports and to every model, and to the tested bot as well.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -243,15 +244,21 @@ UNMASKED_KEYS = frozenset(
 )  # fmt: skip
 
 # What of a passage is no text, and may still tell of a person.
-_LINKS = frozenset(("id", "source"))
+_LINKS: Mapping[str, frozenset[str]] = {
+    "passages": frozenset(("id", "source")),
+    "tools": frozenset(("name",)),
+}
 _PARTS_OF_A_LINK = re.compile(r"([/?&=#;,]|:(?!//))")
+
+# What a tool was given and gave back, which is most often JSON with keys of its own.
+_JSON_TEXTS = frozenset(("arguments", "result"))
 
 # What our own words call their texts says nothing about these; any other key may: {"会員番号": 12345678}.
 _SAYS_NOTHING = frozenset(
     (
         "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
         "answer", "contexts", "script", "recorded", "text", "user", "clean", "reason", "closing", "message",
-        "reaction", "asked", "why",
+        "reaction", "asked", "why", "arguments", "result",
     )
 )  # fmt: skip
 
@@ -263,22 +270,31 @@ def redacted_json(
 
     A value that shows nothing by itself is read once more behind its key, as "会員番号: 12345678" would be,
     unless the key is one of our own words. A whole number that is masked becomes a text. Under a key in
-    `kept` nothing is looked at, except for id and source of passages: see `redacted_link`.
+    `kept` nothing is looked at, except for id and source of passages: see `redacted_link`. What a tool was
+    given and gave back is read as the JSON that it is.
     """
     counts: Counter[str] = Counter()
 
     def walk(part: JsonValue, key: str) -> JsonValue:
         if isinstance(part, Mapping):
-            links = _LINKS if key == "passages" else frozenset()
+            links = _LINKS.get(key, frozenset())
             return {
                 name: link(item) if name in links else item if name in kept else walk(item, name)
                 for name, item in part.items()
             }
         if isinstance(part, list):
             return [
-                link(item) if key == "passages" and isinstance(item, str) else walk(item, key)
-                for item in part
+                link(item) if key in _LINKS and isinstance(item, str) else walk(item, key) for item in part
             ]
+        if key in _JSON_TEXTS and isinstance(part, str) and part.lstrip()[:1] in ("{", "["):
+            try:
+                inside = json.loads(part)
+            except (ValueError, RecursionError):
+                inside = None  # cut, or no JSON after all
+            if isinstance(inside, (dict, list)):
+                masked, found = redacted_json(inside, redactor, language)
+                counts.update(found)
+                return part if masked == inside else json.dumps(masked, ensure_ascii=False)
         if isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
             return _structured_masked(part, key, redactor, language, counts)
         return part

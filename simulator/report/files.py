@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from pydantic_core import to_json
 
 from simulator.core.messages import safe_text
-from simulator.core.types import turn_values
+from simulator.core.types import tool_values, turn_values
 from simulator.report.context import ReportContext
 from simulator.report.verdict import verdict
 from simulator.stats.figures import turn_failure
@@ -45,6 +45,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
                 "answer_seconds": turn.answer.seconds,
                 "passages": [passage.id for passage in turn.answer.passages],
+                "tools": tool_values(turn.answer),
                 "red": red is not None,
                 "severity": worst_severity(red.marks) if red else None,
                 "marks": [mark.kind for mark in red.marks] if red else [],

@@ -29,7 +29,17 @@ from pydantic import JsonValue
 from simulator.core.document import Chart, Report, Series, Text, excerpt, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
-from simulator.core.types import RETEST, Conversation, Passage, Reaction, Results, Score, Turn, TurnScores
+from simulator.core.types import (
+    RETEST,
+    Answer,
+    Conversation,
+    Passage,
+    Reaction,
+    Results,
+    Score,
+    Turn,
+    TurnScores,
+)
 from simulator.report import tables
 from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines
 from simulator.report.painters.html import render
@@ -60,6 +70,8 @@ ELSEWHERE = "talks"
 _FRONT = ("conditions", "before", "reddest", "mends", "talks", "shelf")
 # Characters. Longer texts are cut: whole ones are in the run file.
 LONGEST = 6000
+# Calls of tools that are shown of an answer, and characters of what each was given and gave back.
+MOST_TOOLS, LONGEST_TOOL = 30, 600
 # With more red conversations than this, all of them start folded.
 OPEN_AT_MOST = 6
 # Red turns that are printed beside those that stand under their question: paper is limited.
@@ -285,6 +297,9 @@ def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[s
     texts += [text for score in scores for text in (score.reason, *map(str, _listed(score, "steps")))]
     for turn in conversation.turns:
         texts += [turn.user, turn.answer.text]
+        # The tools that are shown, each no longer than that.
+        for call in (turn.answer.tools or ())[:MOST_TOOLS]:
+            texts += [call.name, call.arguments[:LONGEST_TOOL], (call.result or "")[:LONGEST_TOOL]]
         for passage in turn.answer.passages:
             if (key := (passage.source or passage.id, passage.text)) not in passages:
                 passages.add(key)
@@ -401,6 +416,7 @@ class _Views:
             # The turn judge's grade for it, where that made the turn red.
             "incorrect": scores["turn"].detail["correctness"] if incorrect else None,
             "passages": [self._passage(passage) for passage in turn.answer.passages],
+            "tools": _tools(turn.answer),
         }
 
     def _reaction(self, reaction: Reaction | None) -> tuple[Text, ...]:
@@ -488,6 +504,22 @@ class _Views:
         label = passage.source or passage.id
         anchor = self.passages.setdefault((label, passage.text), f"p{len(self.passages) + 1}")
         return label, "" if passage.score is None else f"{passage.score:.2f}", anchor
+
+
+def _tools(answer: Answer) -> dict[str, Any] | None:
+    """The calls of tools of an answer: how many, the first of them, and how many more; None if none shows."""
+    if answer.tools is None:
+        return None
+    shown = [
+        (safe_text(call.name), _short(call.arguments), None if call.result is None else _short(call.result))
+        for call in answer.tools[:MOST_TOOLS]
+    ]
+    return {"n": len(answer.tools), "calls": shown, "more": len(answer.tools) - len(shown)}
+
+
+def _short(text: str) -> str:
+    text = safe_text(text)
+    return text if len(text) <= LONGEST_TOOL else f"{text[:LONGEST_TOOL]} …"
 
 
 def _is_shown_whole(score: Score) -> bool:

@@ -14,6 +14,7 @@ even SystemExit. What passes through are errors after which nothing else can suc
     raise ValueError("cut off")   error: "ValueError: cut off"
     nothing within --timeout      timeout
     20,001 characters             an answer, cut off and marked with " […]"
+    a call of a tool, no text     only_tools, with its name
 
 The order of one turn, which storage relies on: the line is written, the bot asked, the answer saved, then
 `on_turn` called, which has it graded beside the dialogue. An interruption between the first two steps costs
@@ -41,6 +42,7 @@ from simulator.core.errors import (
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, changed, encodable
 from simulator.core.replies import revalidated
+from simulator.core.tool_calls import bounded
 from simulator.core.types import (
     COMPLETE,
     SCRIPTED,
@@ -68,6 +70,8 @@ CUT_MARK = " […]"
 # Characters of all passages of an answer: a whole index returned by mistake would fill file and memory.
 MOST_IN_PASSAGES = 400_000
 LONGEST_MESSAGE = 300
+# Of the tools that a bot called instead of answering, so many are named.
+_MOST_NAMED = 5
 # After this many failures in a row the conversation ends. One may pass; a customer who is met with two
 # leaves, and a bot that is down would be asked for every turn of every conversation.
 FAILURES_IN_A_ROW = 2
@@ -294,12 +298,17 @@ def as_answer(result: Any) -> Answer:
         if (n := sum(len(passage.text) for passage in given.passages)) > MOST_IN_PASSAGES:
             msg = _("passages of {n:,} characters, more than {most:,}", n=n, most=MOST_IN_PASSAGES)
             raise BotFailure("malformed", msg)
+        if given.tools:
+            given = given.model_copy(update={"tools": bounded(given.tools)})
         answer = without_reasoning(revalidated(Answer, given))
     except BotFailure as error:
         return _failure_of(error)
     # Blanks, control characters and zero-width characters are no answer.
     if answer.error is None and not any(char.isprintable() and not char.isspace() for char in answer.text):
         empty = Failure(kind="empty", message=_("empty answer"))
+        if answer.tools:
+            names = tuple(dict.fromkeys(call.name for call in answer.tools))[:_MOST_NAMED]
+            empty = Failure(kind="only_tools", message=_("the bot only called a tool ({names})", names=names))
         return answer.model_copy(update={"text": "", "error": empty})
     if len(answer.text) > LONGEST_ANSWER:
         return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})

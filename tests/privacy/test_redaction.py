@@ -1,12 +1,14 @@
 """Redaction: what is masked and what is left, once and again, in texts and in whole values."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
-from simulator.core.types import Answer, Case, Facts, Message, Passage, Turn
+from simulator.core.types import Answer, Case, Facts, Message, Passage, ToolCall, Turn
 from simulator.privacy.redactor import Redactor, redacted_case, redacted_json, redacted_value
 from tests.properties import examples
 
@@ -214,3 +216,22 @@ def test_in_json_a_key_tells_what_its_value_is() -> None:
 def test_ordinary_words_are_nobodys_name(text: str) -> None:
     """What a title, a particle or a label stands beside is masked only where it can be a name."""
     assert Redactor().redact(text, "ja").text == text
+
+
+def test_the_calls_of_tools_are_masked_as_the_json_that_they_are() -> None:
+    """What a key tells of is masked, under keys of our own words as well; the tool keeps its name."""
+    arguments = '{"電話": "090-1234-5678", "会員番号": 12345678, "id": "taro@example.jp", "件数": 3}'
+    call = ToolCall(name="refund", arguments=arguments, result="Tel. 090-1234-5678")
+    answer = Answer(
+        text="はい", tools=(call, ToolCall(name="mail/taro@example.jp", arguments='{"to": "taro@ex'))
+    )
+
+    masked, counts = redacted_value(answer, Redactor(), "ja")
+
+    first, second = masked.tools or ()
+    assert (first.name, first.result) == ("refund", "Tel. [電話番号]")
+    told = json.loads(first.arguments)
+    assert told == {"電話": "[電話番号]", "会員番号": told["会員番号"], "id": "[メールアドレス]", "件数": 3}
+    assert told["会員番号"] != 12345678
+    assert "taro@example" not in second.name
+    assert sum(counts.values()) == 5

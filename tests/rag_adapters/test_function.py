@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.function import connect
 
-from simulator import Answer, BotFailure, InputError, Passage
+from simulator import Answer, BotFailure, InputError, Passage, ToolCall
 from simulator.core import shelves
 from simulator.core.concurrency import is_async
+from simulator.runner.conversation import as_answer
 from tests.asking import QUERY
 
+REFUND = ToolCall(name="refund", arguments='{"order": 1}', result="ok")
 NUMBERED = (Passage(id="1", text="料金表"),)
 
 
@@ -266,3 +268,35 @@ async def test_a_file_that_changes_the_folder_when_it_is_imported() -> None:
 
     assert (await asked(f"{name}:f")).text == "a"
     assert os.getcwd() == before  # noqa: PTH109
+
+
+@pytest.mark.parametrize("key", ["tools", "tool_calls", "intermediate_steps"])
+@pytest.mark.parametrize(
+    ("called", "seen"),
+    [
+        ("[{'name': 'refund', 'arguments': {'order': 1}, 'result': 'ok'}]", (REFUND,)),
+        ("[]", ()),
+        ("None", None),
+        ("{'hammer': 1}", None),
+    ],
+)
+async def test_the_tools_that_a_function_tells_of(
+    key: str, called: str, seen: tuple[ToolCall, ...] | None
+) -> None:
+    """None called is told by an empty list; what is no call is something else of that name."""
+    answer = await asked(bot(f"def f(q): return {{'answer': 'はい', '{key}': {called}}}") + ":f")
+
+    assert (answer.text, answer.tools) == ("はい", seen)
+
+
+@pytest.mark.parametrize("text", ["'answer': '', ", "'answer': None, ", ""])
+async def test_a_function_that_only_called_a_tool(text: str) -> None:
+    """The customer reads nothing; the failure names the tool, and the call is kept."""
+    answer = as_answer(await asked(bot(f"def f(q): return {{{text}'tools': ['refund']}}") + ":f"))
+
+    assert answer.tools == (ToolCall(name="refund"),)
+    assert answer.error
+    assert (answer.error.kind, str(answer.error.message)) == (
+        "only_tools",
+        "the bot only called a tool (refund)",
+    )

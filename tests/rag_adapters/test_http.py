@@ -364,3 +364,39 @@ def test_slips_are_found_before_the_start(
     monkeypatch.setenv("CLIENT_SECRET", SECRET)
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "reply", **settings})
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "seen"),
+    [
+        ({"reply": "はい", "calls": [{"name": "refund", "arguments": {"order": 1}}]}, "はい", ("refund",)),
+        ({"reply": "はい", "calls": []}, "はい", ()),
+        ({"reply": "はい"}, "はい", ()),
+        ({"reply": "", "calls": [{"name": "refund"}]}, "", ("refund",)),
+        ({"calls": {"tool": "refund", "tool_input": "1"}}, "", ("refund",)),
+    ],
+)
+async def test_the_tools_at_a_path(
+    server: BotServer, reply: dict[str, Any], text: str, seen: tuple[str, ...]
+) -> None:
+    """A bot that is said to show its tools called none where the path leads nowhere."""
+    server.behaviour = lambda _: {"data": reply}
+    answer = await asked(server, tools="data.calls")
+
+    assert (answer.text, tuple(call.name for call in answer.tools)) == (text, seen)
+
+
+async def test_without_a_path_nobody_knows_of_tools(server: BotServer) -> None:
+    """Nothing is shown that the settings do not name."""
+    assert (await asked(server)).tools is None
+
+
+async def test_a_secret_in_a_tool_call_is_masked(server: BotServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot may hand the key of the request on to its tools."""
+    monkeypatch.setenv("BOT_TOKEN", "sk-very-secret")
+    call = {"name": "refund", "arguments": {"key": "sk-very-secret"}, "result": "by sk-very-secret"}
+    server.behaviour = lambda _: {"data": {"reply": "a", "calls": [call]}}
+    answer = await asked(server, tools="data.calls", headers="Authorization: Bearer ${BOT_TOKEN}")
+
+    assert "very-secret" not in answer.model_dump_json()
+    assert [call.name for call in answer.tools] == ["refund"]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.openai_chat import connect
 
-from simulator import BotFailure, InputError, Passage, Transient, Usage
+from simulator import BotFailure, InputError, Passage, ToolCall, Transient, Usage
+from simulator.runner.conversation import as_answer
 from tests.asking import QUERY, answered, failure
 from tests.servers.faults import FAULTS, Reply
 from tests.servers.openai import OpenAIServer
@@ -246,3 +247,55 @@ async def test_a_limit_of_ones_own_may_cut_a_reply(limit: str, stream: bool) -> 
     """A classifier that is asked for three tokens says no more."""
     async with OpenAIServer(lambda _: Reply("返金", finish_reason="length")) as server:
         assert (await asked(server, extra=json.dumps({limit: 3}), stream=stream)).text == "返金"
+
+
+CALL = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "refund", "arguments": '{"order": "A-1"}'},
+}
+CALLED = (ToolCall(name="refund", arguments='{"order": "A-1"}'),)
+
+
+@pytest.mark.parametrize("content", ["返金します。", None, ""])
+async def test_the_tools_that_a_model_calls_are_seen(content: str | None) -> None:
+    """Beside a text; without one nothing was said to the customer, and the failure names the tool."""
+    reply = completion({"content": content, "tool_calls": [CALL]})
+    async with OpenAIServer(lambda _: reply) as server:
+        answer = as_answer(await asked(server))
+
+    assert answer.tools == CALLED
+    if content:
+        assert (answer.text, answer.error) == (content, None)
+    else:
+        assert answer.error
+        assert (answer.error.kind, str(answer.error.message)) == (
+            "only_tools",
+            "the bot only called a tool (refund)",
+        )
+
+
+async def test_the_pieces_of_streamed_calls_are_put_together() -> None:
+    """Arguments come in parts; two calls take turns."""
+    pieces = [
+        {"content": "", "tool_calls": [{"index": 0, "id": "c1", "function": {"name": "refund"}}]},
+        {"tool_calls": [{"index": 1, "id": "c2", "function": {"name": "mail", "arguments": "{"}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"order": '}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '"A-1"}'}}]},
+        {"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]},
+    ]  # fmt: skip
+    chunks = [{"choices": [{"delta": piece, "finish_reason": None}]} for piece in pieces]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    body = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks) + b"data: [DONE]\n\n"
+    async with OpenAIServer(lambda _: events(body)) as server:
+        answer = await asked(server, stream=True)
+
+    assert answer.tools == (*CALLED, ToolCall(name="mail", arguments="{}"))
+
+
+async def test_a_model_that_is_offered_tools_and_calls_none_has_called_none() -> None:
+    """Without an offer nobody knows, and nothing is shown."""
+    offer = json.dumps({"tools": [{"type": "function", "function": {"name": "refund"}}]})
+    async with OpenAIServer() as server:
+        assert (await asked(server, extra=offer)).tools == ()
+        assert (await asked(server)).tools is None

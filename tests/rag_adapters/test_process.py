@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from simulator import Answer, BotFailure, InputError, Passage, Query, Usage
+from simulator import Answer, BotFailure, InputError, Passage, Query, ToolCall, Usage
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Failure
@@ -192,7 +192,8 @@ async def test_a_runnable_elsewhere_is_read_as_one_of_this_interpreter(made: Bot
     assert answers["a chain that shows its words alone"] == Answer(text="a", passages=(PRICES,), usage=usage)
     assert answers["a search that found nothing"] == Answer(text="a", passages=())
     assert answers["no search"] == Answer(text="a", shows_passages=False)
-    assert answers["an artifact"] == Answer(text="a", passages=(PRICES,))
+    searched = (ToolCall(name="search", result="t"),)
+    assert answers["an artifact"] == Answer(text="a", passages=(PRICES,), tools=searched)
     assert len(NAMES) == 16
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator import Answer, BotFailure, InputError, Message, Passage, Query, Usage
+from simulator import Answer, BotFailure, InputError, Message, Passage, Query, ToolCall, Usage
 from simulator.core import shelves
 from simulator.runner.conversation import ask
 from tests.asking import FIRST, QUERY
@@ -153,7 +153,9 @@ async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
     """
 
     assert await answer_of(source) == Answer(
-        text="b", passages=(Passage(id="search-1", text="今", source="search"),)
+        text="b",
+        passages=(Passage(id="search-1", text="今", source="search"),),
+        tools=(ToolCall(name="search", result="今"),),
     )
 
 
@@ -387,3 +389,32 @@ async def test_a_chain_with_a_message_history_is_told_the_question_alone() -> No
     bot = await connected(source)
 
     assert [(await bot(query)).text for query in (FIRST, QUERY)] == ["1: 料金は？", "3: 料金は？"]
+
+
+AGENT = """
+    def run(state):
+        call = {"name": "refund", "args": {"order": 1}, "id": "c1"}
+        said = [AIMessage("", tool_calls=[call]), ToolMessage("ok", tool_call_id="c1", name="refund")]
+        return {"messages": [*state["messages"], *(said if CALLS else []), AIMessage("はい")]}
+
+    bot = RunnableLambda(run)
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "seen"),
+    [(True, (ToolCall(name="refund", arguments='{"order": 1}', result="ok"),)), (False, None)],
+)
+async def test_the_tools_that_an_agent_calls_are_seen(calls: bool, seen: tuple[ToolCall, ...] | None) -> None:
+    """With what they gave back; of an agent that never called any nobody knows whether it could."""
+    answer = await answer_of(AGENT.replace("CALLS", str(calls)), input="messages")
+
+    assert (answer.text, answer.tools) == ("はい", seen)
+
+
+async def test_a_chain_whose_model_calls_a_tool_and_says_nothing() -> None:
+    """The call is kept, and no text made up."""
+    call = "[{'name': 'refund', 'args': {}, 'id': 'c1'}]"
+    answer = await answer_of(f"bot = RunnableLambda(lambda text: AIMessage('', tool_calls={call}))")
+
+    assert (answer.text, answer.tools) == ("", (ToolCall(name="refund", arguments="{}"),))

@@ -11,7 +11,7 @@ from types import CodeType
 import pytest
 from jinja2 import Environment
 
-from simulator.core.types import Answer, Language, Results, Score
+from simulator.core.types import Answer, Language, Results, Score, ToolCall
 from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
 from simulator.stats.gate import decide
@@ -219,6 +219,36 @@ def test_passages_have_their_titles_most_often_red_first() -> None:
 
     assert red == sorted(red, reverse=True)
     assert set(re.findall(r'href="#(p\d+)"', page)) <= set(re.findall(r'id="(p\d+)"', shelf))
+
+
+def with_tools(tools: tuple[ToolCall, ...] | None) -> Results:
+    """A run whose first answer shows these calls."""
+    results = rehearsed()
+    first, *others = results.conversations
+    turn, *later = first.turns
+    turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"tools": tools})})
+    first = first.model_copy(update={"turns": (turn, *later)})
+    return results.model_copy(update={"conversations": (first, *others)})
+
+
+def test_the_tools_that_a_bot_called_stand_below_its_answer() -> None:
+    """With what they were given and gave back, as mere text; many and long ones are cut."""
+    call = ToolCall(name=f"refund{XSS}", arguments=f"{{{XSS}}}", result=XSS)
+    page = rendered(with_tools((call, *[ToolCall(name="tick", arguments="9" * 5_000)] * 40)))
+
+    assert "呼び出したツール：41" in page
+    assert "ほか 11 件" in page
+    assert "9" * 601 not in page
+    assert (
+        Page(rendered(with_tools((ToolCall(name="x", arguments="x", result="x"),)))).tags
+        == Page(rendered(with_tools((call.model_copy(update={"name": "refund"}),)))).tags
+    )
+
+
+def test_a_bot_that_called_no_tool_is_told_from_one_that_shows_none() -> None:
+    """Only where the bot shows its tools does the page speak of them."""
+    assert "ツールの呼び出しなし" in rendered(with_tools(()))
+    assert "ツール" not in rendered(with_tools(None))
 
 
 @pytest.mark.parametrize(
