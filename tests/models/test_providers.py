@@ -53,6 +53,15 @@ async def test_it_says_a_line(server: AnthropicServer) -> None:
     assert sent["temperature"] == 0.7
 
 
+async def test_further_fields_are_arguments_of_its_package(server: AnthropicServer) -> None:
+    """Headers among them; they go before the program's own, and null leaves one out."""
+    extra = {"default_headers": {"X-Team": "desk"}, "top_k": 5, "temperature": None}
+    await model(server, extra=extra).say(ASKED)
+
+    sent = server.requests[-1]
+    assert (sent.headers["x-team"], sent.body["top_k"], "temperature" in sent.body) == ("desk", 5, False)
+
+
 async def test_it_fills_in_a_form(server: AnthropicServer) -> None:
     """Structured replies go through the provider's tools, with the form's own schema."""
     line = await model(server).ask(ASKED, NextLine, str)

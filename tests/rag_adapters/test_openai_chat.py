@@ -189,6 +189,13 @@ async def test_a_stream_that_breaks_off_is_an_error(reply: Reply, said: str) -> 
     assert said in message
 
 
+async def test_a_bot_on_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the company's variables say."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with OpenAIServer(lambda _: "4,180円です。") as server:
+        assert (await answered(connect(url=server.url, model="m"))).text == "4,180円です。"
+
+
 async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gateways repeat keys in their errors; they are masked."""
     monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
