@@ -377,11 +377,11 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
     """The failure for an HTTP status from 400 on; Transient for 429 and 5xx.
 
     401 and 403 are `denied`, which ends the conversation at once; others are an `error`. The beginning of the
-    body is told, and how long a Retry-After asks to wait.
+    body is told, and how long a Retry-After or the body asks to wait.
     """
     told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
-        return Transient("error", told, wait_asked_for(headers))
+        return Transient("error", told, wait_asked_for(headers, text))
     return BotFailure("denied" if status in (401, 403) else "error", told)
 
 

@@ -6,7 +6,7 @@ What happens to a call, from the outside in:
     _adapting             what the endpoint has refused is left out, and the call goes out again
     _send_cached          a reply that is in the cache costs nothing and waits for nothing
     ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
-    _send                 up to ATTEMPTS tries, with the waits that the endpoint asks for, within --patience
+    _send                 up to ATTEMPTS tries, more where it is busy, with the waits that are asked for
     _attempt              one try; while the model answers nobody, calls wait for one of them (outage.py)
     limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
     transport.post        one request
@@ -23,7 +23,7 @@ import base64
 import contextlib
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -49,6 +49,7 @@ from simulator.models.exchange import (
     proxy_for,
     reason_of,
     refusal_of,
+    status_of,
     through,
 )
 from simulator.models.limiter import (
@@ -61,12 +62,12 @@ from simulator.models.limiter import (
     Rates,
     RetryAfter,
     Window,
-    wait_asked_for,
 )
 from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
 from simulator.models.refusals import DROPPABLE, MOST_LESSONS, Abilities
+from simulator.models.waits import wait_of
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -105,6 +106,9 @@ _OUR_FIELDS = frozenset((
     "prompt", "role", "content", "user", "system", "assistant", "text", "index", "type", "name", "schema",
     "strict", "invalid_request_error", "context_length_exceeded",
 ))  # fmt: skip
+# Statuses of an endpoint that takes no more calls now (529 is Anthropic's "overloaded"), and of one that did
+# not answer in time.
+BUSY, LATE = frozenset({429, 503, 529}), frozenset({408, 504})
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
@@ -195,7 +199,7 @@ class Connections:
         if where not in self._limiters:
             why = _("{address} takes no more calls within this minute", address=endpoint.address)
             on_wait = partial(self.notices.waiting, endpoint.address, why=why)
-            self._limiters[where] = Limiter(self.calls, on_wait)
+            self._limiters[where] = Limiter(self.calls, on_wait, timeout=self.timeout)
         return self._limiters[where]
 
     def rates(self, endpoint: Endpoint) -> Rates:
@@ -540,8 +544,8 @@ class Model:
             connections.notices.waiting(address, state.upcoming_sleep, reason, since=patience.spent)
 
         attempts = AsyncRetrying(
-            stop=lambda state: patience.tries >= connections.attempts or patience.is_over(state),
-            wait=connections.wait,
+            stop=lambda state: self._is_enough(patience, state) or patience.is_over(state),
+            wait=lambda state: patience.fitting(connections.wait(state), state),
             retry=retry_if_exception(is_transient),
             sleep=patience.sleep,
             before_sleep=notice,
@@ -561,6 +565,12 @@ class Model:
                 with contextlib.suppress(APIStatusError, NoAnswer):
                     return await self._heard(path, body, Patience(connections.patience))
             raise failure from error
+
+    def _is_enough(self, patience: Patience, state: RetryCallState) -> bool:
+        """Whether all attempts are made; of an endpoint that is only busy, patience alone decides."""
+        error = state.outcome.exception() if state.outcome else None
+        attempts = self.connections.attempts
+        return patience.tries >= attempts and (attempts == 1 or status_of(error) not in BUSY)
 
     async def _attempt(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
@@ -604,7 +614,7 @@ class Model:
         except Exception as error:  # of whichever client
             if is_transient(error):
                 failure = self._as_failure(error)  # type: ignore[arg-type]
-                self._availability.failed(failure, wait_asked_for(_headers(error)))
+                self._availability.failed(failure, wait_of(error))
             # Without patience, or money, it was not even asked.
             elif not (isinstance(error, RehearsalError) or patience.gave_up):
                 self._availability.answered()
@@ -645,6 +655,7 @@ class Model:
         )
         clock = asyncio.get_running_loop().time
         async with slot as permit:
+            before = patience.spent
             try:
                 data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
@@ -655,16 +666,21 @@ class Model:
                 if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
-                response = getattr(error, "response", None)
-                if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
+                status = status_of(error)
+                is_late = status in LATE or (isinstance(error, NoAnswer) and error.kind == "timeout")
+                if is_late and self._limiter.was_crowded_out(permit):
+                    patience.forgive(before)
+                if is_late or status in BUSY - {429}:
+                    self._limiter.overloaded(permit, is_late=is_late)
+                if status == 429:
                     self._limiter.refused(permit)
-                    seconds = wait_asked_for(_headers(error)) or 0.0
+                    seconds = wait_of(error) or 0.0
                     # After a 429 all calls to this model wait. None waits beyond its patience: each one
                     # gives up by itself.
                     if seconds < self.connections.patience:
                         self._rates.pause.hold(seconds, clock())
                 raise
-            self._limiter.succeeded()
+            self._limiter.succeeded(permit)
             self._abilities.succeeded()
             usage = _usage(data, self.endpoint.model)
             self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
@@ -760,11 +776,6 @@ class Model:
     def _short(self, text: str) -> str:
         """A text of others on one line, without the key."""
         return " ".join(str(encodable(self.endpoint.concealed(text))).split())[:LONGEST_MESSAGE]
-
-
-def _headers(error: BaseException) -> Mapping[str, str]:
-    """The headers of a refusal, where the client's error has them."""
-    return getattr(getattr(error, "response", None), "headers", None) or {}
 
 
 def _has_no_embeddings(error: ModelFailure) -> bool:

@@ -471,6 +471,14 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, NoAnswer) and error.is_transient
 
 
+def status_of(error: BaseException | None) -> int | None:
+    """The status of an answer that a client's error came of, if any."""
+    status = getattr(error, "status_code", None) or getattr(
+        getattr(error, "response", None), "status_code", None
+    )
+    return status if isinstance(status, int) else None
+
+
 def reason_of(error: "APIStatusError") -> Message | str:
     """The endpoint's reason for a refusal; for a redirect, its target."""
     if 300 <= error.status_code < 400:

@@ -1,11 +1,11 @@
 """Limits of calls to endpoints: how many at once, and how many requests and tokens a minute.
 
-First the limits by the minute, which the user configures; then what headers say; then `Limiter`, the queue of
-calls for a place at an endpoint, which adapts to 429s; then the patience of one call, and notices of waiting.
+First the limits by the minute, which the user configures; then `Limiter`, the queue of calls for a place at
+an endpoint, which adapts to what it bears; then the patience of one call, and notices of waiting.
 
 A call waits for two things at once, and only goes out when it has both:
 
-    a place    `Limiter`, one for each host: at most --calls in flight, fewer after a 429, slowly more again
+    a place    `Limiter`, one for each host: at most --calls in flight, fewer where it is too slow or refuses
     room       `Rates`, one for each model: its `Window`s (--rpm, --tpm), and no `Pause` after a 429
 
 Who goes first: the calls of dialogues before grades, because somebody waits for them, and each kind in order
@@ -17,7 +17,8 @@ Windows count what was estimated, and are corrected when the reply tells the rea
 calls at 0 s and 10 s, a third one asked for at 20 s waits 40.5 s, until the first is a minute old.
 
 What nobody may do here is wait twice for the same minute: time in the queue for a place among our own calls
-does not count as --patience, a stop that the endpoint asked for does.
+does not count as --patience, whether they queue here or at the server (`Limiter.was_crowded_out`); a stop
+that the endpoint asked for does.
 """
 
 import asyncio
@@ -29,8 +30,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from tenacity import RetryCallState, wait_random_exponential
@@ -40,6 +39,8 @@ from simulator.core.clock import awake
 from simulator.core.messages import Message, _, say
 from simulator.core.roles import DIALOGUE
 from simulator.models.exchange import NoAnswer
+from simulator.models.waits import wait_asked_for as wait_asked_for  # adapters look for it here
+from simulator.models.waits import wait_of
 
 # Seconds. Half a second more than a minute, because requests do not take equally long to arrive.
 MINUTE = 60.5
@@ -68,6 +69,8 @@ class Permit:
 
     entered: float
     entries: Sequence[Entry] = ()
+    # The answers that the endpoint had given by then.
+    answers: int = 0
 
 
 class Window:
@@ -186,36 +189,6 @@ def _amount(limit: Limit, tokens: float) -> float:
     return tokens if limit.kind == TOKENS else 1.0
 
 
-def wait_asked_for(headers: Mapping[str, str]) -> float | None:
-    """The seconds in retry-after-ms (of OpenAI) or Retry-After (RFC 9110: a number or a date).
-
-    None when they are missing, invalid or in the past. "3" -> 3.0; "1500" of the first -> 1.5; a date 30 s
-    behind the header Date -> 30.0; "soon" -> None.
-    """
-    exact, retry_after = _number(headers.get("retry-after-ms")), headers.get("retry-after")
-    if exact is not None and exact >= 0:
-        return exact / 1000
-    seconds = _number(retry_after)
-    if seconds is None and retry_after:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            # By the server's own clock, if it sent one.
-            seconds = (_http_date(retry_after) - _http_date(headers.get("date"))).total_seconds()
-    return seconds if seconds is not None and seconds >= 0 else None
-
-
-def _http_date(text: str | None) -> datetime:
-    date = parsedate_to_datetime(text) if text else datetime.now(tz=UTC)
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
 
@@ -244,21 +217,41 @@ class Queue:
         return self.waiting[0] if self.waiting else None
 
 
+# Calls in flight until the first answer says how long one takes.
+FIRST_CALLS = 4
+# --calls as usual; whoever sets more of them knows the endpoint.
+USUAL_CALLS = 64
+# Growth beyond what once came too late is so many times slower.
+WARY = 16
+
+
 class Limiter:
-    """An adaptive limit: halves on 429, grows back by one per round of successes (AIMD, as TCP does).
+    """An adaptive limit: halves under pressure, grows back by one per round of successes (AIMD, as TCP does).
 
     Additive increase and multiplicative decrease find the rate that an endpoint really allows, without being
-    told, and share it fairly among several programs that use the same account. Waiting calls of the dialogue
-    go first, then grades, each in order of arrival; but a grade follows every few calls of the dialogue. A
-    call that waits for its own rates blocks no others. The bot under test, if its model is at the same
-    endpoint, never has more than half of the places.
+    told, and share it fairly among several programs that use the same account. Pressure is a 429, a server
+    that calls itself busy, and no answer in time. A server that works on one call at a time lets the others
+    time out, and may go on with those as well; so the first calls are few, until an answer tells how long one
+    takes: with --timeout 60 one of 7.5 s keeps it at 4, one of 0.5 s makes room for 30.
+
+    Waiting calls of the dialogue go first, then grades, each in order of arrival; but a grade follows every
+    few calls of the dialogue. A call that waits for its own rates blocks no others. The bot under test, if
+    its model is at the same endpoint, never has more than half of the places.
     """
 
-    def __init__(self, calls: int, on_wait: Callable[[float], object] = lambda _: None) -> None:
-        """At most `calls` at once. `on_wait` gets the seconds for which the rates stop every call."""
-        self.ceiling, self.on_wait = calls, on_wait
-        self.allowed = float(calls)
-        self.active = 0
+    def __init__(
+        self, calls: int, on_wait: Callable[[float], object] = lambda _: None, *, timeout: float | None = None
+    ) -> None:
+        """At most `calls` at once. `on_wait` gets the seconds for which the rates stop every call.
+
+        With the `timeout` of a call in seconds it begins with few.
+        """
+        self.ceiling, self.on_wait, self.timeout = calls, on_wait, timeout
+        # Whether it still looks for what the endpoint bears, and grows by one with every quick answer.
+        self._is_starting = timeout is not None and calls <= USUAL_CALLS
+        self.allowed = float(min(calls, FIRST_CALLS) if self._is_starting else calls)
+        self.active = self.answers = 0
+        self._quickest = self._too_many = math.inf
         self._halved_at = 0.0
         self.order = itertools.count()
         self._queues: dict[tuple[int, Rates, bool], Queue] = {}
@@ -292,7 +285,9 @@ class Limiter:
             self.active += 1
             queue.active += 1
             self._in_a_row = self._in_a_row + 1 if queue.priority == DIALOGUE else 0
-            waiter.permit.set_result(queue.rates.take(waiter.tokens, now))
+            permit = queue.rates.take(waiter.tokens, now)
+            permit.answers = self.answers
+            waiter.permit.set_result(permit)
 
     def _next(self, now: float) -> Queue | None:
         """The queue whose turn it is; None when no call waits, or none may go out."""
@@ -328,17 +323,40 @@ class Limiter:
         # Nobody but the bot is asked here: then it may have all places.
         return all(each.is_bot for each in self._queues.values())
 
-    def succeeded(self) -> None:
+    def succeeded(self, permit: Permit | None = None) -> None:
         """Raises the limit a little after a successful call, before it leaves its place."""
+        self.answers += 1
         # One more for every full round: of 8 in flight each success adds an eighth.
-        self.allowed = min(self.ceiling, self.allowed + 1 / self.allowed)
+        step = 1 / self.allowed
+        if self.allowed + 1 > self._too_many:
+            step /= WARY
+        if self._is_starting and permit and self.timeout is not None:
+            took = max(asyncio.get_running_loop().time() - permit.entered, 1e-3)
+            self._quickest = min(self._quickest, took)
+            # So many are answered in time even by a server that works on one at a time.
+            self.allowed = max(self.allowed, min(self.ceiling, self.timeout / 4 / took))
+            step = 1.0 if took <= max(self.timeout / 8, 2 * self._quickest) else step
+        self.allowed = min(self.ceiling, self.allowed + step)
 
     def refused(self, permit: Permit) -> None:
         """Halves the limit after a 429, once per round: calls from before the last halving do not count."""
+        self._is_starting = False
         # 64 calls in flight may be refused at once, which is one refusal and not 64.
         if permit.entered >= self._halved_at:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved_at = asyncio.get_running_loop().time()
+
+    def overloaded(self, permit: Permit, *, is_late: bool = False) -> None:
+        """As `refused`, for a server that is busy, or answers too late; a call alone crowds nobody out."""
+        if self.active < 2:
+            return
+        if is_late and permit.entered >= self._halved_at:
+            self._too_many = self.active
+        self.refused(permit)
+
+    def was_crowded_out(self, permit: Permit) -> bool:
+        """Whether others were answered while a call waited that was not: it stood behind them."""
+        return self.answers > permit.answers
 
     def close(self) -> None:
         """Cancels the timer; no waiting call is let in any more."""
@@ -389,9 +407,8 @@ class RetryAfter(wait_base):
 
     def __call__(self, retry_state: RetryCallState) -> float:
         """Seconds until the next attempt."""
-        # Headers of OpenAI's errors; NoAnswer has those of the provider's client, if any.
-        error = retry_state.outcome.exception() if retry_state.outcome else None
-        seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", {}))
+        # Of OpenAI's errors; NoAnswer has the answer to the provider's client, if any.
+        seconds = wait_of(retry_state.outcome.exception() if retry_state.outcome else None)
         if seconds is None or (seconds < 1 and retry_state.attempt_number > 2):
             return self.otherwise(retry_state)
         return min(self.longest, seconds)
@@ -424,6 +441,10 @@ class BotPlaces(AbstractAsyncContextManager[None]):
 # whoever looks at a terminal that stands still should know why, and not read the same line for each of 64
 # calls.
 WORTH_TELLING, SILENCE = 5.0, 15.0
+# Seconds for a last attempt.
+LAST = 1.0
+# Time-outs of one call for which it is not to blame; a prompt that no server answers has an end.
+MOST_FORGIVEN = 4
 
 
 class Patience(AbstractContextManager[None]):
@@ -436,7 +457,7 @@ class Patience(AbstractContextManager[None]):
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
-        self.tries = 0
+        self.tries = self.forgiven = 0
         self.gave_up: Message | str = ""
         # Whether the endpoint itself named a wait that is too long.
         self.is_told = False
@@ -453,6 +474,20 @@ class Patience(AbstractContextManager[None]):
     def __exit__(self, *_error: object) -> None:
         self.spent += awake() - self._entered
 
+    def fitting(self, seconds: float, state: RetryCallState) -> float:
+        """A wait that leaves time for an attempt after it, unless the endpoint itself asked for it."""
+        error = state.outcome.exception() if state.outcome else None
+        if seconds < self.left or self.left <= LAST or wait_of(error) is not None:
+            return seconds
+        return self.left - LAST
+
+    def forgive(self, spent: float) -> None:
+        """Takes back an attempt that stood behind our own calls, a few times; `spent` was spent before."""
+        if self.forgiven < MOST_FORGIVEN:
+            self.forgiven += 1
+            self.tries -= 1
+            self.spent = spent
+
     async def sleep(self, seconds: float) -> None:
         """Waits before another attempt; the wait counts."""
         with self:
@@ -463,8 +498,7 @@ class Patience(AbstractContextManager[None]):
         # Without time for an attempt after it, a wait would be for nothing.
         if state.upcoming_sleep < self.left:
             return False
-        error = state.outcome.exception() if state.outcome else None
-        seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", None) or {})
+        seconds = wait_of(state.outcome.exception() if state.outcome else None)
         if seconds is None or seconds < self.left:
             self.gave_up = _(
                 "given up after {spent:.0f} s: --patience is {patience:g} s",

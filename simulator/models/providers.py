@@ -21,7 +21,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
 from simulator.models.client import Body, Connections, Model
-from simulator.models.exchange import NoAnswer
+from simulator.models.exchange import NoAnswer, status_of
 from simulator.models.limiter import Patience
 from simulator.models.pricing import Ledger
 
@@ -87,7 +87,7 @@ class ProviderModel(Model):
 
 
 def _no_answer(error: Exception, seconds: float) -> NoAnswer:
-    status, name = _status(error), type(error).__name__
+    status, name = status_of(error), type(error).__name__
     # httpx.ConnectError, APIConnectionError, ReadTimeout, ConnectTimeoutError ...
     lost = any(word in name.lower() for word in _LOST)
     message: Message | str
@@ -122,13 +122,6 @@ def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -
         )
         raise InputError(msg) from None
     return chat
-
-
-def _status(error: BaseException) -> int | None:
-    code = getattr(error, "status_code", None) or getattr(
-        getattr(error, "response", None), "status_code", None
-    )
-    return code if isinstance(code, int) else None
 
 
 def _usage(message: "AIMessage") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,47 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     for _ in range(9):
         limiter.refused(Permit(float("inf")))
     assert limiter.allowed == 1
+
+
+async def test_a_server_that_calls_itself_busy_or_is_late_halves_the_room_too() -> None:
+    """Not where a call was alone with it; and room that once was too much grows slowly."""
+    limiter, order = Limiter(8), list[str]()
+    calls = [Call(limiter, DIALOGUE, order) for _ in range(8)]
+    await at_rest()
+    assert calls[0].place
+    limiter.overloaded(calls[0].place, is_late=True)
+    assert limiter.allowed == 4
+    for call in calls[1:]:
+        await call.end()
+    limiter.overloaded(Permit(float("inf")))
+    assert limiter.allowed == 4
+    await calls[0].end()
+
+    for _ in range(25):
+        limiter.succeeded()
+    assert 7 < limiter.allowed < 7.5
+    for _ in range(600):
+        limiter.succeeded()
+    assert limiter.allowed == 8
+
+
+def test_a_run_begins_with_few_calls_until_it_knows_how_long_one_takes() -> None:
+    """A quick answer makes room for all, a slow one for no more than are answered in time one by one."""
+
+    async def main(took: float, calls: int = 64) -> tuple[float, float]:
+        limiter = Limiter(calls, timeout=60)
+        first = limiter.allowed
+        async with limiter.slot(DIALOGUE, FREE) as place:
+            await asyncio.sleep(took)
+            limiter.succeeded(place)
+        return first, limiter.allowed
+
+    assert run_virtually(main(0.2)) == (4, 64)
+    assert run_virtually(main(1))[1] == pytest.approx(16)
+    assert run_virtually(main(7.5)) == (4, 5)
+    assert run_virtually(main(30)) == (4, 5)
+    assert run_virtually(main(1, calls=2)) == (2, 2)
+    assert run_virtually(main(30, calls=1000)) == (1000, 1000), "who asks for more knows the endpoint"
 
 
 async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:

@@ -34,10 +34,17 @@ def test_patience_is_declared_once() -> None:
     assert load_settings({}, environ={}).patience == 9
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_to_be_asked_again_tomorrow_ends_it_at_once(status: int) -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(status=429, headers={"retry-after": "86400"}),
+        Reply(status=503, headers={"retry-after": "86400"}),
+        Reply(status=429, body=b'{"error": {"details": [{"retryDelay": "86400s"}]}}'),
+        Reply(status=429, body=b'{"error": {"message": "Please try again in 24h0m0s."}}'),
+    ],
+)
+async def test_to_be_asked_again_tomorrow_ends_it_at_once(reply: Reply) -> None:
     """For all calls: it says how long the endpoint wants to be left alone, and is told in both languages."""
-    reply = Reply(status=status, headers={"retry-after": "86400"})
     async with OpenAIServer(lambda _: reply) as server, connected(wait=RetryAfter(float("inf"))) as made:
         async with asyncio.timeout(20):
             with pytest.raises(Outage, match="it asks for 86,400 s before another call") as met:

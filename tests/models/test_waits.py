@@ -1,0 +1,92 @@
+"""How long an endpoint asks to be left alone, in whichever words."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.models.waits import wait_asked_for
+from tests.properties import examples
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please retry in 25.56s.", 25.56),
+        ("Rate limit reached for gpt-4o. Please try again in 1m3s. Visit the site to learn more.", 63),
+        ("Limit 30000, Used 29000, Requested 4000. Please try again in 6m0s.", 360),
+        ("Please try again in 120ms.", 0.12),
+        ("try again in 1h2m3.5s", 3723.5),
+        ("Please retry after 6 seconds.", 6),
+        ("You must wait at least 10 seconds between requests.", 10),
+        ("Please wait 2 minutes and 5 seconds.", 125),
+        ("Request was throttled. Expected available in 17 seconds.", 17),
+        ("Retry-After: 30", 30),
+        ("retry after 30", 30),
+        ("quota exceeded retry_delay {\n  seconds: 25\n}", 25),
+        ("25秒後に再試行してください。", 25),
+        ("混み合っています。1分3秒後にお試しください。", 63),
+        ("しばらく（30秒）お待ちください", 30),
+        ("Rate limit reached: 10 requests per minute. Please wait until the next minute.", None),
+        ("We retried 3 times", None),
+        ("try again in 5 models", None),
+        ("Limit: 10 requests in 60 s", None),
+        ("", None),
+    ],
+)
+def test_a_wait_is_read_in_words(words: str, seconds: float | None) -> None:
+    """In English and Japanese, by itself or within an error."""
+    expected = None if seconds is None else pytest.approx(seconds)
+    assert wait_asked_for({}, words) == expected
+    assert wait_asked_for({}, json.dumps({"error": {"message": words}}, ensure_ascii=False)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        (
+            {
+                "error": {
+                    "code": 429,
+                    "message": "retry in 25.5s",
+                    "details": [{"a": 1}, {"retryDelay": "25s"}],
+                }
+            },
+            25,
+        ),
+        ([{"error": {"details": [{"retryDelay": {"seconds": "3", "nanos": 500000000}}]}}], 3.5),
+        ({"message": "You are being rate limited.", "retry_after": 12.5}, 12.5),
+        ({"retryAfterMs": 1500}, 1.5),
+        ({"error": "Model m is currently loading", "estimated_time": 20.0}, 20),
+        ({"retry_after": "1e999"}, None),
+        ({"retry_after": True}, None),
+        ({"retry_after": -3}, None),
+        ({"limit": 30}, None),
+    ],
+)
+def test_a_wait_is_read_in_a_field(body: Any, seconds: float | None) -> None:
+    """As Google and gateways send it."""
+    assert wait_asked_for({}, json.dumps(body)) == seconds
+
+
+def test_a_header_goes_before_the_body() -> None:
+    """It was made for this; where it holds none, the body is read."""
+    assert wait_asked_for({"retry-after": "3"}, "try again in 9s") == 3
+    assert wait_asked_for({"retry-after": "soon"}, "try again in 9s") == 9
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["retry", "again in ", "wait ", "9" * 40, "1.5", "m", "s", " and ", "秒", "後", '{"', '":', "{"]
+    )
+)
+
+
+@given(body=st.text(max_size=200) | WORDS.map("".join))
+@settings(max_examples=examples(200), deadline=None)
+def test_whatever_a_body_holds_is_a_wait_or_none(body: str) -> None:
+    """Never an error, nor a number that cannot be waited for."""
+    seconds = wait_asked_for({}, body)
+    assert seconds is None or 0 <= seconds < float("inf")
