@@ -382,6 +382,8 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        if is_page(path):
+            return AN_HTML_PAGE
         incomplete = _("an incomplete {program} file; save it again from {program}", program=kind)
         return incomplete if data else _("the file is empty")
     entries = archive.infolist()
@@ -491,6 +493,26 @@ def open_lines(path: Path) -> Lines:
         return lambda: _streamed(path)
     text = read_text(path, most_bytes=MAX_AT_ONCE)
     return lambda: _lines_of(text)
+
+
+_LONGEST_HEAD = 4096
+# What a web page begins with, whatever its file is called.
+_PAGE = re.compile(
+    r"\s*+(?>(?:<\?xml[^>]*>|<!--.*?-->)\s*)*+<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+AN_HTML_PAGE = _(
+    "an HTML page, whatever its name says (of a login or of an error, often); download the file again, or"
+    " open it in Excel and save it as .xlsx"
+)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a web page, going by its first lines."""
+    if not path.is_file():
+        return False
+    with readable_or_error(path, "HTML"), path.open("rb") as file:
+        return bool(_PAGE.match(file.read(_LONGEST_HEAD).decode("utf-8-sig", errors="replace")))
 
 
 def open_pieces(path: Path) -> Iterator[str]:

@@ -25,11 +25,13 @@ from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.core.shelves import Features
 from simulator.data.files import (
+    AN_HTML_PAGE,
     MAX_CELL,
     MAX_COLUMNS,
     MAX_TEXT,
     Lines,
     files_of,
+    is_page,
     open_lines,
     open_pieces,
     plain_suffix,
@@ -61,6 +63,7 @@ feature = Features(
     yaml="simulator.data.yaml_rows",
 )
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+_TEXTS = frozenset({*DELIMITERS, ".jsonl", ".ndjson", ".json", ".transcript"})
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
 # Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
@@ -89,6 +92,8 @@ def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
     are those of `--columns`. Raises UnknownName when no row has a column that is named there.
     """
+    if plain_suffix(path) in _TEXTS and is_page(path):
+        raise CaseFileError(_("{path}: {why}.", path=path, why=AN_HTML_PAGE))
     if columns and not {"role", "user"}.isdisjoint(columns):  # one message a row
         return feature("logs").rows_of_file(path, columns)  # type: ignore[no-any-return]
     return rows_by_field(path, partial(_rows, path), fits, columns)

@@ -137,3 +137,15 @@ def test_a_file_may_be_larger_than_what_fits_but_not_a_row(
     assert len(rows_of(tmp_path, f"{line}\n" * 100, name)) == 100
     with pytest.raises(CaseFileError, match="line 1: this object is too large to be read at once; write a"):
         rows_of(tmp_path, f'{{"data": [{", ".join([line] * 100)}]}}', name)
+
+
+@pytest.mark.parametrize("name", ["q.csv", "q.tsv", "q.jsonl", "q.json", "q.xlsx"])
+@pytest.mark.parametrize(
+    "page",
+    ["<!DOCTYPE html>\n<html><p>Sign in, please</p>", "\ufeff \n<!-- x -->\n<HTML><table><tr><td>question"],
+)
+def test_a_web_page_under_another_name_says_so(tmp_path: Path, name: str, page: str) -> None:
+    """What a download gives whose login has expired; a text that mentions HTML is none."""
+    with pytest.raises(CaseFileError, match="an HTML page, whatever its name says"):
+        rows_of(tmp_path, page, name)
+    assert rows_of(tmp_path, "question\n<html> とは?\n", "t.csv")[0].values == {"question": "<html> とは?"}

@@ -67,7 +67,7 @@ class Format(NamedTuple):
     is `one_sided` may hold customers only.
     """
 
-    name: str
+    name: Message | str
     marks: str | Callable[[Record], bool]
     parts: Callable[[Iterator[Record]], Iterator[Part]]
     gap: float = inf
@@ -85,7 +85,7 @@ def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[
     return lambda records: chain.from_iterable(parts(each, number) for number, each in enumerate(records, 1))
 
 
-TABLE = Format("a table with one message a row", table.matches, table.parts)
+TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
 # In the order in which a file is held against them: the last two have the others as special cases. Marks are
 # keys that only this program writes; a format without such keys has a test.
 FORMATS = (

@@ -28,6 +28,8 @@ _KNOWN = {normalised(name): field for name, field in by_word(COLUMNS).items()}
 # What --columns may say of the words for speakers: user=1,agent=2|3; * stands for every other word.
 SPEAKERS = ("user", "assistant", "agent")
 ANYBODY = "*"
+# Characters of what a column of speakers holds at most; more is no name for one.
+_LONGEST_SPEAKER = 80
 # What people put behind a word for a speaker: a number, a note in brackets, a name behind a colon.
 _ADDED = re.compile(r"\s*(?:[#_-]?\d+|側|様|さん|の?(?:発言|発話)|[(\[（【].*[)\]）】]|[:：/].*)$", re.DOTALL)
 
@@ -52,7 +54,9 @@ class Layout(NamedTuple):
 def speaker(word: Any, codes: Mapping[str, str] = {}) -> str:
     """user, assistant or agent, also with something behind it: オペレーター（佐藤）, Agent 2, 顧客側."""
     text = "" if word is None else str(word).strip()
-    found = codes.get(text.casefold()) or role_of(text) or role_of(_ADDED.sub("", text))
+    found = codes.get(text.casefold()) or role_of(text)
+    if not found and len(text) <= _LONGEST_SPEAKER:
+        found = role_of(_ADDED.sub("", text))
     return found or (codes.get(ANYBODY, "") if text and normalised(text) not in _SILENT else "")
 
 
