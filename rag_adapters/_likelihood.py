@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, token_count
+from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, usage_told
 
 Choosing = Literal["auto", "likelihood", "generation"]
 Messages = Sequence[Mapping[str, str]]
@@ -97,7 +97,7 @@ class Chooser:
             # Any other refusal concerns this row, and occurs again when the answer is written.
             return LikelihoodReply(known=False if error.about_logprobs else None)
         places = places_of(reply)
-        usage = usage_of(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
+        usage = usage_told(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
         return LikelihoodReply(scores_of(places, choices) if places else None, bool(places), usage)
 
     def _print_once(self, what: Sentence) -> None:
@@ -112,16 +112,6 @@ class Refused(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.about_logprobs = "logprob" in message.lower()
-
-
-def usage_of(counted: Any, model: str) -> Usage | None:
-    """The tokens of a reply; None when it does not count them."""
-    if not isinstance(counted, dict):
-        return None
-    tokens_in, tokens_out = (
-        token_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens")
-    )
-    return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 # --- From the likeliest tokens of a chat answer ---
@@ -286,7 +276,7 @@ def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
     except (KeyError, IndexError, TypeError, ValueError):
         return None
     values, likeliest = echo.logprobs.token_logprobs, echo.logprobs.top_logprobs or []
-    usage = usage_of(reply.get("usage"), "")
+    usage = usage_told(reply.get("usage"), "")
     number = usage.tokens_in if usage else 0
     if number <= 0:
         number = len(values) - 1 if echo.text.startswith(text) else 0

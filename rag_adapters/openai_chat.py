@@ -32,10 +32,11 @@ from simulator import (
     mask_secrets,
     passages_of,
     tool_calls_in,
+    usage_told,
 )
 
 from ._json import JsonPath, check_end, kind, parsed, setting
-from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of, usage_of
+from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of
 from ._wire import moved, refusal
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
     if not text.strip() and not tools:
         told = _("the model said nothing (finish_reason {choice})", choice=ended)
         raise BotFailure("empty", told)
-    passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
+    passages, usage = _citations(message, reply), usage_told(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage, tools=tools)
 
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.types import Usage as Usage
     from simulator.core.types import token_count as token_count
     from simulator.core.types import traits_of as traits_of
+    from simulator.core.types import usage_told as usage_told
     from simulator.data.knowledge import read_knowledge as read_knowledge
     from simulator.models.cache import close_to_others as close_to_others
     from simulator.models.cache import private_file as private_file
@@ -112,7 +113,7 @@ _NAMES = {
     "core.shelves": "describe_error other_python user_object",
     "core.templates": "Texts read_text_file",
     "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score ToolCall"
-    " Traits Turn Usage token_count traits_of",
+    " Traits Turn Usage token_count traits_of usage_told",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
     "models.exchange": (

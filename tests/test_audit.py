@@ -68,7 +68,10 @@ def test_every_dependency_of_the_project_is_locked() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    groups = project["dependency-groups"]
+    # A group may include another one.
+    asked = [*project["project"]["dependencies"], *groups["install"]]
+    asked += [each for each in groups["dev"] if each != {"include-group": "install"}]
     names = {re.sub(r"[-_.]+", "-", re.split(r"[<>=!~\[; ]", each)[0]).lower() for each in asked}
     locked = {head.split("==")[0] for head, _ in requirements()}
     assert names - locked == set()

@@ -125,6 +125,8 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
     """
     estimate = forecast(context, plan, settings.runs)
     check_prices(settings, estimate.high)
+    most = total_spending(list(estimate.high.values())).cost_usd
+    context.cost_of_one = most / len(plan) if most and plan else None
     say(_("At most {total}.", total=total(estimate.high.values())))
     if estimate.like:
         expected = total(estimate.expected.values())

@@ -44,7 +44,9 @@ def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) 
     if results.run.status == "finished":
         lost = len(results.conversations.select("unfinished"))
         failed = sum(score.state == "failed" for score in results.scores)
-        if HARNESS_NOTE in results.notes or not (lost or failed):
+        # With --sequential the verdict is there: to go on would be to look until it pleases.
+        is_over = HARNESS_NOTE in results.notes or stored_settings(results.run.settings).sequential
+        if is_over or not (lost or failed):
             return FinishedRun(path, settings)
         say(
             _(

@@ -285,7 +285,8 @@ JPY_PER_USD = 150.0
 # Providers publish their prices by the million tokens.
 PER = 1_000_000
 # "$5", "5usd", "800円": a sign before or a unit behind, after NFKC and without spaces and commas.
-_AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
+# Commas between thousands only: whoever writes 0,01 or 1,5 means something else.
+_AMOUNT = re.compile(r"([$¥]?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
 _YEN = ("¥", "jpy", "円")
 
 
@@ -327,16 +328,16 @@ _PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
 
 
 def read_amount(value: Any, given: ValidationInfo) -> Any:
-    """Dollars from 5, "5USD", "$5", "800JPY", "800円" or "¥800"; raises ValueError for what is no amount."""
+    """Dollars from 5, "5USD", "$5", "1,800円" or "¥800"; raises ValueError for what is no amount."""
     if not isinstance(value, str):
         return value
     jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
-    text = "".join(unicodedata.normalize("NFKC", value).replace(",", "").split()).lower()
+    text = "".join(unicodedata.normalize("NFKC", value).split()).lower()
     # A sign and a unit that contradict each other, as in ¥5usd, are no amount.
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
-        raise ValueError(_("is not an amount such as 5, 5USD, 800JPY or 800円"))
-    number = float(found[2])
+        raise ValueError(_("is not an amount such as 5, 0.5USD, 800JPY or 1,800円"))
+    number = float(found[2].replace(",", ""))
     return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
 
 

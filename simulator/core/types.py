@@ -112,7 +112,7 @@ def token_count(value: Any) -> int:
 
 
 class Usage(Value):
-    """Tokens of one model call, as the provider counted them.
+    """Tokens of one model call, as the provider counted them, reasoning included.
 
     `tokens_cached` of `tokens_in` came from the endpoint's own cache of the beginnings of prompts.
     """
@@ -121,6 +121,32 @@ class Usage(Value):
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+
+
+def usage_told(counted: Any, model: str) -> Usage | None:
+    """The tokens of a reply, from the `usage` of a chat completion; None where it counts nothing.
+
+    Reasoning is paid for like the reply. Some leave it out of `completion_tokens`: then the total says so, or
+    the reasoning alone is more than the whole.
+
+        {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 511}                       -> 9 and 502
+        {..., "completion_tokens_details": {"reasoning_tokens": 500}}, without a total          -> 9 and 502
+    """
+    if not isinstance(counted, dict):
+        return None
+    tokens_in, tokens_out, total = (
+        token_count(counted.get(f"{name}_tokens")) for name in ("prompt", "completion", "total")
+    )
+    details = [counted.get(f"{name}_tokens_details") for name in ("prompt", "completion")]
+    of_prompt, of_reply = (each if isinstance(each, dict) else {} for each in details)
+    reasoning = max(token_count(each.get("reasoning_tokens")) for each in (of_reply, counted))
+    if reasoning > tokens_out:
+        tokens_out += reasoning
+    # Embeddings may tell a total alone.
+    tokens_in = tokens_in or max(0, total - tokens_out)
+    tokens_out = max(tokens_out, total - tokens_in)
+    cached = min(token_count(of_prompt.get("cached_tokens")), tokens_in)
+    return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=cached)
 
 
 class Query(Value):

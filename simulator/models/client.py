@@ -5,9 +5,9 @@ What happens to a call, from the outside in:
     ask / say / embed     a structured reply is read, and asked for once more where it is malformed
     _adapting             what the endpoint has refused is left out, and the call goes out again
     _send_cached          a reply that is in the cache costs nothing and waits for nothing
-    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     _send                 up to ATTEMPTS tries, more where it is busy, with the waits that are asked for
     _attempt              one try; while the model answers nobody, calls wait for one of them (outage.py)
+    ledger.room           the most that it may cost is reserved in the budget, or BudgetSpent raised
     limiter.slot          a place among the calls in flight at this host, and room in its requests a minute
     transport.post        one request
 
@@ -21,11 +21,13 @@ two repeats with different seeds are two requests even where the endpoint takes 
 import asyncio
 import base64
 import contextlib
+import json
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -37,7 +39,7 @@ from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, Ou
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
-from simulator.core.types import Usage, token_count
+from simulator.core.types import Usage, usage_told
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import (
@@ -65,8 +67,8 @@ from simulator.models.limiter import (
 )
 from simulator.models.outage import LAST, Availability
 from simulator.models.pricing import Ledger
-from simulator.models.reading import most_tokens, parse_reply, strict_schema
-from simulator.models.refusals import DROPPABLE, MOST_LESSONS, Abilities
+from simulator.models.reading import lone_form, most_tokens, names_key_of, parse_reply, strict_schema
+from simulator.models.refusals import DROPPABLE, EMBEDDING_FORMS, MOST_LESSONS, Abilities
 from simulator.models.waits import wait_of
 
 if TYPE_CHECKING:
@@ -111,8 +113,13 @@ _OUR_FIELDS = frozenset((
 BUSY, LATE = frozenset({429, 503, 529}), frozenset({408, 504})
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
+EMBEDDINGS = "/embeddings"
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
 SHORTEST = "Reply with OK."
+# Fields of a message for what was thought, by servers and gateways.
+REASONING = ("reasoning_content", "reasoning", "thinking")
+# Why a reply ended that a filter of the service took away, or the rest of it.
+FILTERED = ("content_filter", "safety", "refusal")
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
 
@@ -273,8 +280,8 @@ class Received(NamedTuple):
 class Completion(NamedTuple):
     """The text of a chat completion, its tokens, and the key of its request in the cache.
 
-    `cut_off` tells of a reply that reached its limit of tokens: it is not whole, whatever can be read of it.
-    An empty `request` means that nothing was cached.
+    `cut_off` tells of a reply that reached its limit of tokens, or has all its words elsewhere: it is not
+    whole, whatever can be read of it. An empty `request` means that nothing was cached.
     """
 
     text: str
@@ -345,7 +352,7 @@ class Model:
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""
         body = self._embedding_body(texts)
-        request = self._key("/embeddings", body)
+        request = self._key(EMBEDDINGS, body)
         # Each call by itself, though they are sent together: another run asks in other company.
         kept = self._from_cache(request)
         if kept is not None:
@@ -371,10 +378,10 @@ class Model:
             await there.first.wait()
             if there.refusal:
                 raise ModelFailure("error", there.refusal)
-            return await self._embedded(texts)
+            return await self._in_best_form(texts)
         there.first = asyncio.Event()
         try:
-            return await self._embedded(texts)
+            return await self._in_best_form(texts)
         except ModelFailure as error:
             if not _has_no_embeddings(error):
                 raise
@@ -389,15 +396,40 @@ class Model:
         finally:
             there.first.set()
 
-    async def _embedded(self, texts: list[str]) -> Embeddings:
-        """The embeddings of one request. Raises ModelFailure."""
+    async def _in_best_form(self, texts: list[str]) -> Embeddings:
+        """The embeddings of one request, in the best form that the endpoint takes.
+
+        What it refuses before it has embedded anything may be the form, whatever it says of it.
+        """
+        abilities = self._abilities
+        try:
+            return await self._embedded(texts, abilities.embedding_form)
+        except ModelFailure as failure:
+            if abilities.embeds or _has_no_embeddings(failure) or not _may_be_of_the_form(failure):
+                raise
+            for form in EMBEDDING_FORMS[1:]:
+                if form == "text" and len(texts) > 1:
+                    break
+                with contextlib.suppress(ModelFailure):
+                    embeddings = await self._embedded(texts, form)
+                    abilities.embedding_form = form
+                    return embeddings
+            raise
+
+    async def _embedded(self, texts: list[str], form: str) -> Embeddings:
+        body = self._embedding_body(texts)
+        if form != "base64":
+            del body["encoding_format"]
+        if form == "text" and len(texts) == 1:
+            body["input"] = texts[0]
         data, usage = await self._adapting(
-            "/embeddings", lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
+            EMBEDDINGS, lambda: body, lambda path, _, sent: self._send(path, sent)
         )
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
+        self._abilities.embeds = True
         return Embeddings(rows, usage.tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
@@ -428,6 +460,9 @@ class Model:
             choice = data["choices"][0]
             message, ended = choice["message"], choice.get("finish_reason")
             refusal, text = message.get("refusal"), _text(message.get("content"))
+            elsewhere = None
+            if not text.strip():
+                text, elsewhere = _besides_content(message, reply_form)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             # Some answer every address, with a page or an error of their own.
             lacks = self.endpoint.missing_of_address
@@ -436,12 +471,17 @@ class Model:
         # Of structured outputs: a model that will not fill in the form says so in a field of its own.
         if refusal:
             raise self._failure("refused", str(refusal))
+        if str(ended).lower() in FILTERED:
+            msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=str(ended))
+            raise self._failure("refused", msg)
+        if elsewhere and reply_form is None:
+            raise self._failure("malformed", elsewhere)
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         # An empty text is malformed, and would be so for every later run.
         if text and not cached:
             self.cache.put(request, data)
-        cut_off = None
+        cut_off = MalformedReply("malformed", elsewhere) if elsewhere else None
         if reply_form is not None and ended == "length":
             written = usage.tokens_out or most or 0
             msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
@@ -512,10 +552,7 @@ class Model:
         request = self._key(path, body)
         if (kept := self._from_cache(request)) is not None:
             return kept, request, True
-        async with self.ledger.room(self.endpoint.role, sent):
-            received = await self._send(path, sent)
-            self.ledger.charge(self.endpoint.role, received.usage, sent=sent)
-        return received, request, False
+        return await self._send(path, sent), request, False
 
     async def _send(self, path: str, body: Body) -> Received:
         """A reply, requested again while the error is transient and patience is left.
@@ -574,7 +611,7 @@ class Model:
 
     async def _attempt(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
-        there = self._availability
+        there, answers = self._availability, 0
         while True:
             asks = False
             if self._is_waited_for:
@@ -584,7 +621,9 @@ class Model:
             patience.tries += 1
             try:
                 received = await self._heard(path, body, patience)
-                if received.data is not None or await self._is_at_fault(path, patience):
+                answers += 1
+                # Where a proxy may have answered instead, it is tried once more.
+                if received.data is not None or (answers > 1 and await self._is_at_fault(path, patience)):
                     return received
             except Exception as error:  # of whichever client
                 if not is_transient(error) or await self._is_at_fault(path, patience):
@@ -610,7 +649,13 @@ class Model:
     async def _heard(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, of which `Availability` hears whether it was answered; a refusal is an answer, too."""
         try:
-            received = await self._post(path, body, patience)
+            # Embeddings are sent together, and have their room one by one.
+            if path == EMBEDDINGS:
+                received = await self._post(path, body, patience)
+            else:
+                async with self.ledger.room(self.endpoint.role, body):
+                    received = await self._post(path, body, patience)
+                    self.ledger.charge(self.endpoint.role, received.usage, sent=body)
         except Exception as error:  # of whichever client
             if is_transient(error):
                 failure = self._as_failure(error)  # type: ignore[arg-type]
@@ -627,21 +672,15 @@ class Model:
 
     async def _answers_at_all(self, path: str) -> bool:
         """Whether the model answers the shortest of requests; it is paid for like any other."""
-        said = {"messages": [{"role": "user", "content": SHORTEST}]}
-        body = {"model": self.endpoint.model} | (
-            said if path == "/chat/completions" else {"input": [SHORTEST]}
-        )
-        try:
-            received = await self._post(path, body, Patience(self.connections.patience))
-        except Exception as error:  # of whichever client
-            if is_transient(error) or isinstance(error, RehearsalError):
-                return False
-        else:
-            self.ledger.charge(self.endpoint.role, received.usage, sent=body)
-            if received.data is None:
-                return False
-        self._availability.answered()
-        return True
+        said: Body = {"input": [SHORTEST]}
+        if path != EMBEDDINGS:
+            said = {"messages": [{"role": "user", "content": SHORTEST}]}
+        before, body = self._availability.answers, {"model": self.endpoint.model} | said
+        with contextlib.suppress(Exception):  # of whichever client
+            received = await self._heard(path, body, Patience(self.connections.patience))
+            if path == EMBEDDINGS:
+                self.ledger.charge(self.endpoint.role, received.usage, sent=body)
+        return self._availability.answers > before
 
     async def _post(self, path: str, body: Body, patience: Patience) -> Received:
         """One attempt, within the limits of the endpoint, which learn from its outcome."""
@@ -663,7 +702,7 @@ class Model:
                 if refusal and self._abilities.learn(refusal, body):
                     self._rates.spent(permit)
                     raise _Learnt from error
-                if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
+                if isinstance(error, NoAnswer) and error.was_sent:
                     self.ledger.charge(self.endpoint.role, Usage(model=self.endpoint.model), sent=body)
                 self._rates.spent(permit)
                 status = status_of(error)
@@ -688,13 +727,9 @@ class Model:
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
-        transport = self.connections.transport(self.endpoint)
-        for _unused in range(2):  # when a proxy answers instead, try once more
-            with patience:
-                data = await transport.post(path, body, min(self.connections.timeout, patience.left))
-            if data is not None:
-                break
-        return data
+        with patience:
+            seconds = min(self.connections.timeout, patience.left)
+            return await self.connections.transport(self.endpoint).post(path, body, seconds)
 
     def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
         """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
@@ -790,11 +825,25 @@ def _has_no_embeddings(error: ModelFailure) -> bool:
 
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
-    # Endpoints may answer in another order, and say so by the index.
-    rows = sorted(data["data"], key=lambda row: int(row["index"]))
+    rows = data["data"]
     if len(rows) != count:
         raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
-    return [row["embedding"] for row in rows]
+    # Endpoints may answer in another order, and say so by the index. Some leave it out, some only where it
+    # is 0, as protocol buffers do.
+    places = [row.get("index") for row in rows]
+    if places.count(None) == count:
+        return [row["embedding"] for row in rows]
+    numbers = [0 if place is None else int(place) for place in places]
+    if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
+        raise ValueError(_("embeddings without an index"))
+    return [row["embedding"] for _unused, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
+
+
+def _may_be_of_the_form(failure: ModelFailure) -> bool:
+    """Whether a request may have failed for its form: it was refused, not for its key, pace or length."""
+    status = getattr(failure.__cause__, "status_code", None)
+    is_final = isinstance(failure, AccessDenied | OutOfPatience)
+    return status not in (None, 408, 409, 413, 429) and failure.failure.kind == "error" and not is_final
 
 
 def _whole(
@@ -804,6 +853,37 @@ def _whole(
     if completion.cut_off:
         raise completion.cut_off
     return read(completion.text, reply_form)
+
+
+def _besides_content(
+    message: Mapping[str, Any], reply_form: type[BaseModel] | None
+) -> tuple[str, Message | None]:
+    """The form that a message without content has elsewhere; or "", and why nothing else in it is read.
+
+    Some models call a tool instead of answering, and some servers take the whole answer for reasoning. But
+    what is thought is not said: of reasoning only what is nothing but the form counts.
+    """
+    calls = message.get("tool_calls")
+    called = calls if isinstance(calls, list) and calls else [message.get("function_call")]
+    functions = [each.get("function") or each for each in called if isinstance(each, dict)]
+    if functions:
+        given = [each.get("arguments") for each in functions]
+        text = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in given)
+        if reply_form is not None and names_key_of(text, reply_form):
+            return text, None
+        names = ", ".join(str(each.get("name"))[:40] for each in functions[:3])
+        return "", _("the reply has no text, only calls of tools ({names})", names=names)
+    for name in REASONING:
+        if thought := _text(message.get(name)).strip():
+            if reply_form is not None and (form := lone_form(thought)):
+                return form, None
+            msg = _(
+                "the reply is empty and only its reasoning ({field}) is not, which is no answer:"
+                " switch thinking off, or the server's parser of reasoning",
+                field=name,
+            )
+            return "", msg
+    return "", None
 
 
 def _text(content: Any) -> str:
@@ -816,17 +896,7 @@ def _text(content: Any) -> str:
 
 def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
-    if not isinstance(counted, dict):
-        return Usage(model=model)
-    tokens_in = token_count(counted.get("prompt_tokens"))
-    details = counted.get("prompt_tokens_details")
-    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(
-        model=model,
-        tokens_in=tokens_in,
-        tokens_out=token_count(counted.get("completion_tokens")),
-        tokens_cached=min(cached, tokens_in),
-    )
+    return usage_told(counted, model) or Usage(model=model)
 
 
 def _vector(embedding: Any) -> list[float]:

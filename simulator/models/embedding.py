@@ -5,13 +5,15 @@ few requests, each hardly slower than a single one. Equal texts are sent once.
 
     ["a"], ["bbb", "a"]   within 5 ms   ->   one request for ["a", "bbb"]; of 10 tokens, 2 and 8 are theirs
 
-A request that fails for a reason that one text may be the cause of is halved until the calls at fault are
-alone. A refused key, or patience that is over, is nobody's text: then all of them fail at once.
+A request that fails for a reason that one text may be the cause of is halved until the texts at fault are
+alone. Where both halves are embedded, it was their number that the endpoint refused, and no later request has
+as many: some take ten texts, some only one. A refused key, or patience that is over, is nobody's text: then
+all of them fail at once.
 """
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
@@ -45,7 +47,7 @@ class EmbeddingBatcher:
 
     def __init__(self, send: Send, tick: float = TICK) -> None:
         """`send` makes one request for all its texts."""
-        self.send, self.tick = send, tick
+        self.send, self.tick, self.most = send, tick, MOST_TEXTS
         self._calls: list[_PendingCall] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -84,15 +86,7 @@ class EmbeddingBatcher:
     async def _deliver(self, calls: Sequence[_PendingCall]) -> None:
         texts = list(dict.fromkeys(text for call in calls for text in call.texts))
         try:
-            embedded = await self.send(texts)
-        except ModelFailure as error:
-            is_final = isinstance(error, (AccessDenied, OutOfPatience))
-            # Halves are sent at once; with one bad text in 64 calls that is a dozen requests.
-            if len(calls) > 1 and not is_final and error.failure.kind in _SPLIT:
-                half = len(calls) // 2
-                await asyncio.gather(self._deliver(calls[:half]), self._deliver(calls[half:]))
-            else:
-                _fail(calls, error)
+            rows, tokens = await self._rows(texts)
         except asyncio.CancelledError:
             for call in calls:
                 call.reply.cancel()
@@ -100,7 +94,32 @@ class EmbeddingBatcher:
         except BaseException as error:  # callers wait for the result, so every error goes to them
             _fail(calls, error)
         else:
-            _share_out(calls, texts, embedded)
+            _share_out(calls, rows, tokens)
+
+    async def _rows(self, texts: Sequence[str]) -> tuple[dict[str, Any], int]:
+        """The row of each text, or the failure that it met, and the tokens of all."""
+        if len(texts) > self.most:
+            pieces = [texts[at : at + self.most] for at in range(0, len(texts), self.most)]
+            return _merged(await asyncio.gather(*map(self._rows, pieces)))
+        try:
+            embedded = await self.send(list(texts))
+        except ModelFailure as error:
+            is_final = isinstance(error, (AccessDenied, OutOfPatience))
+            if len(texts) == 1 or is_final or error.failure.kind not in _SPLIT:
+                return dict.fromkeys(texts, error), 0
+        else:
+            return dict(zip(texts, embedded.rows, strict=True)), embedded.tokens
+        # One half after the other: what the first one learns saves the second one its refusals.
+        half = (len(texts) + 1) // 2
+        rows, tokens = _merged([await self._rows(texts[:half]), await self._rows(texts[half:])])
+        if not any(isinstance(row, ModelFailure) for row in rows.values()):
+            self.most = min(self.most, half)
+        return rows, tokens
+
+
+def _merged(parts: Sequence[tuple[dict[str, Any], int]]) -> tuple[dict[str, Any], int]:
+    rows = {text: row for part, _unused in parts for text, row in part.items()}
+    return rows, sum(tokens for _unused, tokens in parts)
 
 
 def _fits(calls: Sequence[_PendingCall]) -> bool:
@@ -114,12 +133,21 @@ def _fail(calls: Sequence[_PendingCall], error: BaseException) -> None:
             call.reply.set_exception(error)
 
 
-def _share_out(calls: Sequence[_PendingCall], texts: Sequence[str], embedded: Embeddings) -> None:
-    """Gives each call the rows of its texts, and a share of the tokens by their length; shares add up."""
-    rows = dict(zip(texts, embedded.rows, strict=True))
-    lengths = list(itertools.accumulate(1 + sum(map(len, call.texts)) for call in calls))
+def _share_out(calls: Sequence[_PendingCall], rows: Mapping[str, Any], tokens: int) -> None:
+    """Gives each call the rows of its texts, or the failure of one of them.
+
+    And a share of the tokens by the length of the texts; shares add up.
+    """
+    embedded: list[_PendingCall] = []
+    for call in calls:
+        failure = next((rows[text] for text in call.texts if isinstance(rows[text], ModelFailure)), None)
+        if failure is None:
+            embedded.append(call)
+        else:
+            _fail([call], failure)
+    lengths = list(itertools.accumulate(1 + sum(map(len, call.texts)) for call in embedded))
     # Rounded at the ends and not by the share, so that nothing is lost between them.
-    ends = [embedded.tokens * length // lengths[-1] for length in lengths]
-    for call, (start, end) in zip(calls, itertools.pairwise([0, *ends]), strict=True):
+    ends = [tokens * length // lengths[-1] for length in lengths]
+    for call, (start, end) in zip(embedded, itertools.pairwise([0, *ends]), strict=True):
         if not call.reply.done():
             call.reply.set_result(Embeddings([rows[text] for text in call.texts], end - start))

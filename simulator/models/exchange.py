@@ -4,6 +4,7 @@ A refusal of the endpoint is the client's APIStatusError. Any other exception of
 TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
+    200 and an error within             APIStatusError, as if the answer had the status of that error
     200 and something else              None: a captive portal or proxy; the caller tries once more
     4xx, 5xx, 3xx                       APIStatusError, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
@@ -23,6 +24,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -147,13 +149,20 @@ class NoAnswer(Exception):
     """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
 
     `denied` is of what stands between this machine and the endpoint: no other call can succeed either.
+    `was_sent`: the request was, so that a reply may have been made, and billed, of which nothing arrived.
     """
 
     def __init__(
-        self, kind: str, message: Message | str, *, is_transient: bool = True, cause: Exception | None = None
+        self,
+        kind: str,
+        message: Message | str,
+        *,
+        is_transient: bool = True,
+        was_sent: bool = True,
+        cause: Exception | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind, self.is_transient = kind, is_transient
+        self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
         # Status and headers, if the client's error has them.
         self.status_code = getattr(cause, "status_code", None)
         self.response = getattr(cause, "response", None)
@@ -242,7 +251,12 @@ class Transport:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
         except Exception as error:  # of any library
-            from aiohttp import ClientConnectionError, ClientPayloadError
+            from aiohttp import (
+                ClientConnectionError,
+                ClientConnectorError,
+                ClientHttpProxyError,
+                ClientPayloadError,
+            )
 
             proxy = self._arguments.get(path, {}).get("proxy")
             if blocked := _blocked(error, proxy):
@@ -254,18 +268,16 @@ class Transport:
                 message = _("no connection ({reason})", reason=client_words(error))
             else:
                 message = _("no valid HTTP answer ({reason})", reason=client_words(error))
-            raise NoAnswer("unreachable", through(proxy, message)) from error
+            was_sent = not isinstance(error, ClientConnectorError | ClientHttpProxyError)
+            raise NoAnswer("unreachable", through(proxy, message), was_sent=was_sent) from error
         if status == 407:  # of plain HTTP it answers itself
             raise NoAnswer("denied", _login_wanted(self._arguments[path]["proxy"]), is_transient=False)
         if not 200 <= status < 300:
             await self._answered(path, status, headers, content)
-        # Every call passes here; the standard parser takes several times as long.
-        try:
-            return from_json(content)
-        except ValueError:  # it is faster, but leaves byte order marks and half characters to json
-            with contextlib.suppress(ValueError, RecursionError):
-                return json.loads(content)
-            return None
+        data = _json(content)
+        if (said := _error_within(data)) is not None:
+            await self._answered(path, _status_of(said), headers, to_json({"error": said}))
+        return data
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -329,6 +341,54 @@ class Transport:
         ) as http:
             response = await self._client(http).post(path, body={}, cast_to=Response)
             return response.request
+
+
+def _json(content: bytes) -> Any:
+    """The JSON of an answer; None when it is not valid."""
+    # Every call passes here; the standard parser takes several times as long.
+    try:
+        return from_json(content)
+    except ValueError:  # it is faster, but leaves byte order marks and half characters to json
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(content)
+        return None
+
+
+# What an error without a status is called by its code or type, and the status that it would have. Anything
+# else may pass, like most of what a provider behind a gateway fails of.
+_NAMED_STATUS = (
+    (re.compile(r"rate.?limit|too.?many|exhausted|throttl"), 429),
+    (re.compile(r"authent|api.?key|permission|unauthori[sz]ed"), 401),
+    (re.compile(r"unexpected endpoint|(?:unknown|no such) (?:endpoint|path|url|route)|page not found"), 404),
+    (re.compile(r"invalid|bad.?request|unsupported|not.?found|content.?(?:filter|policy)|context"), 400),
+)
+
+
+def _error_within(data: Any) -> Any:
+    """The error of an answer with status 200 that holds nothing else; None where there is none.
+
+    OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
+    or the only one has an error in it.
+    """
+    if not isinstance(data, dict) or data.get("data"):
+        return None
+    choices = data.get("choices")
+    if not choices:
+        return data.get("error") or (data if data.get("object") == "error" else None)
+    first = choices[0] if isinstance(choices, list) else None
+    return (first.get("error") or None) if isinstance(first, dict) else None
+
+
+def _status_of(error: Any) -> int:
+    """The status that an error has within an answer, or would have by its name; else 500."""
+    said = error if isinstance(error, dict) else {}
+    codes = [str(said.get(key) or "").lower() for key in ("code", "status", "status_code", "type")]
+    if isinstance(error, str):
+        codes.append(error[:200].lower())
+    for code in codes:
+        if re.fullmatch(r"[45]\d\d", code):
+            return int(code)
+    return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
 
 
 def proxy_for(address: str) -> str | None:

@@ -527,7 +527,8 @@ class Patience(AbstractContextManager[None]):
                 self.gave_up = _(
                     "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
                 )
-                permit.set_exception(NoAnswer("error", self.gave_up, is_transient=False))
+                held_back = NoAnswer("error", self.gave_up, is_transient=False, was_sent=False)
+                permit.set_exception(held_back)
 
         look()
         pause.watchers.add(look)

@@ -1,6 +1,6 @@
 """Prices of models, what a run has spent, and its budget.
 
-Before a call is sent it reserves the most that it may cost, and releases that when its real cost is known.
+Before each attempt of a call it reserves the most that it may cost, and releases that when its cost is known.
 A call that does not fit waits for calls in flight, and is refused when none of them is left. So the budget
 is never exceeded, unless a reply is longer than expected.
 
@@ -38,6 +38,8 @@ __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_sp
 # context variable, since a call passes through five layers that need not know of judges; tasks and threads
 # inherit it.
 JUDGE: ContextVar[str] = ContextVar("judge", default="")
+# What the calls of this task have cost, in a list so that the tasks it starts add to the same sum.
+METER: ContextVar[list[float]] = ContextVar("meter", default=[0.0])  # noqa: B039 - a sum of what nobody asks for
 # The most tokens that a reply is expected to have, or twice the longest one so far if that is more: what a
 # call without a limit of its own reserves. Too much would hold up calls that fit, too little break the
 # budget.
@@ -54,6 +56,7 @@ class Allowance:
     def __init__(self, budget: float, spent: float = 0.0) -> None:
         self.budget, self.spent = budget, spent
         self.reserved, self.in_flight = 0.0, 0
+        self.lost = 0.0  # of `spent`, what calls of unknown cost may have cost at most
         self._first_in_line = asyncio.Lock()
         self._released = asyncio.Event()
         self._refused: Message | str | None = None
@@ -87,11 +90,19 @@ class Allowance:
 
     def _reason(self, most: float) -> Message:
         return _(
-            "the budget of {budget} USD is spent ({paid} USD paid, and the next call may cost {most} USD)",
+            "too little is left of the budget of {budget} USD ({paid}, and the next call may cost {most}"
+            " USD)",
             budget=f"{self.budget:g}",
-            paid=dollars(self.spent),
+            paid=paid(self.spent, is_known=not self.lost),
             most=dollars(most),
         )
+
+
+def paid(amount: float, *, is_known: bool) -> Message:
+    """What was paid, or may have been at most where the cost of some calls is not known."""
+    if is_known:
+        return _("{amount} USD paid", amount=dollars(amount))
+    return _("at most {amount} USD paid", amount=dollars(amount))
 
 
 class Prices:
@@ -207,6 +218,7 @@ class Ledger:
         self.budget = budget
         self._allowance = None if budget is None else Allowance(budget)
         self._longest: dict[str, int] = {}
+        self._excess = 0.0
         self._lost = 0.0  # the most that calls without a reply, or a count, may have cost
         self.record: Callable[[Role, Usage, bool, float | None], None] = lambda *_: None
 
@@ -245,11 +257,30 @@ class Ledger:
         self.roles[role] = self.roles[role] + call if role in self.roles else call
         if self._allowance is not None:
             # The endpoint may have charged for a reply that never came.
-            if sent is not None and not is_counted:
-                self._lost += self._most(role, sent)
+            most = self._most(role, sent) if sent is not None else 0.0
+            lost = 0.0 if is_counted else most
+            self._lost += lost
+            self._allowance.lost = self._lost
+            self._excess = max(self._excess, most - (cost or lost))
+            METER.get()[0] += lost + (cost or 0.0)
             self._allowance.spent = self._known_cost
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
         self.record(role, usage, cached, cost)
+
+    @property
+    def left(self) -> float | None:
+        """The dollars of the budget that are not spent; None without one."""
+        return None if self.budget is None else self.budget - self._known_cost
+
+    @property
+    def paid(self) -> Message:
+        """What counts against the budget, in words."""
+        return paid(self._known_cost, is_known=not self._lost)
+
+    @property
+    def excess(self) -> float:
+        """The most dollars by which a call has reserved more than it cost: as much the last one needs."""
+        return self._excess
 
     @property
     def spent(self) -> Spending:

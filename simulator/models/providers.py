@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _DENIED = (401, 403, 404)
 _TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
 _LOST = ("timeout", "connect")
+_NEVER_SENT = ("ConnectError", "ConnectTimeout")
 
 
 class ProviderModel(Model):
@@ -97,7 +98,10 @@ def _no_answer(error: Exception, seconds: float) -> NoAnswer:
         kind, message = "timeout", _("no reply within {seconds:g} s", seconds=round(seconds, 2))
     else:
         kind, message = "unreachable" if lost else "error", f"{name}: {error}"
-    return NoAnswer(kind, message, is_transient=status in _TRANSIENT if status else lost, cause=error)
+    # A refusal costs nothing, nor does a connection that never was.
+    was_sent = not (status or type(error.__cause__ or error).__name__ in _NEVER_SENT)
+    is_transient = status in _TRANSIENT if status else lost
+    return NoAnswer(kind, message, is_transient=is_transient, was_sent=was_sent, cause=error)
 
 
 def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -> "BaseChatModel":
@@ -129,6 +133,10 @@ def _usage(message: "AIMessage") -> dict[str, Any]:
     return {
         "prompt_tokens": counted.get("input_tokens"),
         "completion_tokens": counted.get("output_tokens"),
+        "total_tokens": counted.get("total_tokens"),
+        "completion_tokens_details": {
+            "reasoning_tokens": (counted.get("output_token_details") or {}).get("reasoning")
+        },
         "prompt_tokens_details": {
             "cached_tokens": (counted.get("input_token_details") or {}).get("cache_read")
         },

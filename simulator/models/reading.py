@@ -65,6 +65,8 @@ _BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
 _OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
 # A whole reply that is the text of an object as JSON writes it within a string.
 _ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
+# A whole reply that is an object, perhaps in a fence.
+_LONE = re.compile(r"\s*+(?:```\w*+\s*+)?[{｛].*[}｝]\s*+(?:```)?\s*+", re.DOTALL)
 # Strings by the mark that a form's keys begin with; and comments, which may hold marks. "//" after a colon is
 # an address (https://...), and no comment.
 _COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
@@ -373,6 +375,18 @@ def _as_escape(found: re.Match[str]) -> str:
     if escape in _ESCAPES or len(escape) > 2:
         return _ESCAPES.get(escape) or escape.replace("\\x", "\\u00")
     return f"\\{escape}" if escape[1].isalnum() else escape[1]
+
+
+def names_key_of(text: str, reply_form: type[BaseModel]) -> bool:
+    """Whether the text has a key of this form, with marks and a colon."""
+    return _named(text, _keys(reply_form)) > 0
+
+
+def lone_form(text: str) -> str:
+    """The text, behind a closing mark of reasoning, if it is an object from end to end; else ""."""
+    reasoned = _REASONED.match(text)
+    said = text[reasoned.end() :] if reasoned else text
+    return said if _LONE.fullmatch(said) else ""
 
 
 @functools.lru_cache(maxsize=512)

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
+# How embeddings are requested, best first: as base64, as numbers, and a single text that is no list.
+EMBEDDING_FORMS = ("base64", "numbers", "text")
 # The names of the limit of a reply, the usual one first; what reasons calls it otherwise.
 LIMITS = ("max_tokens", "max_completion_tokens")
 # Parameters that are left out for an endpoint that refuses them.
@@ -138,13 +140,15 @@ class Abilities:
 
     `reply_format` is one of FORMATS and only ever goes down; `limit` is what the limit of a reply is called
     there; `refused` are parameters that are left out; without `has_system` the system text begins the first
-    message of the user.
+    message of the user. `embedding_form` is one of EMBEDDING_FORMS, and `embeds` whether any text was.
     """
 
     reply_format: str = FORMATS[0]
     limit: str = LIMITS[0]
     refused: set[str] = field(default_factory=set)
     has_system: bool = True
+    embedding_form: str = EMBEDDING_FORMS[0]
+    embeds: bool = False
     _invalid: int = 0
     _limits_tried: set[str] = field(default_factory=set)
 

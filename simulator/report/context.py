@@ -147,11 +147,16 @@ def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
             yield finding.message
 
 
-def corrected_line(summary: Summary, target: float | None) -> Message | None:
-    """'自動 87 → 補正後 82（78〜86）', or the same in English; None where nothing was corrected."""
+def corrected_line(
+    summary: Summary, target: float | None, bounds: tuple[float, float] | None = None
+) -> Message | None:
+    """'自動 87 → 補正後 82（78〜86）', or the same in English; None where nothing was corrected.
+
+    `bounds` are those that decided, where these are not the 95 % interval.
+    """
     if summary.corrected is None:
         return None
-    figures = (summary.corrected.score, *summary.corrected.interval)
+    figures = (summary.corrected.score, *(bounds or summary.corrected.interval))
     score, low, high = (points(value, against=target) for value in figures)
     auto = points(summary.score)
     return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
@@ -357,6 +362,22 @@ class ReportContext:
         return "/".join(map(str, (self.results.run.id, *parts)))
 
 
+def interval_text(context: ReportContext) -> Message | None:
+    """Between what the score may lie, one range in every view: that which decided, else the 95 % interval.
+
+    None where neither is known, as with fewer than five questions.
+    """
+    gate, interval = context.gate, context.summary.interval
+    if gate.bounds:
+        low, high = (points(end, against=gate.target) for end in gate.bounds)
+        sure = f"{100 * (gate.confidence or 0):.4g}"
+        return _("{low}–{high} ({sure} % sure of either end)", low=low, high=high, sure=sure)
+    if interval is None:
+        return None
+    low, high = map(points, interval)
+    return _("95 % interval {low}–{high}", low=low, high=high)
+
+
 def score_lines(context: ReportContext) -> Iterator[Message]:
     """The score with its interval, the corrected one where people's grades made it, and its coverage.
 
@@ -364,15 +385,11 @@ def score_lines(context: ReportContext) -> Iterator[Message]:
     """
     summary, target = context.summary, context.gate.target
     if summary.corrected:
-        yield _("Score {score}", score=corrected_line(summary, target))
+        yield _("Score {score}", score=corrected_line(summary, target, context.gate.bounds))
         yield _("by {n} human grades", n=summary.corrected.n)
     elif summary.score is None:
         yield _("Score {score}", score=_("No grade"))
     else:
         yield _("Score {score} / 100", score=points(summary.score, against=target))
-        if summary.interval:
-            low, high = map(points, summary.interval)
-            yield _("95 % interval {low}–{high}", low=low, high=high)
-        else:
-            yield _("no interval (it takes five questions)")
+        yield interval_text(context) or _("no interval (it takes five questions)")
     yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)

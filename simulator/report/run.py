@@ -192,7 +192,6 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         for ends in (summary.interval, summary.corrected and summary.corrected.interval)
     )
     lists: dict[Text, Mapping[Any, Text]] = {
-        "": {_("95 % interval of the score"): interval, _("95 % interval, corrected"): corrected},
         _("Run"): {
             _("Run"): run.id,
             _("Started"): local_time(run.created).isoformat(" ", "seconds"),
@@ -211,7 +210,10 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     )
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
     spent = usage if usage.rows else Line(_NO_CALLS)
-    totals = (_statistics(summary), Line(note, "soft"), facts[0], spent)
+    # Where a confidence was asked for, the range that decided stands beside the score, and is the only one.
+    ends = {_("95 % interval of the score"): interval, _("95 % interval, corrected"): corrected}
+    ranges = () if context.gate.bounds else (Facts(tuple(map(Fact, ends, ends.values()))),)
+    totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
     # The sum of the RAG metrics stands below the means on the page.
     first, total = list[Block](), summary.total
     if total.value is not None:
@@ -219,7 +221,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         first = [Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
     # Two of one key: settings, prompts and versions would fill a terminal.
     yield Section("technical", _("Details"), (*first, *totals), views=TERMINAL)
-    yield Section("technical", _("Details"), (*totals, *facts[1:]), views=PAGE, folded=True)
+    yield Section("technical", _("Details"), (*totals, *facts), views=PAGE, folded=True)
 
 
 def _statistics(summary: Summary) -> Table:

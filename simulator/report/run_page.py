@@ -176,7 +176,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         verdict_tone=verdict_tone(gate, trial=summary.offline),
         undecided=decision_of(gate) == "undecided",
         lowest=lowest_score(results, summary),
-        corrected=corrected_line(summary, gate.target),
+        corrected=corrected_line(summary, gate.target, gate.bounds),
         score_lines=list(score_lines(context))[1:],
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),

@@ -32,7 +32,7 @@ from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import STAND_INS, ReportContext, counts_text
+from simulator.report.context import STAND_INS, ReportContext, counts_text, interval_text
 from simulator.report.fixes import cause_text, rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -135,9 +135,8 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)
     basis = [_held(summary.graded, summary.planned)]
-    if summary.interval:
-        low, high = map(points, summary.interval)
-        basis.append(_("95 % interval {low}-{high}", low=low, high=high))
+    if interval := interval_text(context):
+        basis.append(interval)
     if context.gate.target is not None:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
     yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)

@@ -95,6 +95,8 @@ class RunContext:
     ) -> None:
         """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet."""
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
+        # The dollars that a conversation may cost at most; None until it was forecast.
+        self.cost_of_one: float | None = None
         # Of several customers' models, the endpoint of each; None where a stand-in plays.
         # Rows are asked by nobody, so models of customers are not even looked for.
         self.players = players(settings) if settings.protocol == "dialogue" else {}

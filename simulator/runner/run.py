@@ -57,6 +57,7 @@ from simulator.runner.conversation import (
     grading_contexts,
 )
 from simulator.runner.plan import feature
+from simulator.runner.purse import Purse
 from simulator.storage.run_file import RunFile, new_run_id
 
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded: with
@@ -105,6 +106,7 @@ class Runner:
         self._scores: dict[tuple[str, int, bool], list[Score]] = {}
         self._ungraded = 0
         self._was_graded = asyncio.Event()
+        self._purse = Purse(context.ledger, context.cost_of_one)
 
     async def run(self) -> None:
         """Plays all open conversations, `--concurrency` at a time, and grades all ungraded turns."""
@@ -143,13 +145,20 @@ class Runner:
             await self._grading_caught_up()
             if start.ended is None:
                 await self.context.model_factory.back()
+                await self._afford(start)
                 conversation = await self._play(start, tasks)
                 if conversation.ended is not None:
                     last = conversation.reason, conversation.closing, conversation.reaction
                     self.file.save_ending(conversation.id, conversation.ended, *last)
                 if (whole := conversation_context(conversation)) is not None:
                     self._grade_later(whole, tasks)
+                self._purse.done(conversation.id)
                 self.progress.ended(conversation)
+
+    async def _afford(self, start: Conversation) -> None:
+        """Waits until the budget has room for one conversation more; without it no more is paid."""
+        if not self.out_of_budget and (reason := await self._purse.begin(start.id)):
+            self._stop_paying(reason)
 
     async def _grading_caught_up(self) -> None:
         """Waits while too many turns are ungraded: dialogues have priority, and would pile them up."""
@@ -200,6 +209,7 @@ class Runner:
             self.progress.graded(context, scores)
         else:
             self._ungraded += 1
+            self._purse.add(context.conversation)
             tasks.create_task(self._grade(context, scores))
 
     async def _grade(self, context: GradingContext, scores: Sequence[Score]) -> None:
@@ -214,8 +224,9 @@ class Runner:
         finally:
             self._ungraded -= 1
             self._was_graded.set()
+            self._purse.done(context.conversation)
 
-    def _stop_paying(self, error: BudgetSpent) -> None:
+    def _stop_paying(self, error: BudgetSpent | Message) -> None:
         self.out_of_budget = _("{error}; a larger --budget goes on", error=error)
 
 

@@ -424,7 +424,8 @@ def conditions_gate(
         each = check_condition(condition, found, level, settings.max_failed, settings.min_graded)
         if summary.corrected and each.is_score(summary.primary):
             each = check_corrected(each, summary.corrected, level)
-        checked.append(each.model_copy(update={"by_default": condition in by_default}))
+        marked = {"by_default": condition in by_default, "of_score": each.is_score(summary.primary)}
+        checked.append(each.model_copy(update=marked))
     return decide_conditions(
         summary,
         checked,

@@ -113,7 +113,7 @@ class CheckedCondition(Value):
     The bounds are those of the figure, but of seconds those of the share that is quick enough, and of a
     count those of the share of turns. `value` is None where nothing was measured; `failed` are values that
     should be there and are not; `lack` says why nothing was decided, `more` what would change that.
-    `by_default` marks the limit on major turns that the user did not set.
+    `by_default` marks the limit on major turns that the user did not set, `of_score` what is about the score.
     """
 
     condition: Condition
@@ -127,6 +127,7 @@ class CheckedCondition(Value):
     lack: Lack = ""
     failed: int = 0
     more: MoreQuestions | None = None
+    of_score: bool = False
 
     @property
     def is_fact(self) -> bool:
@@ -189,6 +190,14 @@ class Gate(Value):
     def reasons(self) -> tuple[str, ...]:
         """What is missing or in doubt, in English sentences."""
         return tuple(str(found.message) for found in self.findings)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The one-sided bounds of the score (0..1) that decided with a confidence; None where none did."""
+        for checked in self.conditions:
+            if checked.of_score and checked.low is not None and checked.high is not None:
+                return checked.low, checked.high
+        return None
 
     @property
     def more(self) -> int | None:

@@ -144,7 +144,7 @@ async def test_a_second_malformed_reply_is_a_failure_that_keeps_it(said: str) ->
 
 
 async def test_every_answered_call_is_charged_once() -> None:
-    """Attempts that failed cost nothing; what the endpoint counted is what is charged."""
+    """A refusal costs nothing, a reply that broke off nobody knows what; else it is what was counted."""
     told: list[tuple[str, Usage, bool]] = []
     ledger = Ledger({})
     ledger.record = lambda role, usage, cached, _: told.append((role, usage, cached))
@@ -154,8 +154,9 @@ async def test_every_answered_call_is_charged_once() -> None:
         text, usage = await model_at(server, made, role="demo", ledger=ledger).say(ASKED)
 
     assert (text, usage) == ("はい", Usage(model="fake-chat", tokens_in=120, tokens_out=30))
-    assert told == [("demo", usage, False)]
-    assert (ledger.roles["demo"].calls, ledger.roles["demo"].tokens_in) == (1, 120)
+    assert told == [("demo", Usage(model="fake-chat"), False), ("demo", usage, False)]
+    spent = ledger.roles["demo"]
+    assert (spent.calls, spent.uncounted, spent.tokens_in) == (2, 1, 120)
 
 
 def counted(details: Any) -> dict[str, Any]:
@@ -286,7 +287,7 @@ async def test_the_budget_stops_before_the_next_call() -> None:
     async with OpenAIServer(lambda _: dear) as server, connected(cache=ResponseCache("on")) as made:
         model = model_at(server, made, name="gpt-4.1", ledger=spent)
         await verdict(model, seed=1)
-        with pytest.raises(BudgetSpent, match="the budget of 1 USD is spent"):
+        with pytest.raises(BudgetSpent, match="too little is left of the budget of 1 USD"):
             await verdict(model, seed=2)
         await verdict(model, seed=1)
 

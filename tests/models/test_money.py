@@ -16,7 +16,7 @@ def loaded(**flags: Any) -> Settings:
 
 @pytest.mark.parametrize(("written", "expected"), [
     ("5", 5), (5, 5), ("5USD", 5), ("5 usd", 5), ("$5", 5), ("＄５．５", 5.5), ("5ドル", 5),
-    ("1,000.50", 1000.5),
+    ("1,000.50", 1000.5), ("1,234,567", 1234567), ("0.01", 0.01),
     ("800JPY", 800 / JPY_PER_USD), ("800円", 800 / JPY_PER_USD), ("¥800", 800 / JPY_PER_USD),
     ("￥１，８００", 1800 / JPY_PER_USD), ("¥800円", 800 / JPY_PER_USD),
 ])  # fmt: skip
@@ -25,7 +25,31 @@ def test_an_amount_is_read_as_people_write_it(written: Any, expected: float) -> 
     assert loaded(budget=written).budget == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("written", ["five", "$5円", "5 EUR", "0", "-1", "5USD5", "$", "1e9", "nan", "inf"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "five",
+        "$5円",
+        "5 EUR",
+        "0",
+        "-1",
+        "5USD5",
+        "$",
+        "1e9",
+        "nan",
+        "inf",
+        "0,01",
+        "0,5USD",
+        "1,5",
+        "１，５",
+        "12,34",
+        "1,0000",
+        "0,100",
+        "1,000,50",
+        ",5",
+        "1.000,50",
+    ],
+)
 def test_what_is_no_amount_is_refused(written: str) -> None:
     """In one line that begins with the flag."""
     with pytest.raises(InputError, match=r"^--budget "):

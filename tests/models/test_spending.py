@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
-from simulator.core.types import Results, Role, Spending, Usage
+from simulator.core.types import Results, Role, Spending, Usage, usage_told
 from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
 from tests.sample_runs import rehearsed
 
@@ -162,7 +162,8 @@ async def test_a_call_that_could_exceed_the_budget_is_not_made() -> None:
         assert await has_room(Ledger({}, budget=most / 5), BODY | {limit: 10})
     assert await has_room(Ledger({}), BODY)
     assert not await has_room(before, BODY, "user"), "what was spent before an interruption counts"
-    with pytest.raises(BudgetSpent, match=r"the budget of 0\.01 USD is spent \(0\.00 USD paid, and the next"):
+    told = r"too little is left of the budget of 0\.01 USD \(0\.00 USD paid, and the next call"
+    with pytest.raises(BudgetSpent, match=told):
         async with Ledger({}, budget=0.01).room("judge", BODY):
             pytest.fail("nothing may go out")
 
@@ -223,3 +224,31 @@ def test_a_price_given_later_counts_what_was_spent_before() -> None:
     of_two = earlier.model_copy(update={"usage": {"judge": {UNPRICED: silent}}})
     assert Ledger.of(settings, of_two).spent.cost_usd is None
     assert Ledger.of(settings, of_two).spent.least_usd == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("counted", "tokens"), [
+    ({"prompt_tokens": 9, "completion_tokens": 502}, (9, 502)),
+    ({"prompt_tokens": 9, "completion_tokens": 502, "total_tokens": 511}, (9, 502)),
+    # Of the reply, as OpenAI tells it.
+    ({"prompt_tokens": 9, "completion_tokens": 502, "total_tokens": 511,
+      "completion_tokens_details": {"reasoning_tokens": 500}}, (9, 502)),
+    # Beside it: in the total alone, in the details alone, in both, or at the top.
+    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 511}, (9, 502)),
+    ({"prompt_tokens": 9, "completion_tokens": 2,
+      "completion_tokens_details": {"reasoning_tokens": 500}}, (9, 502)),
+    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 511,
+      "completion_tokens_details": {"reasoning_tokens": 500}}, (9, 502)),
+    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11, "reasoning_tokens": 500}, (9, 502)),
+    ({"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 509}, (9, 500)),
+    ({"prompt_tokens": 9, "total_tokens": 9}, (9, 0)),
+    ({"total_tokens": 9}, (9, 0)),
+    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 3}, (9, 2)),
+    ({"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": [5]}, (9, 2)),
+    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": "511"}, (9, 2)),
+])  # fmt: skip
+def test_reasoning_is_paid_for_wherever_it_is_told(counted: dict[str, Any], tokens: tuple[int, int]) -> None:
+    """Within the tokens of the reply or beside them."""
+    told = usage_told(counted, PRICED)
+
+    assert told is not None
+    assert (told.tokens_in, told.tokens_out) == tokens

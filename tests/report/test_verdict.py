@@ -184,3 +184,32 @@ def test_a_trial_is_no_passed_test_of_junit(command: Command) -> None:
 
     assert (good, poor) == (0, 1)
     assert [[each.tag for each in case] for case in cases] == [["skipped"], ["failure"]]
+
+
+@pytest.mark.parametrize("target", ["60", "score >= 60", "turn >= .6"])
+@pytest.mark.parametrize("grades", [[0.8, 0.6, 1.0, 0.4, 0.8, 0.6, 1.0, 0.8] * 2, [1.0] * 7 + [0.8] * 7])
+def test_a_score_has_one_range_on_a_screen(grades: list[float], target: str, command: Command) -> None:
+    """With a confidence that which decided, without one the interval of 95 %; never both."""
+    stored(a_result(grades_of(grades), "1-run"))
+    plain = command("report", "1-run", "--verbose", "--target", target)
+    sure = ("--target", target, "--confidence", "0.9", "--max-major", "1")
+    told = command("report", "1-run", "--verbose", *sure, "--to", "markdown,xlsx")
+    shown = command("report", "1-run", "--json", *sure).json
+    low, high = (f"{100 * end:.0f}" for end in shown["conditions"][0]["bounds"])
+    sheet = load_workbook("runs/1-run/report.xlsx").worksheets
+    texts = {
+        "terminal": told.out,
+        "page": bare(Path("runs/1-run/report.html").read_text(encoding="utf-8")),
+        "markdown": Path("runs/1-run/report.md").read_text(encoding="utf-8"),
+        "sheet": "\n".join(str(cell.value) for each in sheet for row in each for cell in row),
+    }
+
+    assert "95% 信頼区間" in plain.out
+    assert "上下それぞれ確かさ" not in plain.out
+    for view, text in texts.items():
+        assert f"{low}〜{high}（上下それぞれ確かさ90%）" in text.replace("\\", ""), view
+        assert not re.search("スコアの *95%|95% 信頼区間 [0-9]", text.replace("\\", "")), view
+        ranges = re.findall(
+            "ありうる範囲は ?([0-9.]+〜[0-9.]+)（|ありうる範囲は ([0-9.]+〜[0-9.]+) です", text
+        )
+        assert {a or b for a, b in ranges} <= {f"{low}〜{high}"}, view

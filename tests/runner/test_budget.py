@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert server.max_in_flight >= 5
     assert 0.7 * budget < billed <= shown["cost_usd"] + 1e-4
     assert shown["cost_usd"] <= budget
-    assert "the budget of 0.2 USD is spent" in err
+    assert "too little is left of the budget of 0.2 USD" in err
     assert cut.run.status == "stopped"
     assert {conversation.ended for conversation in cut.conversations} & {Ended.BUDGET}
     assert cut.scores
@@ -77,6 +78,61 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     }
     calls = sum(spent.calls for role, spent in done.spending.items() if role != "embed")
     assert server.counts["chat"] == calls
+
+
+@pytest.mark.parametrize("cut", ["half", "reset", "json"])
+def test_what_broke_off_counts(cut: str, capsys: pytest.CaptureFixture[str], server: OpenAIServer) -> None:
+    """It may be billed: with half of the replies cut the budget is kept, and the sum is "at least"."""
+    told, budget = counted(server), 0.2
+    answered: Any = server.reply
+    broken: dict[str, Any] = {
+        "half": {"half": True},
+        "reset": {"close": True},
+        "json": {"body": b'{"choices": [{"message": {"cont', "text": None},
+    }
+
+    def reply(request: dict[str, Any]) -> Any:
+        whole = answered(request)
+        return replace(whole, **broken[cut]) if len(told) % 2 else whole
+
+    server.reply = reply
+    code = rehearse("--limit", "20", "--concurrency", "40", "--budget", str(budget))
+    out, err = capsys.readouterr()
+    billed = sum(Prices().cost_usd(each) or 0.0 for each in told)
+
+    assert code == 3
+    assert 0.01 < billed <= budget
+    assert re.search(r"too little is left of the budget of 0\.2 USD .*\(at most 0\.\d+ USD paid, and", err)
+    shown = json.loads(out)
+    assert shown["cost_usd"] is None
+    assert 0 < shown["cost_at_least_usd"] < billed
+    page = Path("runs", shown["run"], "report.html").read_text(encoding="utf-8")
+    assert re.search(r"<td>at least 0\.0\d+</td>", page)
+
+
+def test_a_small_budget_grades_whole_conversations(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
+) -> None:
+    """One after the other, each with all its grades; nothing is begun that it has no room for."""
+    told, budget = counted(server), 0.08
+    code = rehearse("--limit", "20", "--concurrency", "40", "--budget", str(budget))
+    out, err = capsys.readouterr()
+    run, shown = open_run(), json.loads(out)
+    begun = [conversation for conversation in run.conversations if conversation.turns]
+    turns = sum(len(conversation.turns) for conversation in begun)
+
+    assert code == 3
+    assert re.search(
+        r"too little is left of the budget of 0\.08 USD for another conversation"
+        r" \(0\.0\d+ USD paid, and one costs about 0\.0\d+ USD\); a larger --budget goes on",
+        err,
+    )
+    assert sum(Prices().cost_usd(each) or 0.0 for each in told) <= budget
+    assert 2 <= len(begun) < 40
+    assert {conversation.ended for conversation in begun} == {Ended.TURN_LIMIT}
+    assert sum(score.judge == "turn" and score.state == "scored" for score in run.scores) == turns
+    assert shown["cost_usd"] > budget / 3
+    assert rehearse("--resume", "latest", "--budget", "9USD") == 0
 
 
 def test_an_unknown_price_is_refused_before_anything_is_paid(

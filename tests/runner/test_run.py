@@ -207,7 +207,8 @@ async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
         done, nothing = await resumed(still, tmp_path, server, budget=9, **priced)
 
     assert re.fullmatch(
-        r"the budget of 0\.08 USD is spent \(.* paid, .*\); a larger --budget goes on", why or ""
+        r"too little is left of the budget of 0\.08 USD.* \(.* paid, .*\); a larger --budget goes on",
+        why or "",
     )
     assert again is not None
     assert cut.run.status == "stopped"
