@@ -5,9 +5,10 @@
     await model.say(messages)                 text and usage
 
 The package by module: `client` makes a call, `providers` one through LangChain, `exchange` is the single
-request, `limiter` says when it may go out, `outage` whether anybody is answered, `cache` keeps replies,
-`pricing` counts what they cost, `reading` makes a form of a reply, and `embedding` joins requests for
-vectors.
+request, `limiter` says when it may go out, `waits` for how long the endpoint asks to be left alone, `outage`
+whether anybody is answered, `refusals` what is not supported, `context` whether the whole prompt was read,
+`cache` keeps replies, `pricing` counts what they cost, `reading` makes a form of a reply, and `embedding`
+joins requests for vectors.
 """
 
 from collections.abc import Mapping

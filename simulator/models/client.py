@@ -41,6 +41,7 @@ from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Usage, usage_told
 from simulator.models.cache import ResponseCache, request_key
+from simulator.models.context import ContextWindow, Prompt, tokens_read
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import (
     OF_PROXIES,
@@ -114,6 +115,8 @@ BUSY, LATE = frozenset({429, 503, 529}), frozenset({408, 504})
 # Characters of an endpoint's own words in an error.
 LONGEST_MESSAGE = 300
 EMBEDDINGS = "/embeddings"
+# The most tokens of a reply that nobody reads.
+FEW_TOKENS = 16
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
 SHORTEST = "Reply with OK."
 # Fields of a message for what was thought, by servers and gateways.
@@ -148,6 +151,7 @@ class Connections:
         self._limiters: dict[str, Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
         self._availabilities: dict[tuple[str, str], Availability] = {}
+        self._context_windows: dict[tuple[str, str], ContextWindow] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
@@ -235,6 +239,10 @@ class Connections:
         """What this model supports, as far as it has shown."""
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
+    def context_window(self, endpoint: Endpoint) -> ContextWindow:
+        """What is known of how this model counts tokens."""
+        return self._context_windows.setdefault((endpoint.url, endpoint.model), ContextWindow())
+
     def availability(self, endpoint: Endpoint) -> Availability:
         """Whether this model answers anybody."""
         where = (endpoint.url, endpoint.model)
@@ -312,6 +320,7 @@ class Model:
         self._rates = connections.rates(endpoint)
         self._abilities = connections.abilities(endpoint)
         self._availability = connections.availability(endpoint)
+        self._context_window = connections.context_window(endpoint)
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
         """A text, and the tokens of the call."""
@@ -478,6 +487,7 @@ class Model:
             raise self._failure("malformed", elsewhere)
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
+        await self._check_was_read(messages, data)
         # An empty text is malformed, and would be so for every later run.
         if text and not cached:
             self.cache.put(request, data)
@@ -487,6 +497,40 @@ class Model:
             msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
             cut_off = MalformedReply("malformed", msg, raw=text)
         return Completion(text, usage, request, cut_off)
+
+    async def _check_was_read(self, messages: Messages, data: Any) -> None:
+        """Raises ModelFailure when the server cut the prompt: whatever it answered is no answer to that."""
+        read, window = tokens_read(data), self._context_window
+        texts = [message["content"] for message in messages]
+        if window.is_plausible(texts, read):
+            return
+        prompt = Prompt.of("\n".join(texts))
+        async with window.lock:
+            if not window.has_asked(prompt):
+                await self._learn_tokens(prompt)
+        if window.is_cut(prompt, read):
+            msg = _(
+                "the server cut the prompt: it read {read:,d} tokens of about {size:,.0f}; raise its context"
+                " (Ollama: num_ctx or OLLAMA_CONTEXT_LENGTH, see docs/models.md)",
+                read=read,
+                size=prompt.size * (window.ratio(prompt) or 1.0),
+            )
+            raise self._failure("error", msg)
+
+    async def _learn_tokens(self, prompt: Prompt) -> None:
+        """Asks with a third of a prompt, only to see how it is counted."""
+        part, read = prompt.third(), 0
+        asked = {"model": self.endpoint.model, "messages": [{"role": "user", "content": part.text}]}
+        with contextlib.suppress(RehearsalError):  # then nothing tells
+            (data, _usage), request, cached = await self._adapting(
+                "/chat/completions",
+                lambda: self._with_extra({**asked, self._abilities.limit: FEW_TOKENS}),
+                self._send_cached,
+            )
+            read = tokens_read(data)
+            if not cached:
+                self.cache.put(request, data)
+        self._context_window.learn(prompt, part, read)
 
     def _most_tokens(self, reply_form: type[BaseModel] | None, *, longer: bool) -> int | None:
         """The limit of a reply: as it is set, else by its form; None for one without a form."""

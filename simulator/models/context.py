@@ -1,0 +1,125 @@
+"""Whether a server read the whole prompt: some cut what does not fit into their context, and say nothing.
+
+Ollama cuts to 4,096 tokens unless it is told otherwise, and answers with status 200: the rubric or the
+passages are gone, and the grade looks like any other. Only the count of tokens that comes back gives it away.
+But tokenizers differ by a factor of two, so a low count is a suspicion: then a third of the same text is
+asked by itself, once for texts of this kind, and shows how many tokens the whole has.
+
+    5,600 characters of Japanese and JSON, counted as 2,050 tokens       suspicious
+    a third of them, counted as 1,900                                     the whole has 5,700: it was cut
+
+A count of 0 or of a few says nothing: it is made up, or leaves out what was in a cache.
+"""
+
+import asyncio
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+# Bytes of UTF-8 a token, as OpenAI's o200k counts our prompts in Japanese and English (within 13 %).
+_BYTES = 3.75
+# A count below this share of the estimate is suspicious: hardly any tokenizer joins more.
+SUSPICIOUS = 0.75
+# A count below this share of what a third of the text promises is that of a cut prompt.
+CUT = 0.8
+# Where a third of it cannot be asked: no tokenizer joins that much.
+IMPOSSIBLE = 0.4
+# No context is as small: a lower count is of something else.
+FEWEST = 256
+# What a server has once read whole is no more than so many times as much as what it leaves of a cut prompt:
+# some leave a half.
+_MOST_LEFT_OUT = 2.2
+# Texts whose shares of Japanese and the like differ by less are of one kind.
+_ALIKE = 0.15
+# Characters of each part that is asked, and of each stretch of which it is the beginning.
+_PART, _STRETCH = 200, 600
+# So many tokens beside a power of two are one: Ollama leaves 4,096 of a cut prompt, or 2,050.
+_NEARLY = 3
+_AGAIN = re.compile(r"(.)\1{3,}", re.DOTALL)
+_BLANKS = re.compile(r"\s{2,}")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The text of a request, with its size in estimated tokens, and how much of it has long characters."""
+
+    text: str
+    size: float
+    wide: float
+
+    @classmethod
+    def of(cls, text: str) -> "Prompt":
+        """Without runs of one character, which are few tokens."""
+        text = _AGAIN.sub(lambda match: match[1] * 3, _BLANKS.sub(" ", text))
+        size = len(text.encode("utf-8", "surrogatepass")) / _BYTES
+        wide = sum(character >= "\u0370" for character in text) / max(len(text), 1)
+        return cls(text, size, wide)
+
+    def third(self) -> "Prompt":
+        """A third of it, of parts from everywhere, so that it is the same mixture."""
+        parts = (self.text[at : at + _PART] for at in range(0, len(self.text), _STRETCH))
+        return Prompt.of("".join(parts))
+
+
+@dataclass
+class ContextWindow:
+    """What is known of one model's counts: tokens for each one estimated, by the kind of text."""
+
+    most_read: int = 0
+    # By the kind of text, the most tokens for each one estimated; and the size of the prompt that had most.
+    usual: dict[int, float] = field(default_factory=dict)
+    sizes: dict[int, float] = field(default_factory=dict)
+    ratios: list[tuple[float, float | None]] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def is_plausible(self, texts: Sequence[str], read: int) -> bool:
+        """Whether a count fits at first sight; it does for nearly every call, and takes no time."""
+        characters = sum(map(len, texts))
+        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        size, kind = sent / _BYTES, round(8 * sent / max(characters, 1))
+        before, self.most_read = self.most_read, max(self.most_read, read)
+        # A server that has read far more of another prompt had this one in its memory.
+        if read < FEWEST or read * _MOST_LEFT_OUT < self.most_read:
+            return True
+        # Counts of other prompts of this kind; a limit is a power of two, or counts the same again and again.
+        usual, other = self.usual.get(kind, 0.0), self.sizes.get(read, size)
+        is_limit = abs(read - 2 ** round(math.log2(read))) <= _NEARLY or (
+            read == before and abs(other - size) > size / 20
+        )
+        if is_limit or read < max(SUSPICIOUS, CUT * usual) * size:
+            return False
+        self.sizes = {read: size} if read > before else self.sizes
+        if size >= FEWEST:
+            self.usual[kind] = max(usual, read / size)
+        return True
+
+    def has_asked(self, prompt: Prompt) -> bool:
+        """Whether a text of this kind was asked by itself."""
+        return any(abs(wide - prompt.wide) < _ALIKE for wide, _ratio in self.ratios)
+
+    def ratio(self, prompt: Prompt) -> float | None:
+        """Tokens for each one estimated, of texts of this kind; None when no count tells."""
+        alike = (ratio for wide, ratio in self.ratios if abs(wide - prompt.wide) < _ALIKE)
+        return next((ratio for ratio in alike if ratio), None)
+
+    def learn(self, prompt: Prompt, part: Prompt, read: int) -> None:
+        """What a part of a prompt was counted as; 0 when nothing tells."""
+        self.ratios.append((prompt.wide, read / part.size if read else None))
+
+    def is_cut(self, prompt: Prompt, read: int) -> bool:
+        """Whether a suspicious count is that of a cut prompt."""
+        ratio = self.ratio(prompt)
+        return read < (IMPOSSIBLE if ratio is None else CUT * ratio) * prompt.size
+
+
+def tokens_read(data: Any) -> int:
+    """The tokens of the prompt that a reply says were read, with those in a cache; 0 when it does not."""
+    counted = data.get("usage") if isinstance(data, dict) else None
+    if not isinstance(counted, dict):
+        return 0
+    # Anthropic leaves those of its cache out of the sum.
+    names = ("prompt_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    counts = [counted.get(name) for name in names]
+    return sum(count for count in counts if isinstance(count, int) and 0 < count < 2**31)

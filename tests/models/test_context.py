@@ -1,0 +1,161 @@
+"""A prompt that the server cut is a failure that says what to set; a sparing tokenizer is none."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.core.errors import ModelFailure
+from simulator.core.messages import shown
+from simulator.models.cache import ResponseCache
+from simulator.models.context import Prompt
+from tests.properties import examples
+from tests.scripted_models import GOOD, connected, model_at
+from tests.servers.openai import OpenAIServer, Reply
+
+JAPANESE = "".join(
+    f"{n}番目のお客様は、月額{n * 37}円のプランを解約したいとのことで、担当者は手数料をご案内しました。"
+    for n in range(90)
+)
+ENGLISH = " ".join(
+    f"Customer number {n} would like to cancel the plan at {n * 37} yen a month, and was told of the fee."
+    for n in range(90)
+)
+OTHERWISE = "あなたは採点者です。" * 3
+
+
+def asked(text: str) -> list[dict[str, str]]:
+    """A request of a judge."""
+    return [{"role": "system", "content": text}, {"role": "user", "content": "Grade it in JSON."}]
+
+
+def sent(request: Any) -> str:
+    """All that a request says."""
+    return "\n".join(message["content"] for message in request["messages"])
+
+
+def counting(tokens_of: Any, most: int = 2**20) -> Any:
+    """An endpoint with a tokenizer, which reads no more than so many tokens."""
+
+    def reply(request: Any) -> Reply:
+        return Reply(GOOD, usage={"prompt_tokens": min(int(tokens_of(sent(request))), most)})
+
+    return reply
+
+
+def by_language(japanese: float, other: float) -> Any:
+    """A tokenizer with so many tokens a character."""
+    return lambda text: sum(japanese if ord(each) > 0x2E80 else other for each in text)
+
+
+@pytest.mark.parametrize("text", [JAPANESE, ENGLISH])
+@pytest.mark.parametrize(("japanese", "other"), [(0.6, 0.22), (1.0, 0.25), (1.4, 0.4)])
+async def test_a_third_that_is_missing_is_seen_beside_shorter_prompts(
+    text: str, japanese: float, other: float
+) -> None:
+    """A run has some: what they were counted as makes the count of a cut one suspicious."""
+    tokens = by_language(japanese, other)
+    most = int(tokens(text) * 0.7)
+    async with OpenAIServer(counting(tokens, most)) as server, connected() as made:
+        model = model_at(server, made)
+        await model.say(asked(text[: len(text) // 2]))
+        with pytest.raises(ModelFailure, match="the server cut the prompt"):
+            await model.say(asked(text))
+
+
+@pytest.mark.parametrize("most", [4096, 2050])
+async def test_counts_of_a_limit_are_suspicious(most: int) -> None:
+    """A power of two is one by itself, and so is the same count for prompts that differ."""
+    async with OpenAIServer(counting(len, most)) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="the server cut the prompt"):
+            await model_at(server, made).say(asked(JAPANESE * 2))
+    async with OpenAIServer(counting(len, 3333)) as server, connected() as made:
+        model = model_at(server, made)
+        await model.say(asked(JAPANESE[:3500]))
+        with pytest.raises(ModelFailure, match="the server cut the prompt"):
+            await model.say(asked(JAPANESE))
+
+
+@pytest.mark.parametrize("text", [JAPANESE, ENGLISH])
+@pytest.mark.parametrize(("japanese", "other"), [(0.6, 0.22), (0.8, 0.25), (1.4, 0.4)])
+@pytest.mark.parametrize("read", [0.25, 0.4])
+async def test_a_cut_prompt_is_a_failure_that_says_what_to_set(
+    text: str, japanese: float, other: float, read: float
+) -> None:
+    """Whichever the tokenizer: what was read of it is compared with what a part of it was counted as."""
+    tokens = by_language(japanese, other)
+    most = max(int(tokens(sent({"messages": asked(text)})) * read), 256)
+    async with OpenAIServer(counting(tokens, most)) as server, connected() as made:
+        with pytest.raises(
+            ModelFailure, match=rf"the server cut the prompt: it read {most:,} tokens of"
+        ) as met:
+            await model_at(server, made).say(asked(text))
+
+    assert "num_ctx or OLLAMA_CONTEXT_LENGTH" in str(met.value)
+    assert "コンテキスト" in shown(met.value.message, "ja")
+
+
+@pytest.mark.parametrize(
+    "text", [JAPANESE, ENGLISH, OTHERWISE, "-" * 9000, ENGLISH + " " * 20_000, "あ" * 6000]
+)
+@pytest.mark.parametrize(("japanese", "other"), [(0.42, 0.17), (0.6, 0.25), (0.8, 0.25), (1.4, 0.5)])
+async def test_a_sparing_tokenizer_is_no_cut_prompt(text: str, japanese: float, other: float) -> None:
+    """Nor is a long run of blanks, or of one letter, which are few tokens anywhere."""
+
+    def tokens(said: str) -> float:
+        return float(by_language(japanese, other)(re.sub(r"(.)\1{9,}", r"\1", said)) + 9)
+
+    async with OpenAIServer(counting(tokens)) as server, connected() as made:
+        assert (await model_at(server, made).say(asked(text)))[0] == GOOD
+
+
+@pytest.mark.parametrize(
+    "usage", [{}, {"prompt_tokens": 0}, {"prompt_tokens": 100}, {"prompt_tokens": "few"}]
+)
+async def test_a_count_that_says_nothing_is_left_alone(usage: dict[str, Any]) -> None:
+    """Missing, none, or as few as no context has: made up, or without what was in a cache."""
+    async with OpenAIServer(lambda _: Reply(GOOD, usage=usage)) as server, connected() as made:
+        assert (await model_at(server, made).say(asked(JAPANESE)))[0] == GOOD
+
+    assert server.counts["chat"] == 1
+
+
+async def test_what_came_from_a_cache_of_the_endpoint_was_read() -> None:
+    """Where it is counted apart, and where a long prompt was read whole before."""
+    apart = {"prompt_tokens": 300, "cache_read_input_tokens": 5000}
+    async with OpenAIServer(lambda _: Reply(GOOD, usage=apart)) as server, connected() as made:
+        await model_at(server, made).say(asked(JAPANESE))
+    counts = iter([4000, 900])
+
+    def remembered(_request: Any) -> Reply:
+        return Reply(GOOD, usage={"prompt_tokens": next(counts)})
+
+    async with OpenAIServer(remembered) as server, connected() as made:
+        await model_at(server, made).say(asked(JAPANESE))
+        await model_at(server, made).say(asked(JAPANESE + "?"))
+
+    assert server.counts["chat"] == 2
+
+
+async def test_how_a_model_counts_is_asked_once(tmp_path: Any) -> None:
+    """Ten cut prompts cost one short call more, and nothing of them is kept in the cache."""
+    cache = ResponseCache("on", tmp_path)
+    async with OpenAIServer(counting(len, 2050)) as server, connected(cache=cache) as made:
+        for _unused in range(2):
+            for n in range(5):
+                with pytest.raises(ModelFailure, match="the server cut the prompt"):
+                    await model_at(server, made).say(asked(f"{n} {JAPANESE}"))
+
+    assert server.counts["chat"] == 11
+    assert [request.body.get("max_tokens") for request in server.requests].count(16) == 1
+
+
+@given(text=st.text(max_size=3000))
+@settings(max_examples=examples(60), deadline=None)
+def test_a_third_of_a_text_is_of_the_same_kind(text: str) -> None:
+    """And no more than the text; an empty one has one, too."""
+    prompt = Prompt.of(text)
+    assert prompt.third().size <= prompt.size
+    assert 0 <= prompt.third().wide <= 1
