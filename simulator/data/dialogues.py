@@ -17,6 +17,7 @@ from itertools import chain
 from pydantic import JsonValue
 
 from simulator.core.messages import _
+from simulator.core.tool_calls import tool_calls_of
 from simulator.core.types import Message
 from simulator.data.files import quote
 from simulator.data.logs.values import role_of, text_of
@@ -35,6 +36,8 @@ from simulator.data.values import (
 # Keys of a line that say who speaks, and those that hold what is said, likeliest first; and who says nothing.
 _WHO, _SAID = ("role", "speaker", "from", "sender"), ("content", "text", "value", "message")
 _UNSPOKEN = frozenset({"system", "developer", "tool", "function"})
+# What a turn of a log calls the tools that the bot used.
+CALLED = "tool_calls"
 
 
 def is_dialogue(value: JsonValue) -> bool:
@@ -95,7 +98,8 @@ def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False)
 
 
 def _fields(turn: Record) -> Record:
-    return {field: turn[column] for field, column in columns_by_field(turn).items()}
+    fields = {field: turn[column] for field, column in columns_by_field(turn).items()}
+    return fields | ({CALLED: turn[CALLED]} if CALLED in turn else {})
 
 
 def _passages(turn: Record) -> tuple[str, ...]:
@@ -130,6 +134,8 @@ def _recorded(turns: list[Record]) -> list[JsonValue]:
                 }
             )
             answers[-1] |= {"error": failed.model_dump()} if failed else {}
+            if isinstance(called := turn.get(CALLED), list):
+                answers[-1]["tools"] = [call.model_dump() for call in tool_calls_of(called)]
     return list(answers)
 
 

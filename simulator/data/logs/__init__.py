@@ -556,6 +556,8 @@ def _turn(turn: Turn) -> dict[str, JsonValue]:
     found |= {"error": turn.error} if turn.error else {}
     if turn.reference:
         found["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
+    if turn.tools is not None:
+        found["tool_calls"] = list(turn.tools)
     if turn.passages:
         found["passages"], found["contexts"] = map(list, zip(*turn.passages, strict=True))
     return found

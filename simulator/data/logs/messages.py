@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulator.core.messages import Message, _
+from simulator.core.tool_calls import tool_calls_in
 from simulator.data.files import quote
 from simulator.data.logs.table import columns_of
-from simulator.data.logs.talks import Groups, Part, Talk, grouped, in_time, talk_of
+from simulator.data.logs.talks import Groups, Part, Talk, grouped, in_time, show_tools, talk_of
 from simulator.data.logs.values import (
     Line,
     answered_in,
@@ -72,6 +73,8 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             if answer := answered_in(record.get("response")):
                 lines.append(Line("assistant", answer))
             talk = talk_of(str(next(filter(None, names), number)), lines)
+            # What the model was offered, as files of fine-tuning have it.
+            show_tools(talk, offered=bool(objects(record.get("tools"))))
             yield from _add_besides(talk, record)
             columns = columns_of(record)
             talk.language = str(record.get(columns.get("language", "")) or "")
@@ -131,8 +134,10 @@ def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
                 yield _("questions, which /v1/responses/ID/input_items has")
             yield Line("user", asked[-1] if asked else "", None, talk)
             found: tuple[tuple[str, str], ...] = ()
+            tools = [call.model_dump() for call in tool_calls_in(objects(each["output"])) or ()] or None
             for item in objects(each["output"]):
                 if item.get("type") == "file_search_call":
                     found += passages_in(item.get("results"))
                 elif item.get("type") == "message" and (text := text_of(item.get("content"))):
-                    yield Line("assistant", text, None, talk, {}, found)
+                    yield Line("assistant", text, None, talk, {}, found, tools=tools)
+                    found, tools = (), None

@@ -40,7 +40,8 @@ T = TypeVar("T")
 class Turn:
     """A question and its answer, empty where the log has none; passages are ids and texts.
 
-    `reference` is a right answer that the log holds, never what the bot said.
+    `reference` is a right answer that the log holds, never what the bot said. `tools` are the calls of tools
+    on the way to the answer, None in a log that shows none.
     """
 
     question: str
@@ -50,6 +51,7 @@ class Turn:
     reference: str | list[str] = ""
     error: Any = ""
     handed_over: bool = False
+    tools: list[dict[str, Any]] | None = None
 
 
 @dataclass
@@ -89,6 +91,7 @@ class Step:
     error: str = ""
     language: str = ""
     tags: list[str] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Note(NamedTuple):
@@ -243,13 +246,23 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
             last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
             last.passages = (*last.passages, *map(_pair, line.passages))
             last.ratings |= line.ratings
+            if line.tools:
+                last.tools = [*(last.tools or ()), *line.tools]
             # From here on a person answers, whose words are no bot's; the tag says so.
             last.handed_over |= line.role == "agent"
         else:
             talk.history.append(("assistant", line.text))
     if talk.turns:
         talk.turns[-1].ratings |= of_all
+    show_tools(talk)
     return talk
+
+
+def show_tools(talk: Talk, *, offered: bool = False) -> None:
+    """Where tools are called in a conversation, or offered to its model, other turns have called none."""
+    if offered or any(turn.tools is not None for turn in talk.turns):
+        for turn in talk.turns:
+            turn.tools = turn.tools or []
 
 
 def _pair(passage: Iterable[str]) -> tuple[str, str]:
@@ -284,6 +297,7 @@ def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
     trace.asked, trace.answered = next(asked, None), next(answered, None)
     for step in its:
         trace.passages = (*trace.passages, *step.passages)
+        trace.tools += step.tools
         trace.ratings |= step.ratings
         trace.reference = trace.reference or step.reference
     # A failed step within a trace that answered after all is the bot's own affair.
@@ -305,6 +319,8 @@ def _add(step: Step, more: Step) -> None:
             setattr(step, name, known if known == value else known + value)
         elif name == "ratings":
             step.ratings |= value
+        elif name == "tools":  # the later piece has what the tool gave back
+            step.tools = value or step.tools
         else:
             setattr(step, name, known or value)
 
@@ -384,7 +400,8 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
             turn = Turn(
                 question, answered_in(trace.answered), tuple(map(_pair, trace.passages)), trace.ratings
             )
-            turn.reference, turn.error = trace.reference, trace.error
+            turn.reference, turn.error, turn.tools = trace.reference, trace.error, trace.tools or None
             talk.turns.append(turn)
+        show_tools(talk)
         if talk.turns:
             yield talk

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simulator.core.messages import _
+from simulator.core.tool_calls import tool_calls_of
 from simulator.data.logs.talks import MODELS, TRACE, Note, Part, Step
 from simulator.data.logs.values import (
     answered_in,
@@ -74,7 +75,22 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
     return Step(
         trace, own, parent, seconds(time), kind, str(at(attributes, _SESSION) or ""),
         at(attributes, _IN), at(attributes, _OUT), passages_in(found),
+        tools=_called(
+            at(attributes, "tool.name|gen_ai.tool.name"),
+            at(attributes, f"gen_ai.tool.call.arguments|tool.parameters|{_IN}"),
+            at(attributes, f"gen_ai.tool.call.result|{_OUT}"),
+        ) if kind in _TOOLS else [],
     )  # fmt: skip
+
+
+# What a step is called that calls a tool.
+_TOOLS = frozenset({"TOOL", "EXECUTE_TOOL"})
+
+
+def _called(name: Any, given: Any, gave: Any) -> list[dict[str, Any]]:
+    """The call of a tool that a step is; none without its name."""
+    call = {"name": name, "arguments": given, "result": gave}
+    return [each.model_dump() for each in tool_calls_of([call])]
 
 
 def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
@@ -142,6 +158,8 @@ def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
             str(step.get("parentObservationId") or ""), seconds(step.get("startTime")),
             str(step.get("type")), str(step.get("sessionId") or ""), step.get("input"), step.get("output"),
             passages_in(step.get("output")) if searches else (),
+            tools=_called(step.get("name"), step.get("input"), step.get("output"))
+            if step.get("type") in _TOOLS else [],
         )  # fmt: skip
     for given in (record.get("scores"), whole.get("scores"), whole.get("corrections")):
         yield from (_score(camelled(each), id_) for each in objects(given))
@@ -227,6 +245,8 @@ def _run(run: dict[str, Any]) -> Iterator[Step]:
             for key, each in (stats.items() if isinstance(stats, dict) else ()) if isinstance(each, dict)
         },
         error=str(run.get("error") or ""),
+        tools=_called(run.get("name"), run.get("inputs"), run.get("outputs"))
+        if run.get("run_type") == "tool" else [],
     )  # fmt: skip
     for child in objects(run.get("child_runs")):
         yield from _run({"trace_id": run.get("trace_id") or run.get("id")} | child)

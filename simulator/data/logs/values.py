@@ -23,6 +23,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from simulator.core.tool_calls import speaks_for_customer, tool_calls_in
 from simulator.data.values import NAMES, READERS, Cell, by_word, columns_by_field
 from simulator.data.web import web_document
 
@@ -54,6 +55,7 @@ class Line(NamedTuple):
 
     Without a role it says something of the whole conversation; where the role is BREAK another one begins.
     `reference` is a right answer that the log holds, or several; `error` is what it says of a failure.
+    `tools` are the calls of tools on the way to it, as `ToolCall` has them.
     """
 
     role: str
@@ -66,6 +68,7 @@ class Line(NamedTuple):
     tags: tuple[str, ...] = ()
     reference: str | list[str] = ""
     error: Any = ""
+    tools: list[dict[str, Any]] | None = None
 
 
 def decoded(value: Any) -> Any:
@@ -213,11 +216,22 @@ _WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
 
 
 def lines_of(messages: Any) -> list[Line]:
-    """The lines of a list of messages in any of the chat formats; tools and the system have none."""
-    found = []
+    """The lines of a list of messages in any of the chat formats; tools and the system have none.
+
+    What tools were called since the customer spoke stands with the last line of the answer.
+    """
+    found: list[Line] = []
+    since: list[dict[str, Any]] = []
+    start = 0
     for message in objects(messages):
         said = inner(message, "message") or message
         kwargs = inner(said, "kwargs") or inner(said, "data") or said
+        told = {"type": said.get("type"), **kwargs}
+        if speaks_for_customer(told):
+            _add_tools(found, start, since)
+            since, start = [], len(found)
+        else:
+            since.append(told)
         kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
         names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
         author = inner(said, "author")
@@ -230,7 +244,16 @@ def lines_of(messages: Any) -> list[Line]:
             both := {role_of(key): text_of(value) for key, value in said.items()}
         ).keys():
             found += [Line(role, both[role]) for role in ("user", "assistant")]
+    _add_tools(found, start, since)
     return found
+
+
+def _add_tools(lines: list[Line], start: int, messages: list[dict[str, Any]]) -> None:
+    """Adds the calls of tools in these messages to the last line of the assistant from `start` on."""
+    calls = tool_calls_in(messages)
+    at = next((at for at in range(len(lines) - 1, start - 1, -1) if lines[at].role == "assistant"), None)
+    if calls and at is not None:
+        lines[at] = lines[at]._replace(tools=[call.model_dump() for call in calls])
 
 
 def _parts(content: Any) -> Any:
