@@ -62,6 +62,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "label": _("Label"),
         "choice": _("Choice"),
         "conversation": _("Conversation"),
+        "tools": _("Tools"),
     },
     "category": {
         "understanding": _("Understanding"),
@@ -81,6 +82,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "claims": _("Unsupported claim"),
         "facts": _("Facts do not match"),
         "risk": _("Rule broken"),
+        "tools": _("Tool missing or not allowed"),
         "conversation": _("Not resolved"),
         "forgotten": pgettext("of the desk", "Forgotten"),
         "contradictions": _("Contradiction"),

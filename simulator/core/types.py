@@ -220,6 +220,7 @@ class Case(Value):
         answer, contexts     a recorded reply to the question, and what was retrieved for it
         recorded             recorded answers of a whole dialogue by turn; one with an empty text is none,
                              unless its `error` says that the bot failed
+        tools                tools that the bot must call, on whatever turn; `!name` must not be called
         tags, values         words to group by; the other columns as text, by header, for prompts to use
     """
 
@@ -237,6 +238,7 @@ class Case(Value):
     label: str | None = None
     answer: str | None = None
     contexts: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     recorded: tuple[Answer, ...] = ()
@@ -519,8 +521,8 @@ class RedRules(Value):
 
     A turn is red when Overall / 5 is below `overall`; it is also red, with a second mark, when
     groundedness or Correctness (1..5) is at or below its limit although Overall is high, when a
-    claim is unsupported, when a checked fact is missing from the passages, or when one of the desk's
-    rules is broken.
+    claim is unsupported, when a checked fact is missing from the passages, when one of the desk's
+    rules is broken, or when a tool that the case names was not called, or was and must not be.
     A turn is red as well where the judge of whole conversations names a lapse in it (`lapses`), or a request
     that was not settled in a conversation of which no more than `conversation` (0..1) was.
     """
@@ -531,6 +533,7 @@ class RedRules(Value):
     claims: bool = True
     facts: bool = True
     risk: bool = True
+    tools: bool = True
     conversation: _Share | None = 0.5
     lapses: bool = True
 
@@ -628,6 +631,8 @@ LEXICAL = "lexical"
 PASSED = "passed"
 # The judge of whole conversations: it never decides the score, which is that of turns.
 CONVERSATION = "conversation"
+# The judge of the tools that a case names.
+TOOLS = "tools"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
 # In the detail of a grade that was given to the same first turn of another conversation: which one.

@@ -390,7 +390,7 @@ class DataSet:
 
     Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
     no judge can grade. Of each valid row three numbers are held: its place in the spool, its line, and its
-    number among all rows (0 where it has an id of its own).
+    number among all rows (0 where it has an id of its own). `names_tools` says whether a row names tools.
     """
 
     def __init__(self, path: Path, request: DatasetRequest) -> None:
@@ -398,6 +398,7 @@ class DataSet:
         self.path, self.request = path, request
         self.skipped = SkippedRows()
         self._labelled = self._referenced = 0
+        self.names_tools = False
         self._spool = Spool()
         self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
@@ -463,6 +464,7 @@ class DataSet:
             self._headers |= dict.fromkeys(row.values)
         self._labelled += case.label is not None
         self._referenced += bool(case.references_at(1))
+        self.names_tools = self.names_tools or bool(case.tools)
         self._valid.append(len(self._spool))
         self._lines.append(row.line)
         self._numbers.append(0 if has_id else self.skipped.rows)

@@ -422,6 +422,15 @@ def words(cell: Cell) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_items(cell, r"[|｜\n]")))
 
 
+def tools(cell: Cell) -> tuple[str, ...]:
+    """Names of tools, `!name` for one that must not be called; in a table also separated by commas."""
+    value = _json(cell)
+    if isinstance(value, list):  # definitions of tools, too, as a request has them
+        inside = (each.get("function", each) if isinstance(each, dict) else each for each in value)
+        value = [each.get("name") if isinstance(each, dict) else each for each in inside]
+    return tuple(dict.fromkeys(_items(cell._replace(value=value), r"[|｜\n,，、;；]")))
+
+
 def choices(cell: Cell) -> tuple[str, ...]:
     """The choices in their order; a JSON list may hold empty and repeated ones."""
     items = _json_list(cell)
@@ -646,6 +655,7 @@ READERS: Mapping[str, Callable[[Cell], Any]] = {
     "answer": answer,
     "error": error,
     "contexts": contexts,
+    "tools": tools,
     "tags": words,
     "script": script,
     "recorded": recorded,

@@ -26,7 +26,7 @@ from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import TITLES
-from simulator.core.types import CONVERSATION, PASSED, Language, Passage, Results, Severity, Value
+from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import (
@@ -37,7 +37,7 @@ from simulator.diagnosis.root_cause import (
     stored_judgements,
 )
 from simulator.stats.figures import RedTurn, Summary, rounded
-from simulator.stats.red import RANK, gravest_reason, red_marks, whole_score, worst_severity
+from simulator.stats.red import RANK, gravest_reason, placed_scores, red_marks, worst_severity
 from simulator.stats.summary import MAX_QUOTED, heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
@@ -630,10 +630,7 @@ def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example
     red, reason = each.red, each.red.reason
     if not reason and results.is_sampled:  # it is not quoted elsewhere
         scores = results.scores.of_conversations([red.conversation]).get(red.conversation, {})
-        judged = {
-            **scores.get(red.turn, {}),
-            **({CONVERSATION: whole} if (whole := whole_score(scores)) else {}),
-        }
+        judged = {**scores.get(red.turn, {}), **placed_scores(scores)}
         marks = red_marks(red.conversation, judged.values(), summary.rules, summary.primary, turn=red.turn)
         reason = gravest_reason(marks)
     (conversation,) = results.conversations.with_ids([red.conversation])

@@ -212,7 +212,9 @@ class FunctionJudge:
         evidence = {key: value for key, value in material.items() if key in self.parameters}
         # Asked for and not there: the function is not called, so that it need not check.
         missing = next((_NEEDS[key] for key, value in evidence.items() if not value), None)
-        ruled = _ruled(self.name, missing, context, self.frame, self.scale)
+        # What a whole conversation came to does not hang on the answer to its last line.
+        whole = grades_whole(self.function)
+        ruled = None if whole else _ruled(self.name, missing, context, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
         arguments = evidence | self.arguments

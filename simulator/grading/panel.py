@@ -87,7 +87,7 @@ class Grading:
         self.panelists = panelists(settings)
         # Judges of whole conversations are called once, when it is over.
         of_turns, of_conversations = (
-            {n: j for n, j in self.answer_judges.items() if grades_whole(j) is whole}
+            {n: j for n, j in self.answer_judges.items() if self._is_whole(j) is whole}
             for whole in (False, True)
         )
         calls, whole_calls = self.judge_calls(of_turns), self.judge_calls(of_conversations)
@@ -121,9 +121,13 @@ class Grading:
         """The names of the scores that every whole conversation gets."""
         return self._names(whole=True)
 
+    def _is_whole(self, judge: Judge) -> bool:
+        """Whether a judge grades whole conversations; of a row, which is one turn, a function grades that."""
+        return grades_whole(judge) and (isinstance(judge, Rubric) or self.settings.protocol != "single_turn")
+
     def _names(self, *, whole: bool) -> tuple[str, ...]:
         """The judges' names, then `rubric@model` for each further model: only rubrics are asked of it."""
-        judges = {name: judge for name, judge in self.answer_judges.items() if grades_whole(judge) is whole}
+        judges = {name: judge for name, judge in self.answer_judges.items() if self._is_whole(judge) is whole}
         rubrics = _rubrics(judges.values())
         further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
         return (*judges, *further)
@@ -137,7 +141,7 @@ class Grading:
     @property
     def judges_per_turn(self) -> list[tuple[str, Judge]]:
         """Each judge as often as it grades one turn; a judge of several outputs once for each of them."""
-        own = ((name, judge) for name, judge in self.answer_judges.items() if not grades_whole(judge))
+        own = ((name, judge) for name, judge in self.answer_judges.items() if not self._is_whole(judge))
         return [*own, *(self.outputs.judges_per_row if self.outputs else ())]
 
     @property

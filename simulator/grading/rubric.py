@@ -23,6 +23,7 @@ and grades with different ones are never compared as if they were one judge's.
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -333,8 +334,10 @@ Rules = Mapping[Language, tuple[Rule, ...]]
 
 
 def grades_whole(judge: "Judge | ReplySchema") -> bool:
-    """Whether a judge grades whole conversations, and not their turns."""
-    return isinstance(judge, Rubric) and judge.grades == "conversation"
+    """Whether a judge grades whole conversations, and not their turns; a function's module says so, too."""
+    if isinstance(judge, Rubric):
+        return judge.grades == "conversation"
+    return getattr(sys.modules.get(getattr(judge, "__module__", "")), "GRADES", "") == "conversation"
 
 
 def load_judge(name: str, *, short: bool = False) -> Judge:

@@ -31,6 +31,7 @@ from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import (
     RETEST,
+    TOOLS,
     Answer,
     Conversation,
     Passage,
@@ -79,7 +80,7 @@ ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {
     "groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts", "risk": "risk",
-    "conversation": "conversation", **dict.fromkeys(LAPSES, "conversation"),
+    "tools": "tools", "conversation": "conversation", **dict.fromkeys(LAPSES, "conversation"),
 }  # fmt: skip
 _FEELINGS = {
     -2: _("angry"),
@@ -452,7 +453,11 @@ class _Views:
                 listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
         return {
             "judge": score.judge,
-            "resolved": _("{n} % resolved", n=f"{100 * value:.0f}"),
+            "resolved": (
+                tables.grade_text(score)
+                if score.judge == TOOLS
+                else _("{n} % resolved", n=f"{100 * value:.0f}")
+            ),
             "red": bool(red_marks(score.conversation, [score], self._summary.rules)),
             "reason": cut(score.reason),
             "listed": listed,

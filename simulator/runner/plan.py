@@ -28,9 +28,9 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
-from simulator.core.settings import Settings, read_sample
+from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
 from simulator.core.shelves import Features
-from simulator.core.types import PASSED, Case, Conversation, Persona
+from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
     ColumnUse,
@@ -43,7 +43,7 @@ from simulator.data.cases import (
     read_cases,
     read_dataset,
 )
-from simulator.grading.rubric import Rubric, grades_whole, load_judge
+from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 
@@ -210,8 +210,13 @@ def read_plan(settings: Settings) -> PlannedRun:
     )
     data = _read(settings, labels, prompt)
     chosen_for: Message | str = ""
+    # Judges that were named, or chosen for outputs, stay as they are.
+    is_open = "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
+    is_open = is_open and not (settings.outputs or settings.scoring)
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
+    if data.names_tools and is_open:
+        settings = settings.model_copy(update={"judges": (*settings.judges, TOOLS)})
     language = settings.language
     # The bundled questions are there in both; which of them were asked stands in the run's settings.
     if language is None and settings.cases is None:
@@ -327,7 +332,7 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     # A judge of whole conversations has nothing to say of a single question and answer.
-    of_rows = tuple(name for name in settings.judges if name == PASSED or not grades_whole(load_judge(name)))
+    of_rows = tuple(name for name in settings.judges if name == PASSED or _grades_rows(load_judge(name)))
     if not of_rows:
         msg = _(
             "--judges {judges} grades whole conversations, and a row has one turn: name another.",
@@ -380,6 +385,11 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
     if settings.columns:
         raise InputError(_("--columns is about a file of your own: name it with --cases."))
     return dataset_of("demo", (case for path in BUNDLED for case in read_cases(path)), request)
+
+
+def _grades_rows(judge: Judge) -> bool:
+    """Whether a judge can say anything of a single question; a rubric of whole conversations cannot."""
+    return not (isinstance(judge, Rubric) and grades_whole(judge))
 
 
 def _needs(name: str) -> frozenset[Need]:

@@ -22,7 +22,7 @@ from simulator.models.pricing import total_spending
 
 # By which rule a turn is red; the rules and their severities: stats/red.py.
 MarkKind = Literal[
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
     "forgotten", "contradictions", "loops", "promises",
 ]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (stats/review.py).

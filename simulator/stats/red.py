@@ -10,11 +10,12 @@ a severity that a judge gave itself goes before that of the rule. By the default
     correctness    2 or less of 5, in the verdict of `turn`   at 1
     claims, facts  below 1                                    below 0.5, or as the judge says
     risk           a rule of the desk is broken               as the rule says
+    tools          a tool is missing, or must not be called   always
     conversation   at 0.5 or less                             at 0.25 or less
     promises, contradictions    the judge of whole conversations names one    always
     forgotten, loops            the same                                      never, they are moderate
 
-The last three lines are about whole conversations. Their marks stand on the turn that the judge names: of a
+The last four lines are about whole conversations. Their marks stand on the turn that the judge names: of a
 lapse where it happened, of what was not settled where it was first asked for.
 
     turn 3 of 5 -> overall, moderate     turn 2 of 5 -> overall, major
@@ -34,6 +35,7 @@ from simulator.core.types import (
     MAIN_METRIC,
     PASSED,
     RETEST,
+    TOOLS,
     Case,
     RedRules,
     Results,
@@ -46,7 +48,7 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[MarkKind, ...] = (
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
     "forgotten", "contradictions", "loops", "promises",
 )  # fmt: skip
 # What goes wrong between two turns, as the judge of whole conversations lists it. Of two statements that
@@ -113,6 +115,11 @@ def whole_score(by_turn: Mapping[int, Mapping[str, Score]]) -> Score | None:
     return next((scores[CONVERSATION] for scores in by_turn.values() if CONVERSATION in scores), None)
 
 
+def placed_scores(by_turn: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
+    """The scores of a conversation, by judge, whose marks stand on the turn that they name (`_PLACED`)."""
+    return {judge: scores[judge] for scores in by_turn.values() for judge in _PLACED & scores.keys()}
+
+
 class Lapse(NamedTuple):
     """What went wrong between turns: its kind (of `LAPSES`), the turn where it did, and what it was."""
 
@@ -151,15 +158,17 @@ def red_marks(
     """
     # Callers may hand over the scores of more than one conversation.
     own = [score for score in scores if score.conversation == conversation]
-    of_turn = [score for score in own if score.judge != CONVERSATION]
+    of_turn = [score for score in own if score.judge not in _PLACED]
     marks = _milder(of_turn, lambda grading: _marks_of(grading, rules, primary))
     if any(mark.kind == "no_answer" for mark in marks):
         return marks
-    wholes = [score for score in own if score.judge == CONVERSATION]
+    wholes = [score for score in own if score.judge in _PLACED]
     placed = _milder(wholes, lambda grading: _marks_of_whole(grading, rules))
     return (*marks, *(mark for at, mark in placed if turn in (None, at)))
 
 
+# Judges of whole conversations, whose marks stand on the turn that they name.
+_PLACED = frozenset({CONVERSATION, TOOLS})
 _Found = TypeVar("_Found", Mark, tuple[int, Mark])
 
 
@@ -222,6 +231,11 @@ def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int
     found: dict[tuple[int, MarkKind], Mark] = {}
     for whole in wholes:
         if whole.state != "scored":
+            continue
+        if whole.judge == TOOLS:
+            if rules.tools and whole.value is not None and whole.value < 1:
+                mark = Mark("tools", whole.severity or "major", whole.reason)
+                found[_turn_of(whole.detail, whole.turn), "tools"] = mark
             continue
         limit, value = rules.conversation, whole.value
         # 0 switches the rule off, though nothing of a conversation may have been settled.

@@ -89,6 +89,7 @@ from simulator.stats.red import (
     is_unanswered,
     is_undecided,
     lapses_of,
+    placed_scores,
     primary_judge,
     red_marks,
     whole_score,
@@ -463,11 +464,11 @@ def _marks(
     primary: str,
 ) -> tuple[Mark, ...]:
     """The marks of a turn; one whose answer failed is red even while its grades are still missing."""
-    scores, whole = by_turn.get(turn.index, {}), whole_score(by_turn)
+    scores = by_turn.get(turn.index, {})
     if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
         return (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
-    every = (*scores.values(), *((whole,) if whole and whole.turn != turn.index else ()))
-    return red_marks(conversation.id, every, rules, primary, turn=turn.index)
+    every = {**scores, **placed_scores(by_turn)}
+    return red_marks(conversation.id, every.values(), rules, primary, turn=turn.index)
 
 
 def _grade(score: Score, rules: RedRules) -> Grade:

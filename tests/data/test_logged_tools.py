@@ -130,7 +130,7 @@ def test_a_response_of_openai_with_its_call(tmp_path: Path) -> None:
     ]
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"id": "r", "object": "response", "input": "返金して", "output": output}))
-    [row] = rows_of_file(path) or ()
+    [row] = list(rows_of_file(path) or [])
 
     turns: Any = row.values["turns"]
     assert turns[0]["tool_calls"] == [{"name": "refund", "arguments": ORDER, "result": None}]

@@ -125,7 +125,7 @@ def test_questions_come_with_the_gravest_first() -> None:
 def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path: Path) -> None:
     """In `[red]` of rehearsal.toml; all other marks of the same turn stay."""
     low = [grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1)]
-    low += [grade(judge, 0.0) for judge in ("claims", "facts", "risk")]
+    low += [grade(judge, 0.0) for judge in ("claims", "facts", "risk", "tools")]
     low += [grade("conversation", 0.0, detail={name: [{"what": "it", "turn": 1}] for name in LAPSES})]
     (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
     rules = load_settings({}).red
