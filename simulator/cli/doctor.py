@@ -1,8 +1,8 @@
 """`doctor`: do keys, endpoints, bot, questions and folders work? Tried before money is spent.
 
 A check is an async function that returns a line, or raises a RehearsalError whose message is the line; one
-after the other is run, and a failure does not keep the next from being tried. Each makes one real call, past
-the cache and without a second attempt, so that what is wrong shows at once:
+after the other is run, and a failure does not keep the next from being tried. Each makes one real call, as a
+run would make it, past the cache and without a second attempt, so that what is wrong shows at once:
 
     ok     judge model        played by a lexical stand-in
     NOT OK bot                bot.py:answer: ValueError: no index (bot.py, line 2).
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
@@ -28,8 +28,10 @@ from simulator.core.replies import create_form
 from simulator.core.roles import Endpoint, check_one_player, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
+from simulator.core.templates import request
 from simulator.core.titles import Titles
-from simulator.core.types import Conversation, Query, Role
+from simulator.core.types import Answer, Conversation, GradingContext, Passage, Query, Role, Turn
+from simulator.grading.rubric import ReplySchema
 from simulator.models.pricing import Ledger
 from simulator.report.customers import reactions_report
 from simulator.runner.bot_choice import with_bot
@@ -40,6 +42,13 @@ from simulator.runner.reactions import problems, react, turns_of
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull
 from simulator.stats.figures import rounded
+
+if TYPE_CHECKING:
+    from simulator.models.client import Model
+
+# Characters of a passage, and what a judge is told that has no rubric.
+_PASSAGE = 500
+_SHORT = "You reply in JSON."
 
 Check = Callable[[], Awaitable[Message | str]]
 # In which form a model replies where a JSON object is asked for, best first; the client finds out, and
@@ -134,14 +143,16 @@ async def _examine(settings: Settings) -> int:
 
     add("ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan)))
     checks: dict[Message, Check] = {
-        _MODELS[role]: partial(_check_model, context, role, endpoint)
+        _MODELS[role]: partial(_check_model, context, plan[0], role, endpoint)
         for role, endpoint in context.endpoints.items()
     }
     # Several models that play the customers are tried one by one, in the place of the one.
     if context.players:
         del checks[_MODELS["user"]]
         checks = {
-            _("user model {name}", name=name): partial(_check_model, context, "user", endpoint)
+            _("user model {name}", name=name): partial(
+                _check_model, context, plan[0].model_copy(update={"user_model": name}), "user", endpoint
+            )
             for name, endpoint in context.players.items()
         } | checks
     checks[_("bot")] = partial(_check_bot, context, plan)
@@ -230,31 +241,77 @@ async def _check_sheet(sheet: str, worksheet: str) -> Message:
     return _("can be read; nothing there yet")
 
 
-async def _check_model(context: RunContext, role: Role, endpoint: Endpoint | None) -> Message:
-    """Has the model of a role do once what it does in a run: reply in JSON, embed, or answer as a bot."""
-    model = context.model_factory.at(endpoint) if endpoint else None
+async def _check_model(
+    context: RunContext, conversation: Conversation, role: Role, endpoint: Endpoint | None
+) -> Message:
+    """Has the model of a role do once what it does in a run: reply in its form, embed, or answer as a bot."""
     embedding = any(embeds(judge) for judge in context.judges.values())
     # Roles that this command line does not use are named, and cost no call.
     unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
     if unused.get(role):
         return _("not used")
-    if endpoint is None or model is None:
+    if endpoint is None:
         return _("played by a lexical stand-in")
     address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
+    temperature = context.settings.judge_temperature if role == "judge" else None
+    model = context.model_factory.at(endpoint, temperature=temperature)
     if role == "embed":
         vectors = await model.embed(["ok"])
         return _("{address}: vectors of {n} numbers", address=address, n=len(vectors[0]))
-    messages = [{"role": "user", "content": 'Reply with this JSON object: {"answer": "ok"}'}]
     if role == "demo":
-        text, _unused = await model.say(messages)
+        messages = request("Answer in one word.", "Are you there?")
+        text, _unused = await model.say(messages, seed=context.settings.seed)
         return _("{address}: answered {text}", address=address, text=repr(text[:20]))
     try:
-        await model.ask(messages, create_form("reply", {"answer": str}), str)
+        await (_grade(context, conversation, model) if role == "judge" else _speak(context, conversation))
     except MalformedReply as error:
         msg = _("{address}: does not reply in JSON as asked ({error})", address=address, error=error)
         raise ModelFailure("malformed", msg) from None
     reply_format = _FORMATS[context.connections.abilities(endpoint).reply_format]
     return _("{address}: replies in {format}", address=address, format=reply_format)
+
+
+async def _grade(context: RunContext, conversation: Conversation, model: "Model") -> None:
+    """Has the judge grade one answer with passages, by the longest of the run's prompts and in its form."""
+    grading, frame, case = context.grading, context.grading.frame, conversation.case
+    whole = grading.conversation_rubrics
+    asked: list[Sequence[ReplySchema]] = [[each] for each in (*grading.forms, *whole)]
+    asked += [grading.rubrics] if grading.is_combined else [[each] for each in grading.rubrics]
+    if not asked:  # functions that ask no model, or in a form of their own
+        messages = request(_SHORT, 'Reply with this JSON object: {"answer": "ok"}')
+        await model.ask(messages, create_form("reply", {"answer": str}), str, seed=context.settings.seed)
+        return
+    tasks = [frame.task(case.language, group, alone=len(group) == 1) for group in asked]
+    task, group = max(zip(tasks, asked, strict=True), key=lambda pair: len(pair[0]))
+    alone = len(group) == 1
+    # As long as the passages of a usual answer, and in its language: what the judge is told anyway.
+    turn = _turn(conversation, [task[at : at + _PASSAGE] for at in range(0, 5 * _PASSAGE, _PASSAGE)])
+    closing = "" if group[0] in whole else None
+    graded = GradingContext(
+        conversation=conversation.id, case=case, persona=conversation.persona, turn=turn, closing=closing
+    )
+    form = group[0].form if alone else create_form("grades", {each.name: each.form for each in group})
+    await model.ask(
+        frame.prompt(graded, group, alone=alone),
+        form,
+        lambda problem: frame.text(case.language, "again", problem=problem),
+        seed=context.settings.seed,
+    )
+
+
+async def _speak(context: RunContext, conversation: Conversation) -> None:
+    """Has the customer react to one answer."""
+    user: Any = context.persona_user(conversation)
+    case, turns = conversation.case, (_turn(conversation, ()),)
+    await user.draft(case.language, user.messages(case, turns), context.settings.seed)
+
+
+def _turn(conversation: Conversation, passages: Sequence[str]) -> Turn:
+    """A first turn: the question, and a reference, or the question again, as its answer."""
+    case = conversation.case
+    text = next(iter(case.references_at(1)), case.question)
+    shown = tuple(Passage(id=f"p{n}", text=each) for n, each in enumerate(passages, 1))
+    return Turn(index=1, user=case.question, answer=Answer(text=text, passages=shown))
 
 
 async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Message:

@@ -12,7 +12,6 @@ A count of 0 or of a few says nothing: it is made up, or leaves out what was in 
 """
 
 import asyncio
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,8 +34,8 @@ _MOST_LEFT_OUT = 2.2
 _ALIKE = 0.15
 # Characters of each part that is asked, and of each stretch of which it is the beginning.
 _PART, _STRETCH = 200, 600
-# So many tokens beside a power of two are one: Ollama leaves 4,096 of a cut prompt, or 2,050.
-_NEARLY = 3
+# What Ollama and others leave of a cut prompt: as much as the context has, one less, or a half and two.
+LIMITS = frozenset(count for n in range(11, 19) for count in (2**n, 2**n - 1, 2 ** (n - 1) + 2))
 _AGAIN = re.compile(r"(.)\1{3,}", re.DOTALL)
 _BLANKS = re.compile(r"\s{2,}")
 
@@ -83,11 +82,9 @@ class ContextWindow:
         # A server that has read far more of another prompt had this one in its memory.
         if read < FEWEST or read * _MOST_LEFT_OUT < self.most_read:
             return True
-        # Counts of other prompts of this kind; a limit is a power of two, or counts the same again and again.
+        # What others of this kind were counted as; a limit is one of a few figures, or the same for all.
         usual, other = self.usual.get(kind, 0.0), self.sizes.get(read, size)
-        is_limit = abs(read - 2 ** round(math.log2(read))) <= _NEARLY or (
-            read == before and abs(other - size) > size / 20
-        )
+        is_limit = read in LIMITS or (read == before and abs(other - size) > size / 20)
         if is_limit or read < max(SUSPICIOUS, CUT * usual) * size:
             return False
         self.sizes = {read: size} if read > before else self.sizes

@@ -26,7 +26,7 @@ from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.messages import _, encodable
 from simulator.core.replies import NextLine, Reply
 from simulator.core.templates import quote, stable_int
-from simulator.core.types import Case, Next, Persona, Reaction, Turn, Utterance
+from simulator.core.types import Case, Language, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
 from simulator.text.acts import apologises, ends_with_question, is_refusal
@@ -65,13 +65,7 @@ class PersonaUser:
         broken: list[str] = []
         overruled: Next | None = None
         for attempt in range(2):
-            line = await self.model.ask(
-                messages,
-                NextLine,
-                lambda problem: self.prompts.text(language, "again", problem=problem),
-                seed=stable_int(self.seed, len(turns), attempt),
-                read=read_line,
-            )
+            line = await self.draft(language, messages, stable_int(self.seed, len(turns), attempt))
             reaction = self._reaction(case, turns, line)
             overruled = overruled or reaction.overruled
             utterance = Utterance(
@@ -150,6 +144,16 @@ class PersonaUser:
                 *(case.goal or "", *case.facts.knows, *voice.knows),
             ],
             norm=guard.norm(voice),
+        )
+
+    async def draft(self, language: Language, messages: Messages, seed: int) -> NextLine:
+        """What the model makes of a prompt, before any rule was applied."""
+        return await self.model.ask(
+            messages,
+            NextLine,
+            lambda problem: self.prompts.text(language, "again", problem=problem),
+            seed=seed,
+            read=read_line,
         )
 
     def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:

@@ -9,7 +9,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.models.cache import cache_folder
-from tests.servers.openai import FAULTS, OpenAIServer, Reply
+from tests.servers.openai import FAULTS, OpenAIServer, Reply, play
 
 KEY = "sk-very-secret-0123456789"
 BOT = """
@@ -98,9 +98,14 @@ def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
 
 def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAIServer) -> None:
     """An endpoint without schemas is good enough; one that never speaks JSON is not."""
-    server.refuses, server.reply = {"json_schema"}, lambda _: '{"answer": "ok"}'
+    verdicts = list[str]()
+    server.reply = lambda request: verdicts.append(play(request)) or verdicts[-1]  # type: ignore[func-returns-value]
+    assert examine(*OWN, "--judges", "turn").code == 0
+    line, verdict = verdicts
+    filled = {"gpt-4.1-mini": line, "gpt-4.1": verdict}
+    server.refuses, server.reply = {"json_schema"}, lambda request: filled[request["model"]]
     assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON")
-    server.refuses, server.reply = {"response_format"}, lambda _: 'Sure: {"answer": "ok"}'
+    server.refuses, server.reply = {"response_format"}, lambda request: "Sure: " + filled[request["model"]]
     assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON in plain text")
     server.reply = lambda _: "I'd rather talk."
     found = examine(*OWN, "--judges", "turn")
@@ -109,6 +114,51 @@ def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAI
     assert (
         "does not reply in JSON as asked (there is no JSON object in the reply)" in found.said["judge model"]
     )
+
+
+def test_models_are_asked_as_a_run_asks_them(examine: Any, server: OpenAIServer) -> None:
+    """With a system message, seed, temperature and the role's own form, at the length of a real prompt."""
+    found = examine(*OWN, "--judges", "turn", "--limit", "1")
+    line, verdict = (request.body for request in server.requests if "messages" in request.body)
+
+    assert found.code == 0
+    for body, most in ((line, 1_500), (verdict, 7_000)):
+        assert [message["role"] for message in body["messages"]][:2] == ["system", "user"]
+        assert body["response_format"]["type"] == "json_schema"
+        assert {"seed", "temperature", "max_tokens"} <= body.keys()
+        assert sum(len(message["content"]) for message in body["messages"]) > most
+    assert {"steps", "overall"} < verdict["response_format"]["json_schema"]["schema"]["properties"].keys()
+    assert "message" in line["response_format"]["json_schema"]["schema"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("judges", "field"),
+    [("conversation", "requests"), ("risk", "reason"), ("turn,tone", "turn"), ("chrf", "answer")],
+)
+def test_whatever_a_judge_is_its_form_is_tried(
+    examine: Any, server: OpenAIServer, judges: str, field: str
+) -> None:
+    """One of whole conversations, a function that asks a model, the longest of several; else any form."""
+    found = examine(*OWN, "--judges", judges, "--limit", "1", "--language", "ja")
+    body = server.requests[-1].body
+
+    assert found.ok["judge model"]
+    assert body["messages"][0]["role"] == "system"
+    assert field in body["response_format"]["json_schema"]["schema"]["properties"]
+
+
+def test_a_prompt_that_the_server_cuts_is_told(examine: Any, server: OpenAIServer) -> None:
+    """Before a run is paid for, with what to raise."""
+
+    def cut(request: Any) -> Reply:
+        read = sum(len(message["content"]) for message in request["messages"])
+        return Reply(play(request), usage={"prompt_tokens": min(read, 2050), "completion_tokens": 9})
+
+    server.reply = cut
+    found = examine(*OWN, "--judges", "turn", "--language", "ja", "--limit", "1")
+
+    assert (found.code, found.ok["judge model"]) == (2, False)
+    assert "the server cut the prompt: it read 2,050 tokens" in found.said["judge model"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ async def test_a_third_that_is_missing_is_seen_beside_shorter_prompts(
 
 @pytest.mark.parametrize("most", [4096, 2050])
 async def test_counts_of_a_limit_are_suspicious(most: int) -> None:
-    """A power of two is one by itself, and so is the same count for prompts that differ."""
+    """A usual context is one by itself, and so is the same count for prompts that differ."""
     async with OpenAIServer(counting(len, most)) as server, connected() as made:
         with pytest.raises(ModelFailure, match="the server cut the prompt"):
             await model_at(server, made).say(asked(JAPANESE * 2))
