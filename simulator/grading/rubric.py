@@ -54,9 +54,12 @@ LONGEST_MATERIAL = 24_000
 # Characters of each earlier message in a prompt: judges look at this turn, and only need to know what came
 # before.
 LONGEST_EARLIER = 4000
+# Characters of a call of a tool in a prompt, and of all together; of what lies further back only names are
+# shown, and of no more than so many.
+LONGEST_CALL, LONGEST_CALLS, MOST_CALLS = 2000, 12_000, 200
 # What a rubric of turns may be shown, in the order of the prompt. The guidelines are the same for all turns,
 # and stand with the criterion.
-Piece = Literal["guidelines", "history", "question", "reference", "passages", "answer"]
+Piece = Literal["guidelines", "history", "question", "reference", "passages", "tools", "answer"]
 _PIECES: tuple[Piece, ...] = get_args(Piece)
 # What a rubric is shown that does not say what it uses, beside what it needs: one of the user's own is most
 # often about the answer alone.
@@ -76,6 +79,7 @@ _FRAME: dict[str, set[str]] = {
     "question": {"question"},
     "reference": {"reference"},
     "passages": {"passages"},
+    "tools": {"tools"},
     "answer": {"answer"},
     "closing": set(),
     "first_reference": {"question", "reference"},
@@ -104,7 +108,7 @@ _FRAME: dict[str, set[str]] = {
 }
 # The texts that the material is put together from, beside those of its pieces.
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
-_CONVERSATION = ("conversation", "no_answer", "answerable", "unanswerable")
+_CONVERSATION = ("conversation", "tools", "no_answer", "answerable", "unanswerable")
 
 
 class _Wording(BaseModel):
@@ -478,7 +482,8 @@ class PromptFrame:
         passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
         references = context.references or context.case_references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
-        parts = (part for message in history for part in message)
+        called = tool_lines(context)
+        parts = (part for message in (*history, *(called or ())) for part in message)
         seal = fingerprint(*parts, context.turn.user, answer.text, *passage_texts, *references)
         passages = [quote("passage", text, seal) for text in passage_texts]
         if left_out:
@@ -490,6 +495,8 @@ class PromptFrame:
                 context, [quote("reference", text, seal) for text in references], seal
             ),
             "passages": "\n".join(passages),
+            # Left out where the bot shows no tools, as a prompt without them would ask about nothing.
+            **({} if called is None else {"tools": quote_lines(called, seal) or nothing}),
             "answer": quote("answer", answer.text, seal),
         }
         return {key: self.text(language, key, **{key: text}) for key, text in pieces.items()}
@@ -509,16 +516,21 @@ class PromptFrame:
         references = [
             (f"reference-{at}", text) for at, texts in enumerate(case.references, 1) for text in texts
         ]
-        seal = fingerprint(*(text for _tag, text in (*lines, *references)))
+        called = tool_lines(context)
+        seal = fingerprint(*(text for _tag, text in (*lines, *references, *(called or ()))))
         known = [quote_lines(references, seal)] if references else []
         if case.answerable is not None:
             known.append(self.text(language, "answerable" if case.answerable else "unanswerable"))
-        return self.text(
+        nothing = self.text(language, "nothing")
+        told = self.text(
             language,
             "conversation",
             transcript=quote_lines(lines, seal),
-            reference="\n".join(known) or self.text(language, "nothing"),
+            reference="\n".join(known) or nothing,
         )
+        if called is None:
+            return told
+        return f"{told}\n\n{self.text(language, 'tools', tools=quote_lines(called, seal) or nothing)}"
 
     def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:
         """The references, and whether they are answerable; on later turns with the first question."""
@@ -541,6 +553,23 @@ def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:
     for turn in context.earlier:
         lines += [("customer", turn.user), ("desk", turn.answer.text)]
     return [(role, text[:LONGEST_EARLIER]) for role, text in lines]
+
+
+def tool_lines(context: GradingContext) -> list[tuple[str, str]] | None:
+    """Tag and text of each call of a tool up to this turn; None where the bot shows none of them.
+
+    ("tool-2", 'refund({"order": 1}) -> done')
+    """
+    if all(turn.answer.tools is None for turn in context.turns):
+        return None
+    calls = [(turn.index, call) for turn in context.turns for call in turn.answer.tools or ()]
+    room, lines = LONGEST_CALLS, list[tuple[str, str]]()
+    for turn, call in reversed(calls[-MOST_CALLS:]):
+        result = "" if call.result is None else f" -> {call.result}"
+        text = f"{call.name}({call.arguments}){result}"[:LONGEST_CALL]
+        room -= len(text)
+        lines.append((f"tool-{turn}", text if room >= 0 else call.name))
+    return lines[::-1]
 
 
 def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]:
