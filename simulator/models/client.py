@@ -507,7 +507,7 @@ class Model:
         prompt = Prompt.of("\n".join(texts))
         async with window.lock:
             if not window.has_asked(prompt):
-                await self._learn_tokens(prompt)
+                await self._learn_tokens(prompt, read)
         if window.is_cut(prompt, read):
             msg = _(
                 "the server cut the prompt: it read {read:,d} tokens of about {size:,.0f}; raise its context"
@@ -517,20 +517,27 @@ class Model:
             )
             raise self._failure("error", msg)
 
-    async def _learn_tokens(self, prompt: Prompt) -> None:
+    async def _learn_tokens(self, prompt: Prompt, read: int) -> None:
         """Asks with a third of a prompt, only to see how it is counted."""
-        part, read = prompt.third(), 0
-        asked = {"model": self.endpoint.model, "messages": [{"role": "user", "content": part.text}]}
+        part, of_part = prompt.third(), None
         with contextlib.suppress(RehearsalError):  # then nothing tells
-            (data, _usage), request, cached = await self._adapting(
-                "/chat/completions",
-                lambda: self._with_extra({**asked, self._abilities.limit: FEW_TOKENS}),
-                self._send_cached,
-            )
-            read = tokens_read(data)
-            if not cached:
-                self.cache.put(request, data)
-        self._context_window.learn(prompt, part, read)
+            of_part = await self._counted(part.text)
+            # As many as the whole: it was cut as well, or every request is told to have so many.
+            if of_part == read and await self._counted(part.beginning().text) == read:
+                of_part = 0
+        self._context_window.learn(prompt, part, of_part)
+
+    async def _counted(self, text: str) -> int:
+        """How many tokens a text is counted as, by a call that is answered with hardly any."""
+        asked = {"model": self.endpoint.model, "messages": [{"role": "user", "content": text}]}
+        (data, _usage), request, cached = await self._adapting(
+            "/chat/completions",
+            lambda: self._with_extra({**asked, self._abilities.limit: FEW_TOKENS}),
+            self._send_cached,
+        )
+        if not cached:
+            self.cache.put(request, data)
+        return tokens_read(data)
 
     def _most_tokens(self, reply_form: type[BaseModel] | None, *, longer: bool) -> int | None:
         """The limit of a reply: as it is set, else by its form; None for one without a form."""

@@ -61,6 +61,10 @@ class Prompt:
         parts = (self.text[at : at + _PART] for at in range(0, len(self.text), _STRETCH))
         return Prompt.of("".join(parts))
 
+    def beginning(self) -> "Prompt":
+        """A few words that every context holds."""
+        return Prompt.of(self.text[:_PART])
+
 
 @dataclass
 class ContextWindow:
@@ -97,13 +101,13 @@ class ContextWindow:
         return any(abs(wide - prompt.wide) < _ALIKE for wide, _ratio in self.ratios)
 
     def ratio(self, prompt: Prompt) -> float | None:
-        """Tokens for each one estimated, of texts of this kind; None when no count tells."""
+        """Tokens for each one estimated, of texts of this kind; 0 for made-up counts, None for none."""
         alike = (ratio for wide, ratio in self.ratios if abs(wide - prompt.wide) < _ALIKE)
-        return next((ratio for ratio in alike if ratio), None)
+        return next((ratio for ratio in alike if ratio is not None), None)
 
-    def learn(self, prompt: Prompt, part: Prompt, read: int) -> None:
-        """What a part of a prompt was counted as; 0 when nothing tells."""
-        self.ratios.append((prompt.wide, read / part.size if read else None))
+    def learn(self, prompt: Prompt, part: Prompt, read: int | None) -> None:
+        """What a part of a prompt was counted as; 0 where counts say nothing, None without a reply."""
+        self.ratios.append((prompt.wide, None if read is None else read / part.size))
 
     def is_cut(self, prompt: Prompt, read: int) -> bool:
         """Whether a suspicious count is that of a cut prompt."""

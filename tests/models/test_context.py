@@ -122,6 +122,18 @@ async def test_a_count_that_says_nothing_is_left_alone(usage: dict[str, Any]) ->
     assert server.counts["chat"] == 1
 
 
+@pytest.mark.parametrize("count", [300, 1000, 2048])
+async def test_the_same_count_for_everything_is_made_up(count: int) -> None:
+    """A gateway that counts nothing costs two short calls, and no grade."""
+    usage = {"prompt_tokens": count}
+    async with OpenAIServer(lambda _: Reply(GOOD, usage=usage)) as server, connected() as made:
+        model = model_at(server, made)
+        for n in range(3):
+            assert (await model.say(asked(f"{n} {JAPANESE}")))[0] == GOOD
+
+    assert server.counts["chat"] == 5
+
+
 async def test_what_came_from_a_cache_of_the_endpoint_was_read() -> None:
     """Where it is counted apart, and where a long prompt was read whole before."""
     apart = {"prompt_tokens": 300, "cache_read_input_tokens": 5000}
