@@ -94,7 +94,9 @@ class Gullible:
         self.read: list[Any] = []
 
     def __call__(self, request: Any) -> str:
-        """The verdict."""
+        """The verdict; what only finds out how a prompt is counted gets a word."""
+        if "response_format" not in request:
+            return "-"
         told = outside(request)
         self.read.append(request)
         if self.learns:
