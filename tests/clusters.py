@@ -57,8 +57,12 @@ class Machines:
         self.address = str(json.loads(told.read_text(encoding="utf-8"))["address"])
 
     def worker(self, path: Path | None = ROOT) -> subprocess.Popen[bytes]:
-        """One more worker, whose program is in `path`."""
-        known = {"PYTHONPATH": str(path)} if path else {}
+        """One more worker, whose program is in `path`; None: it has none, whatever is installed."""
+        if path is None:
+            path = self.folder / "without"
+            path.mkdir(exist_ok=True)
+            (path / "simulator.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
+        known = {"PYTHONPATH": str(path)}
         started = self._process(
             "worker", self.address, "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1",
             "--dashboard-address", "127.0.0.1:0", "--local-directory", str(self.folder), **known,

@@ -319,7 +319,7 @@ class Tally:
 def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Iterator[Tally]:
     """The tally, shown as a bar when stderr is a terminal."""
     tally = Tally(plan, context)
-    with progress_bar(len(plan), tally.message()) as tally.bar:
+    with progress_bar(len(plan), tally.message(), counts=True) as tally.bar:
         yield tally
 
 

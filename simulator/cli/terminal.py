@@ -212,10 +212,15 @@ class ProgressBar:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, label: Message | str) -> Iterator[ProgressBar]:
-    """A bar when stderr is a terminal; otherwise a line now and then, so that a log shows that it goes on."""
+def progress_bar(total: int, label: Message | str, *, counts: bool = False) -> Iterator[ProgressBar]:
+    """A bar when stderr is a terminal; otherwise a line now and then, so that a log shows that it goes on.
+
+    `counts`: the label says itself how far it is.
+    """
     if not sys.stderr.isatty():
         bar, over, began = ProgressBar(total=total, label=label), threading.Event(), time.monotonic()
+        if counts:
+            bar.update(0, total, label)
 
         def tell() -> None:
             while not over.wait(EVERY):
