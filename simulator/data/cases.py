@@ -279,9 +279,11 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
         cells.pop("error", None)  # in a table without answers, `error` means something else
     turns = cells.pop("turns", None)
-    dialogues = feature("dialogues")
+    if turns is None:
+        return cells
+    dialogues = feature("dialogues")  # and with it all readers of logs, which few files need
     # A column of that name may hold something else, where there is a question.
-    if turns is None or ("question" in cells and not dialogues.is_dialogue(turns.value)):
+    if "question" in cells and not dialogues.is_dialogue(turns.value):
         return cells
     question = read_cell(path, row, cells.pop("question"), text) if "question" in cells else ""
     has_answer = not {"answer", "recorded"}.isdisjoint(cells)
