@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.stats.intervals import p_values_below
-from simulator.stats.target import looks, nominal_levels
+from simulator.stats.sequential import looks, nominal_levels
 
 Floats = NDArray[np.float64]
 # all: right or wrong; grades: 1 to 5 of 5, never below 0.2; even, uneven: any value, close or far apart;

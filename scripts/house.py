@@ -223,11 +223,10 @@ def package(module: str) -> str:
     return ".".join(parts[:3]) if parts[1] in ("addons", "lab") else ".".join(parts[:2])
 
 
-def graph(*, functions: bool = True, strings: bool = True) -> dict[str, set[str]]:
+def graph() -> dict[str, set[str]]:
     """Who loads whom at all: by imports at the top, in functions, and by strings."""
     return {
-        name: {each.module for each in imports(source) if functions or not each.inside}
-        | (set(named(source)) if strings else set())
+        name: {each.module for each in imports(source)} | set(named(source))
         for name, source in sources().items()
     }
 
@@ -376,10 +375,9 @@ def words() -> int:
 @cache
 def hanging() -> dict[str, int]:
     """How modules hang together, in numbers that may only fall."""
-    every, eager = graph(), graph(functions=False, strings=False)
+    every = graph()
     circled = circles(every)
     return {
-        "longest_chain_at_module_level": longest_chain(eager),
         "longest_chain": longest_chain(every),
         "package_cycles": len(circles(packages(every))),
         "module_cycles": len(circled),

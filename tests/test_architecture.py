@@ -35,12 +35,11 @@ WRONG: frozenset[str] = frozenset(())
 # How modules hang together, everything counted (scripts/house.py): what may only fall. Whoever makes one
 # smaller writes the smaller number here.
 CEILINGS = {
-    "longest_chain_at_module_level": 15,
     "longest_chain": 23,
     "package_cycles": 1,
-    "module_cycles": 6,
+    "module_cycles": 4,
     "own_imports_in_functions": 9,
-    "own_imports_as_strings": 93,
+    "own_imports_as_strings": 88,
     "own_names_joined": 5,
     "own_names_in_toml": 2,  # of pyproject.toml: the command, and the plugin of pytest
 }
@@ -50,7 +49,6 @@ CIRCLES = (
     {"simulator.addons.review", "simulator.report"},
     {"simulator.cli"},
     {"simulator.data"},
-    {"simulator.stats"},
 )
 # Calls that load a module by its name, `__getattr__` of a module, and how many each of these may have: fewer,
 # and nowhere else. In the end three are left: cli/app.py, a table of plugins, and the loader of users' files.

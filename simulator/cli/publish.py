@@ -36,7 +36,8 @@ from simulator.report.sections import feature
 from simulator.report.verdict import verdict
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import Summary
-from simulator.stats.gate import Gate, as_json, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import as_json, gate_of
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run, replay_of

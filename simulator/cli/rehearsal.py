@@ -51,6 +51,8 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
 from simulator.stats.red import primary_judge, red_marks
+from simulator.stats.sequential import batches
+from simulator.stats.target import certain_decision, check_evidence, check_gate
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run, read_run
 
 # What only some runs need, by the setting that asks for it: imported when it is set. The reports are made
@@ -67,7 +69,6 @@ feature = Features(
     resume="simulator.cli.resume",
     scoring="simulator.stats.contest",
     shard="simulator.runner.merge",
-    target="simulator.stats.target",
     to="simulator.cli.destinations",
 )
 # The options that say what --replay takes from the earlier run.
@@ -203,7 +204,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     if settings.adapter == "demo":
         roles.append("demo")
     check_players(settings, context.endpoints, [role for role in roles if context.is_played(role)])
-    feature("target").check_evidence(settings, (conversation.case for conversation in plan))
+    check_evidence(settings, (conversation.case for conversation in plan))
 
 
 def check_retest(context: RunContext) -> None:
@@ -343,7 +344,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     if settings.target is not None or settings.certainty is not None:
         path = settings.outputs
         file = feature("outputs").read_metric_file(path) if path else None
-        feature("target").check_gate(settings, file.files if file else lambda _name: False)
+        check_gate(settings, file.files if file else lambda _name: False)
     for line in planned.messages():
         say(line)
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None
@@ -440,8 +441,7 @@ def play(
     # One process with one event loop, or batches on dask's workers; the same signature.
     perform = run.perform if settings.engine == "local" else feature("engine").perform
     load_runner = None if settings.customers is None else feature("customers").LoadRunner
-    certain = feature("target") if settings.sequential else None
-    stopping = StoppingRule(certain.batches, certain.certain_decision) if certain else None
+    stopping = StoppingRule(batches, certain_decision) if settings.sequential else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(context, plan, opening, progress, preparation, load_runner, stopping)

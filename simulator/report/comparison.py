@@ -57,7 +57,7 @@ from simulator.stats.comparison import (
     is_regression,
 )
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.gate import Gate
+from simulator.stats.findings import Gate
 from simulator.stats.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.

@@ -25,7 +25,7 @@ from simulator.stats.conditions import (
     threshold_text,
     value_text,
 )
-from simulator.stats.gate import MIN_QUESTIONS, CheckedCondition, Gate
+from simulator.stats.findings import MIN_QUESTIONS, CheckedCondition, Gate
 
 _LIMITS: dict[str, Message] = {
     ">=": _("{amount} required"),

@@ -24,7 +24,7 @@ from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.report.sections import answerable_sections, feature, sections
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.gate import Gate
+from simulator.stats.findings import Gate
 from simulator.stats.red import RISK
 
 if TYPE_CHECKING:

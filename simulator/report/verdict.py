@@ -15,7 +15,7 @@ from typing import Any
 from simulator.core.document import Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.report.sections import feature
-from simulator.stats.gate import Finding, Gate, Problem
+from simulator.stats.findings import Finding, Gate, Problem
 
 # Of a verdict: its word, by the gate's decision.
 WORDS: Mapping[str | None, Message] = {

@@ -42,7 +42,7 @@ from simulator.core.titles import title
 from simulator.core.types import Conversation, Results, Turn
 from simulator.stats.answerability import answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, turn_failure
-from simulator.stats.gate import (
+from simulator.stats.findings import (
     MIN_QUESTIONS,
     SAME,
     CheckedCondition,
@@ -60,8 +60,8 @@ from simulator.stats.gate import (
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
 from simulator.stats.red import worst_severity
+from simulator.stats.sequential import alpha_at
 from simulator.stats.summary import CUT_OFF, counted_turns
-from simulator.stats.target import alpha_at
 from simulator.storage.results import without_superseded
 from simulator.text.acts import is_courtesy
 

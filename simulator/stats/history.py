@@ -29,7 +29,8 @@ from simulator.core.settings import stored_settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Language, Status, Value
 from simulator.stats.figures import rounded
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of, grading_judges, summarise
 from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 

@@ -33,7 +33,7 @@ from simulator.stats.agreement import auroc, quadratic_kappa
 from simulator.stats.draws import RESAMPLES, Draws, interval
 from simulator.stats.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
 from simulator.stats.intervals import Floats, wilson
-from simulator.stats.summary import GradedTurn
+from simulator.stats.turns import GradedTurn
 from simulator.storage.results import select_conversations
 
 # In each stratum that has as many turns, so many grades are needed: one has no variance.

@@ -24,15 +24,15 @@ Also here: how a judge's grades develop over the turns (`course`), and what the 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from math import fsum, inf, sqrt
 from statistics import fmean
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from simulator.core.document import excerpt
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.shelves import Features, judge_name
+from simulator.core.shelves import judge_name
 from simulator.core.types import (
     COMPLETE,
     CONFLICTS_IGNORED,
@@ -49,11 +49,12 @@ from simulator.core.types import (
     Results,
     Score,
     Spending,
-    State,
     Turn,
     Value,
 )
 from simulator.models.pricing import Prices, usage_of
+from simulator.stats.agreement import panel_agreement
+from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import (
     ENOUGH_ALIKE,
     CaseSummary,
@@ -95,6 +96,8 @@ from simulator.stats.red import (
     whole_score,
     worst_severity,
 )
+from simulator.stats.review import by_people
+from simulator.stats.turns import ConversationRow, Grade, GradedTurn, Outcome, RunTurns
 from simulator.storage.results import (
     cache_latest,
     conversations_with_scores,
@@ -102,12 +105,6 @@ from simulator.storage.results import (
 )
 from simulator.text.acts import is_courtesy
 
-# What only some runs have: simulated customers, several models on a turn, and grades by people.
-feature = Features(
-    customers="simulator.stats.customers",
-    panel="simulator.stats.agreement",
-    people="simulator.stats.review",
-)
 # Of the adapter, the bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
@@ -116,8 +113,6 @@ LAST_TURN = 12
 # others only where they are.
 MAX_QUOTED, QUESTIONS_QUOTED = 2_000, 20
 Item = TypeVar("Item")
-# What became of a second grading; empty where there was none.
-Outcome = Literal["", "same", "flipped", "failed"]
 # The five graded 1..5 whose raw means add up to the total, as the RAG contests add them up
 # (stats/contest.py).
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
@@ -141,92 +136,6 @@ class Course(Value):
     personas: Mapping[str, tuple[Mean, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
-    """One conversation that began, without its turns; `broken` are the guard's rules, message by message.
-
-    `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
-    model about staying or leaving. `user_model` is empty where one model plays all customers.
-    """
-
-    id: str
-    case: str
-    question: str
-    persona: str
-    ended: Ended | None
-    broken: tuple[tuple[str, ...], ...]
-    overruled: int
-    user_model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Grade:
-    """What figures need of a score: no text.
-
-    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
-    that the evidence conflicts, `ignored` counts conflicts in words that do not stand there, `of_output`
-    means that this grades one output of a row, without a threshold.
-    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
-    on the judge's own `scale`; both are None unless `state` is scored.
-    """
-
-    judge: str
-    state: State
-    value: float | None
-    raw: float | None
-    scale: tuple[float, float]
-    rubric: str
-    failure: str | None
-    reason: str
-    undecided: bool
-    ignored: int
-    of_output: bool
-    retest: Outcome = ""
-    second: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GradedTurn:
-    """One turn with its grades, and what the deciding judge says of it.
-
-    `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
-    judge's, None without a grade; `marks` have no reasons; `failure` is the bot's. An `excluded` turn, which
-    a customer spoilt, has neither grades nor marks; of an `unrecorded` one a log does not tell, which is no
-    loss where the customer only gave thanks (`courtesy`).
-    """
-
-    conversation: str
-    case: str
-    persona: str
-    turn: int
-    scores: Mapping[str, Grade]
-    value: float | None
-    marks: tuple[Mark, ...]
-    failure: str | None
-    excluded: bool = False
-    unrecorded: bool = False
-    courtesy: bool = False
-    is_last: bool = False
-
-
-@dataclass(slots=True)
-class RunTurns:
-    """The conversations that began, their turns, how many did not begin, and the judges.
-
-    `repeats` is how often each customer asks a question. `lapses` counts those of the conversations by kind,
-    `lapsed` the conversations that have any. The judges in `whole` grade conversations.
-    """
-
-    conversations: list[ConversationRow] = field(default_factory=list)
-    turns: list[GradedTurn] = field(default_factory=list)
-    unbegun: int = 0
-    repeats: int = 0
-    judges: set[str] = field(default_factory=set)
-    lapses: Counter[str] = field(default_factory=Counter)
-    lapsed: int = 0
-    whole: set[str] = field(default_factory=set)
-
-
 def figures_of(results: Results, settings: Settings) -> Summary:
     """The figures of a run by these settings: first the judges they name, then whichever others graded it.
 
@@ -239,7 +148,7 @@ def figures_of(results: Results, settings: Settings) -> Summary:
     # Phrases say what stands in the persona's file: only a model's customers are looked into.
     by_model = results.run.models.get("user", LEXICAL) != LEXICAL
     if not results.run.asks_once and (by_model or settings.customer_faults != "keep"):
-        played = feature("customers").summarise_customers(results, settings.customer_faults)
+        played = summarise_customers(results, settings.customer_faults)
     judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
     if results.run.asks_once:
         judges = tuple(name for name in judges if name != CONVERSATION)
@@ -316,10 +225,9 @@ def summarise(
     }
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
-    # Imported only where there is something to compare.
     asked = any("@" in name for name in every.judges)
-    models = feature("panel").panel_agreement(results.scores) if asked else ()
-    people = feature("people").by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
+    models = panel_agreement(results.scores) if asked else ()
+    people = by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     # Logs without a single answer are read, not graded: they are not missing.
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded

@@ -11,7 +11,8 @@ from openpyxl import load_workbook
 
 from simulator.core.settings import stored_settings
 from simulator.report.verdict import verdict, verdict_tone
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored

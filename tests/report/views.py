@@ -12,7 +12,7 @@ from simulator.report.painters.html import page
 from simulator.report.run import run_report
 from simulator.stats.comparison import RunFigures
 from simulator.stats.figures import Summary
-from simulator.stats.gate import Gate
+from simulator.stats.findings import Gate
 
 
 class PageParts(NamedTuple):

@@ -97,7 +97,7 @@ def test_an_offline_run_loads_nothing_that_it_does_not_need() -> None:
     names = (
         "models.client models.limiter grading.outputs diagnosis report.fixes report.repeats runner.attempts"
         " cli.destinations cli.forecast cli.resume data.dialogues data.lacks data.logs"
-        " data.yaml_rows stats.draws stats.target"
+        " data.yaml_rows"
     )
     absent = [f"simulator.{name}" for name in names.split()]
     code = (

@@ -30,7 +30,7 @@ from simulator.stats.conditions import (
     value_text,
 )
 from simulator.stats.figures import CorrectedScore
-from simulator.stats.gate import CheckedCondition
+from simulator.stats.findings import CheckedCondition
 from simulator.stats.intervals import cluster_values, p_below
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored

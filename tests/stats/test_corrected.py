@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from simulator.stats.figures import CorrectedScore
-from simulator.stats.gate import Gate, as_json, decide
+from simulator.stats.findings import Gate
+from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.review import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
 from tests.blind_grades import JUDGE, graded, verdict

@@ -14,7 +14,8 @@ from simulator.core.titles import title
 from simulator.core.types import Case, Language
 from simulator.report.context import notes
 from simulator.report.verdict import verdict
-from simulator.stats.gate import Gate, gate_of, has_evidence
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of, has_evidence
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
 from tests.commands import Command

@@ -9,7 +9,8 @@ import pytest
 
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of
 from tests.commands import Command
 from tests.diff_runs import Grades, a_result, grades_of, stored

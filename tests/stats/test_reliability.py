@@ -18,7 +18,8 @@ from simulator.core.types import Ended, Results, Score
 from simulator.report.context import notes
 from simulator.report.repeats import reliability_section
 from simulator.stats.figures import Reliability, Summary, pass_hat
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of
 from simulator.stats.summary import figures_of
 from simulator.stats.target import check_gate
 from tests.commands import Command

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.stats.target import alpha_at, batches, looks, nominal_levels
+from simulator.stats.sequential import alpha_at, batches, looks, nominal_levels
 from tests.commands import Command, Done
 from tests.run_helpers import a_case, a_talk
 

@@ -28,7 +28,8 @@ from simulator.models.pricing import total_spending
 from simulator.stats.classification import classifications
 from simulator.stats.comparison import FEWEST_CASES, wilcoxon
 from simulator.stats.figures import Summary, rounded
-from simulator.stats.gate import Gate, gate_of
+from simulator.stats.findings import Gate
+from simulator.stats.gate import gate_of
 from simulator.stats.intervals import LEVEL
 from simulator.stats.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded

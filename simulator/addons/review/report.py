@@ -31,7 +31,7 @@ from simulator.core.types import Language
 from simulator.report.context import corrected_line
 from simulator.sheets.model import CHOICES
 from simulator.stats.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
-from simulator.stats.gate import Gate
+from simulator.stats.findings import Gate
 from simulator.stats.review import (
     PENDING,
     TOP_GRADE,
