@@ -269,8 +269,10 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def longest_chain(edges: Mapping[str, Iterable[str]]) -> int:
-    """How many modules the longest chain has, in which each circle is one."""
-    circle = {name: group[0] for group in circles(edges) for name in group}
+    """How many modules the longest chain has; a circle on it counts with all of its modules."""
+    groups = circles(edges)
+    circle = {name: group[0] for group in groups for name in group}
+    size = Counter({group[0]: len(group) for group in groups})
     merged: dict[str, set[str]] = {}
     for name, targets in edges.items():
         own = circle.get(name, name)
@@ -278,7 +280,7 @@ def longest_chain(edges: Mapping[str, Iterable[str]]) -> int:
 
     @cache
     def depth(name: str) -> int:
-        return 1 + max(map(depth, merged.get(name, ())), default=0)
+        return (size[name] or 1) + max(map(depth, merged.get(name, ())), default=0)
 
     return max(map(depth, merged), default=0)
 

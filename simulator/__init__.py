@@ -13,7 +13,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from simulator.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.api import RunResults as RunResults

@@ -35,11 +35,11 @@ WRONG: frozenset[str] = frozenset(())
 # How modules hang together, everything counted (scripts/house.py): what may only fall. Whoever makes one
 # smaller writes the smaller number here.
 CEILINGS = {
-    "longest_chain": 23,
+    "longest_chain": 35,  # circles count with all of their modules
     "package_cycles": 1,
-    "module_cycles": 4,
-    "own_imports_in_functions": 9,
-    "own_imports_as_strings": 88,
+    "module_cycles": 3,
+    "own_imports_in_functions": 2,
+    "own_imports_as_strings": 78,
     "own_names_joined": 5,
     "own_names_in_toml": 2,  # of pyproject.toml: the command, and the plugin of pytest
 }
@@ -48,7 +48,6 @@ CIRCLES = (
     {"simulator.addons.lm_eval"},
     {"simulator.addons.review", "simulator.report"},
     {"simulator.cli"},
-    {"simulator.data"},
 )
 # Calls that load a module by its name, `__getattr__` of a module, and how many each of these may have: fewer,
 # and nowhere else. In the end three are left: cli/app.py, a table of plugins, and the loader of users' files.

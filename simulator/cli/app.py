@@ -36,7 +36,6 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
-from simulator import __version__
 from simulator.cli.terminal import ExitCode, discard_output, say, unread_streams
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
@@ -57,6 +56,7 @@ from simulator.core.messages import (
     wrap,
 )
 from simulator.core.templates import read_text_file
+from simulator.core.version import __version__
 from simulator.shelves import FOLDER
 
 # The words of the command line, each with the first line of its help. Its module in this package has the

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from simulator import __version__
 from simulator.cli.terminal import run_words
 from simulator.core.errors import Unforeseen
 from simulator.core.messages import CHECKOUT, Message, _, as_called, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import load_settings
+from simulator.core.version import __version__
 from simulator.models.cache import cache_folder, private_file, private_folder
 
 ERROR_FILE = "error.txt"

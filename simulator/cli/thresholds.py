@@ -19,7 +19,7 @@ from simulator.cli.terminal import exit_code_of_failures, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import load_settings
-from simulator.data.rows import split_sheet
+from simulator.data.tables import split_sheet
 from simulator.grading.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.stats.calibration import Method
 

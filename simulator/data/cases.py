@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from pydantic import JsonValue
 
@@ -28,8 +28,11 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
+from simulator.data.choices import collect_choices, set_choice_label
+from simulator.data.dialogues import fields_of_turns, is_dialogue
 from simulator.data.files import MAX_CELL, Spool, language_of, printable, quote
-from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
+from simulator.data.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
+from simulator.data.rows import read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
     NAMES,
@@ -56,11 +59,10 @@ from simulator.data.values import (
     split_question,
     text,
 )
+from simulator.data.workbooks import Worksheet, worksheet_rows
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
-# What a judge needs of a row.
-Need = Literal["references", "label", "choices"]
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
@@ -152,7 +154,7 @@ class DatasetRequest(NamedTuple):
     strict: bool = False
     asks: bool = True
     problem: Callable[[Case], Message | str | None] = lambda case: (
-        None if case.label is None else feature("profile").case_label_problem(case)
+        None if case.label is None else case_label_problem(case)
     )
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
@@ -185,7 +187,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     _check_texts(path, row)
     # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
     if choice_columns(tuple(row.values)):
-        row = feature("choices").collect_choices(path, row)
+        row = collect_choices(path, row)
     cells = _cells(path, row)
     values = _values(row, cells) if request.values else {}
     can_ask = not request.asks and any(values.values())
@@ -216,7 +218,7 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     if values:
         fields["values"] = values
     if fields.get("choices"):
-        feature("choices").set_choice_label(path, row, fields, cells)
+        set_choice_label(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     # Last, so that a row's own id and language win.
@@ -281,13 +283,12 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     turns = cells.pop("turns", None)
     if turns is None:
         return cells
-    dialogues = feature("dialogues")  # and with it all readers of logs, which few files need
     # A column of that name may hold something else, where there is a question.
-    if "question" in cells and not dialogues.is_dialogue(turns.value):
+    if "question" in cells and not is_dialogue(turns.value):
         return cells
     question = read_cell(path, row, cells.pop("question"), text) if "question" in cells else ""
     has_answer = not {"answer", "recorded"}.isdisjoint(cells)
-    read = partial(dialogues.fields_of_turns, question=question, has_answer=has_answer)
+    read = partial(fields_of_turns, question=question, has_answer=has_answer)
     implied = read_cell(path, row, turns, read)
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
@@ -414,9 +415,9 @@ class DataSet:
         return ColumnUse.of(self._headers)
 
     @property
-    def profile(self) -> Any:
-        """What the valid rows have, as `simulator.data.profile.Profile`."""
-        found = feature("profile").Profile()
+    def profile(self) -> Profile:
+        """What the valid rows have."""
+        found = Profile()
         for place in self._valid:
             found.add(_case(self._spool, place))
         return found
@@ -483,11 +484,10 @@ class DataSet:
         complete = {need for need, count in counts.items() if count == len(self._valid)}
         if any(complete >= set(judge) for judge in needs):
             return
-        profile = feature("profile")
 
         def problem(case: Case) -> Message | None:
-            need = profile.missing_need(case, needs)
-            return profile.missing_need_message(need, judges, self._headers) if need else None
+            need = missing_need(case, needs)
+            return missing_need_message(need, judges, self._headers) if need else None
 
         self.skip_where(problem)
 
@@ -586,13 +586,10 @@ def dataset_of_worksheet(
     `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
     workbooks give.
     """
-    workbooks = feature("workbooks")
-    sheet = workbooks.Worksheet(
-        name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items())
-    )
+    sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
-    read = partial(workbooks.worksheet_rows, data.path, sheet, named=True)
+    read = partial(worksheet_rows, data.path, sheet, named=True)
     return _filled(data, rows_by_field(data.path, read, data.request.fits, columns))
 
 

@@ -13,130 +13,33 @@ sorted by path, names are in NFC (macOS splits が), and two passages of one id 
 """
 
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, system_error
-from simulator.core.shelves import Features
 from simulator.core.types import Passage
-from simulator.data.files import MAX_TEXT, language_of, plain_suffix, quote, read_text
-from simulator.data.rows import WORKBOOKS, read_rows
-from simulator.data.rows import feature as reader
+from simulator.data.documents import Document, chunks, text_document
+from simulator.data.files import MAX_TEXT, plain_suffix, quote, read_text
+from simulator.data.office import pdf_document, presentation_document, word_document
+from simulator.data.rows import read_rows
+from simulator.data.tables import WORKBOOKS
 from simulator.data.values import Row, RowFault, is_empty, normalised, raise_faults
-
-# The length of a passage in characters; a kana or kanji says about as much as two letters.
-MAX_LENGTH = {"ja": 600, "en": 1200}
-_LONGEST_TITLE = 100
-
-# Where a text is cut, best first: at headings, paragraphs, lines, sentences, words.
-_BOUNDARIES = [
-    re.compile(boundary)
-    for boundary in (
-        r"(?m)^(?=#{1,6} )",
-        r"(?<=\n\n)(?=\S)",
-        r"(?<=\n)",
-        r"(?<=[。！？!?])|(?<=\.\s)",
-        r"(?<=\s)|(?<=、)",
-    )
-]
-_HEADING = re.compile(r"^#{1,6} +(\S.*)$", re.MULTILINE)
-# YAML between two lines of --- at the top, of which the title alone is used.
-_FRONT_MATTER = re.compile(r"\A---\n(.*?\n)?---\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
-
-
-class Document(NamedTuple):
-    """A text and its title, which may be empty."""
-
-    title: str
-    text: str
-
-
-def text_document(text: str) -> Document:
-    """A Markdown or plain text; its title is from the front matter, the first heading or the first line.
-
-    The first line only where there are more lines, and it is no longer than a title.
-    """
-    front = _FRONT_MATTER.match(text)
-    body = text[front.end() :].strip() if front else text.strip()
-    titled = _FRONT_TITLE.search(front[1] or "") if front else None
-    return Document(titled[1].strip(" \t\"'") if titled else _first_title(body), body)
-
-
-def chunks(document: Document) -> Iterator[str]:
-    """The passages of a document: all of it when it is short, else pieces that each begin with the title.
-
-    At most `MAX_LENGTH` characters with the title. A piece alone has to say what it is about, because it is
-    retrieved alone.
-    """
-    longest = MAX_LENGTH[language_of(document.text)]
-    if len(document.text) <= longest:
-        yield from filter(None, [document.text])
-        return
-    title = document.title[:_LONGEST_TITLE]
-    for piece in _joined(_split(document.text, longest - len(title) - 1)):
-        begins = piece.lstrip("# ").startswith(title)
-        yield piece if begins else f"{title}\n{piece}"
-
-
-def _first_title(body: str) -> str:
-    if heading := _HEADING.search(body):
-        return heading[1].rstrip(" #")
-    first, _unused, rest = body.partition("\n")
-    return first.strip() if rest and len(first) <= _LONGEST_TITLE else ""
-
-
-def _split(text: str, longest: int, depth: int = 0) -> list[str]:
-    """The text in pieces of at most `longest` characters, each as long as possible.
-
-    At the first kind of boundary that gives small enough pieces; a piece that is still too long is cut at the
-    next kind, and a run without any boundary wherever it must be.
-    """
-    if len(text) <= longest:
-        return [text]
-    if depth == len(_BOUNDARIES):
-        return [text[start : start + longest] for start in range(0, len(text), longest)]
-    pieces: list[str] = []
-    growing = False
-    for part in filter(None, _BOUNDARIES[depth].split(text)):
-        if growing and len(pieces[-1]) + len(part) <= longest:
-            pieces[-1] += part
-        else:
-            pieces += _split(part, longest, depth + 1)
-            growing = len(part) <= longest
-    return pieces
-
-
-def _joined(pieces: list[str]) -> Iterator[str]:
-    """The pieces, stripped; a heading that was cut off is joined with its section again."""
-    stripped = [piece.strip() for piece in pieces if piece.strip()]
-    heading = ""
-    for piece, following in pairwise([*stripped, ""]):
-        if following and _HEADING.fullmatch(piece):
-            heading += f"{piece}\n\n"
-        else:
-            yield heading + piece
-            heading = ""
-
+from simulator.data.web import web_file
+from simulator.data.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 
 # Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.
 _TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
-# What only some knowledge bases need: imported when there is such a file.
-feature = Features(office="simulator.data.office", web="simulator.data.web")
-# The functions there, by suffix.
-_DOCUMENTS = {
-    ".docx": ("office", "word_document"),
-    ".pptx": ("office", "presentation_document"),
-    ".pdf": ("office", "pdf_document"),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), ("web", "web_file")),
+# What reads a document that is no plain text, by suffix: of office programs, and of the web.
+_OFFICE: Mapping[str, Callable[[Path], Document]] = {
+    ".docx": word_document,
+    ".pptx": presentation_document,
+    ".pdf": pdf_document,
 }
+_DOCUMENTS = {**_OFFICE, **dict.fromkeys((".html", ".htm", ".xhtml"), web_file)}
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = _TEXTS | frozenset(_DOCUMENTS) | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
@@ -175,7 +78,7 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
         name = _relative(root, file)
         if not _is_readable(file):
             unread.append(name)
-        elif _DOCUMENTS.get(plain_suffix(file), ("",))[0] == "office" and not _document(file).text:
+        elif plain_suffix(file) in _OFFICE and not _document(file).text:
             unread.append(_("{file}: no text in it, perhaps a scan", file=name))
     return tuple(unread)
 
@@ -183,9 +86,7 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
 def _document(file: Path) -> Document:
     if (suffix := plain_suffix(file)) in _TEXTS:
         return text_document(read_text(file, may_be_empty=True, most_bytes=MAX_TEXT))
-    module, function = _DOCUMENTS[suffix]
-    read: Callable[[Path], Document] = getattr(feature(module), function)
-    return read(file)
+    return _DOCUMENTS[suffix](file)
 
 
 def _files(root: Path) -> list[Path]:
@@ -287,16 +188,15 @@ def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
 
 def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
     """The rows of worksheets that have a column of texts; any other worksheet is one document."""
-    workbooks: Any = reader("workbooks")
-    sheets = [sheet for sheet in workbooks.read_workbook(file) if sheet.lines]
+    sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
     several = len(sheets) > 1
     for sheet in sheets:
         inside = f"{name}/{sheet.name}" if several else name
-        if workbooks.column_row(sheet, _has_text) is None:
-            whole = Document(sheet.name, workbooks.worksheet_text(sheet))
+        if column_row(sheet, _has_text) is None:
+            whole = Document(sheet.name, worksheet_text(sheet))
             yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
         else:
-            rows = raise_faults(workbooks.worksheet_rows(file, sheet, _has_text, named=several))
+            rows = raise_faults(worksheet_rows(file, sheet, _has_text, named=several))
             yield from _from_rows(file, rows, place, inside)
 
 

@@ -78,6 +78,10 @@ _COLOUR = re.compile(
 _ELAPSED = re.compile(r"(h+|m+|s+)$", re.IGNORECASE)
 
 
+class FormattedText(str):
+    """A text of which parts have a font of their own."""
+
+
 class UnsupportedFormat(Exception):
     """A number format that this module cannot fill in; the cell has to be named."""
 

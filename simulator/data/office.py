@@ -17,8 +17,8 @@ from unicodedata import east_asian_width, normalize
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
+from simulator.data.documents import Document, text_document
 from simulator.data.files import MAX_LINE, language_of, read_archive, read_bytes, readable_or_error
-from simulator.data.knowledge import Document, text_document
 
 # Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
 # codes, and copies of text boxes for old programs.

@@ -19,13 +19,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from simulator.core.messages import Message, _, listed, ngettext, pgettext
-from simulator.core.shelves import Features
 from simulator.core.types import Case
-from simulator.data.cases import Need
 from simulator.data.files import quote
 from simulator.data.values import field_of
+from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form
 from simulator.text.segments import CJK
+
+# What a judge needs of a row.
+Need = Literal["references", "label", "choices"]
 
 
 def labels_in(cases: Iterable[Case]) -> tuple[str, ...]:
@@ -175,7 +177,6 @@ class Profile:
 
 
 # What reads which choice is meant, where a row has any.
-feature = Features(choices="simulator.text.choices")
 # What a judge needs of a case.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
 _NAMES: Mapping[Need, Message] = {
@@ -212,7 +213,7 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
     if case.label is None:
         return None
     if case.choices:
-        if feature("choices").place_of(case.label, case.choices) is not None:
+        if place_of(case.label, case.choices) is not None:
             return None
         count = len(case.choices)
         return _(

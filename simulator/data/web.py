@@ -10,8 +10,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from simulator.data.documents import Document
 from simulator.data.files import MAX_TEXT, read_text
-from simulator.data.knowledge import Document
 
 _SKIPPED_TAGS = frozenset({"script", "style", "noscript", "template", "svg"})
 _BLOCK_TAGS = frozenset(

@@ -7,44 +7,25 @@ text cannot be read is named by row and column: a formula that Excel never calcu
 number format that is not supported.
 
 openpyxl reads the package and each row, and nothing of it is trusted: `read_archive` has looked at the sizes
-before, `_Parser` stops at a row that is too wide, and `_worksheet` adds up what is held. Worksheets that are
-hidden are not read unless they are named.
+before, `openpyxl_reader` stops at a row that is too wide, and `_worksheet` adds up what is held. Worksheets
+that are hidden are not read unless they are named.
 """
 
 import re
 import sys
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
-from openpyxl.cell.text import Text
-from openpyxl.chartsheet import Chartsheet
-from openpyxl.reader.excel import ExcelReader, _find_workbook_part
-from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
-from openpyxl.utils.datetime import WINDOWS_EPOCH, to_excel
-from openpyxl.worksheet._reader import (
-    DATA_TAG,
-    FORMULA_TAG,
-    INLINE_STRING,
-    MERGE_TAG,
-    ROW_TAG,
-    WorkSheetParser,
-)
-from openpyxl.worksheet.merge import MergeCells
-from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
-from openpyxl.xml.functions import iterparse
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.data.files import (
-    MAX_COLUMNS,
-    MAX_LINE,
-    is_read_in_rows,
     printable,
     quote,
     read_archive,
@@ -52,8 +33,8 @@ from simulator.data.files import (
     too_large,
 )
 from simulator.data.number_format import (
-    BUILT_IN,
     GENERAL,
+    FormattedText,
     UnsupportedFormat,
     shown_number,
     shown_text,
@@ -70,6 +51,9 @@ from simulator.data.values import (
     is_lower_heading,
 )
 
+if TYPE_CHECKING:
+    from simulator.data.openpyxl_reader import Styles
+
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
@@ -78,15 +62,13 @@ _MOST_FILLED = 1_000_000
 # much more a row with texts, a cell beside its text, and what is wrong with a cell.
 _MOST_HELD, _OF_AN_EMPTY_ROW, _OF_AN_EMPTY_CELL = 205_000_000, 160, 20
 _OF_A_ROW, _OF_A_CELL, _OF_A_FAULT = 190, 70, 600
-# XML elements of a row: as many columns as there may be, each with a few for its value. And of all that
-# follows the rows, such as merged cells.
-_OF_A_WIDE_ROW = 8 * MAX_COLUMNS
+# The first day of most workbooks, as openpyxl has it.
+_EPOCH = datetime(1899, 12, 30)
 # Worksheets that an error names.
 _MOST_NAMES = 20
 
 # How a workbook writes a control character: _x000D_.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-_STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
 class Worksheet(NamedTuple):
@@ -200,39 +182,12 @@ def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
 
 def open_workbook(path: Path) -> Any:
     """The workbook of openpyxl, of which no worksheet is read yet. Raises CaseFileError."""
+    from simulator.data.openpyxl_reader import open_package  # with it openpyxl
+
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
         # What openpyxl leaves out (validation lists, headers) is no part of a table.
         warnings.simplefilter("ignore")
-        reader = _Reader(read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False)
-        reader.read()
-        return reader.wb
-
-
-class _Reader(ExcelReader):  # type: ignore[misc]
-    """What `openpyxl.load_workbook` uses, without reading at once what was not counted as such."""
-
-    def read_workbook(self) -> None:
-        """The list of worksheets. Raises ValueError where it stands among them."""
-        if is_read_in_rows(place := _find_workbook_part(self.package).PartName[1:]):
-            raise ValueError(place)
-        super().read_workbook()
-
-    def read_strings(self) -> None:
-        """The texts that cells share, without what is struck out in them."""
-        part = self.package.find(SHARED_STRINGS)
-        if part is None:
-            return
-        with self.archive.open(part.PartName[1:]) as source:
-            for _event, node in iterparse(source):
-                if node.tag == _STRING_TAG:
-                    self.shared_strings.append(_unstruck(Text.from_tree(node)))
-                    node.clear()
-
-    def read_chartsheet(self, sheet: Any, _rel: Any) -> None:
-        """Keeps its place only: there are no rows in it."""
-        chart = Chartsheet()
-        chart._parent, chart.title = self.wb, sheet.name
-        self.wb._add_sheet(chart)
+        return open_package(read_archive(path, "Excel"))
 
 
 def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[Worksheet]:
@@ -255,111 +210,31 @@ def worksheet_text(sheet: Worksheet) -> str:
     return "\n".join([f"# {sheet.name}", "", *rows])
 
 
-class _FormattedText(str):
-    """A text of which parts have a font of their own."""
-
-
-def _unstruck(text: Text) -> str:
-    """The text of a cell without the runs that are struck out."""
-    if not text.r:
-        return str(text.content)
-    runs = (run.t for run in text.r if run.t is not None and not (run.rPr is not None and run.rPr.strike))
-    return _FormattedText("".join([text.t or "", *runs]))
-
-
 def _plain(name: str) -> str:
     return normalize("NFKC", name).strip().casefold()
 
 
-class _Parser(WorkSheetParser):  # type: ignore[misc]
-    """The parser below openpyxl's read-only mode, used directly.
-
-    The mode itself pads rows to whatever width a file claims, and reports neither merged cells nor
-    formulas without a result.
-    """
-
-    def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
-        """The rows, each with its number and whether it is hidden; then the merged cells.
-
-        Raises RowFault for a row before it is too wide for the memory.
-        """
-        held, characters, over = 0, 0, False
-        for _event, element in iterparse(self.source):
-            held += 1
-            characters += len(element.text or "")
-            # A row that has been read is cleared, so that the tree does not grow with the file.
-            if element.tag == ROW_TAG:
-                is_hidden = element.get("hidden") in ("1", "true")
-                number, cells = self.parse_row(element)
-                yield number, is_hidden, cells
-                element.clear()
-                held = characters = 0
-            elif element.tag == DATA_TAG:  # what follows is no row
-                over = True
-            elif element.tag == MERGE_TAG:
-                self.merged_cells = MergeCells.from_tree(element)
-            if characters > MAX_LINE or (over and held > _OF_A_WIDE_ROW):
-                raise too_large(path, MAX_LINE, unpacked=True)
-            if held > _OF_A_WIDE_ROW:
-                row = Row(self.row_counter + 1, {}, sheet=sheet)
-                what = _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
-                raise RowFault(path, row, what)
-
-    def parse_cell(self, element: Any) -> dict[str, Any]:
-        cell: dict[str, Any] = super().parse_cell(element)
-        if (inline := element.find(INLINE_STRING)) is not None and cell["value"] is not None:
-            cell["value"] = _unstruck(Text.from_tree(inline))
-        # A formula without a stored result: written by a program, never opened in Excel.
-        if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
-            cell["data_type"] = "uncalculated"
-        return cell
-
-
-class _Styles:
-    """By the number of a style: the number format of its cells, and whether they are struck out."""
-
-    def __init__(self, workbook: Any) -> None:
-        self.epoch: datetime = workbook.epoch
-        self._workbook = workbook
-        self._known: dict[int, tuple[str, bool]] = {}
-
-    def of(self, style: int) -> tuple[str, bool]:
-        """The number format of a style, and whether its font is struck out. Raises IndexError."""
-        if style not in self._known:
-            cell = self._workbook._cell_styles[style]
-            number, custom = cell.numFmtId, self._workbook._number_formats
-            if number < BUILTIN_FORMATS_MAX_SIZE:
-                number_format = BUILT_IN.get(number) or BUILTIN_FORMATS.get(number, GENERAL)
-            else:
-                number_format = custom[number - BUILTIN_FORMATS_MAX_SIZE] or GENERAL
-            self._known[style] = number_format, bool(self._workbook._fonts[cell.fontId].strike)
-        return self._known[style]
-
-
 def _worksheet(sheet: Any, path: Path, held: int) -> tuple[Worksheet, int]:
     """A worksheet, and the bytes that are held now; before, it were so many."""
-    styles = _Styles(sheet.parent)
-    lines = []
-    with sheet._get_source() as source:
-        # Without the formats of dates, these stay the numbers that they are stored as.
-        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=styles.epoch)
-        for number, is_hidden, cells in parser.rows(path, sheet.title):
-            line = _line(styles, number, cells, is_hidden=is_hidden)
-            if line.texts or line.faults:
-                lines.append(line)
-                held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
-            held += (
-                _OF_AN_EMPTY_ROW
-                + _OF_AN_EMPTY_CELL * len(cells)
-                + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
-            )
-            if held > _MOST_HELD:
-                raise too_large(path, _MOST_HELD, unpacked=True)
-    areas = [area.bounds for area in parser.merged_cells.mergeCell] if parser.merged_cells else []
-    return _filled(sheet.title, lines, areas), held
+    from simulator.data.openpyxl_reader import OpenWorksheet  # with it openpyxl
+
+    lines, source = list[WorksheetRow](), OpenWorksheet(sheet)
+    for number, is_hidden, cells in source.rows(path):
+        line = _line(source.styles, number, cells, is_hidden=is_hidden)
+        if line.texts or line.faults:
+            lines.append(line)
+            held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
+        held += (
+            _OF_AN_EMPTY_ROW
+            + _OF_AN_EMPTY_CELL * len(cells)
+            + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
+        )
+        if held > _MOST_HELD:
+            raise too_large(path, _MOST_HELD, unpacked=True)
+    return _filled(sheet.title, lines, source.areas()), held
 
 
-def _line(styles: _Styles, number: int, cells: list[dict[str, Any]], *, is_hidden: bool) -> WorksheetRow:
+def _line(styles: "Styles", number: int, cells: list[dict[str, Any]], *, is_hidden: bool) -> WorksheetRow:
     texts, faults = {}, {}
     for cell in cells:
         column, value = cell["column"], cell["value"]
@@ -367,7 +242,7 @@ def _line(styles: _Styles, number: int, cells: list[dict[str, Any]], *, is_hidde
             faults[column] = _("a formula without a stored result; open the file in Excel and save it once")
             continue
         number_format, is_struck = styles.of(cell["style_id"])
-        if is_struck and not isinstance(value, _FormattedText):
+        if is_struck and not isinstance(value, FormattedText):
             continue
         try:
             text = cell_text(value, number_format, styles.epoch)
@@ -387,7 +262,7 @@ def _line(styles: _Styles, number: int, cells: list[dict[str, Any]], *, is_hidde
     return WorksheetRow(number, texts, faults, is_hidden)
 
 
-def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = WINDOWS_EPOCH) -> str:
+def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = _EPOCH) -> str:
     """The text that a cell with this value and this number format shows.
 
         7 with 000             -> 007, so that an id keeps its zeros
@@ -410,6 +285,8 @@ def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = WIN
         case date() | time() | timedelta():
             if number_format == GENERAL:
                 return _moment(value)
+            from openpyxl.utils.datetime import to_excel
+
             value = to_excel(value, epoch)
     return shown_number(value, number_format, epoch) if isinstance(value, (int, float)) else str(value)
 

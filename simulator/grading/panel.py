@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -28,6 +27,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import Features
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
+from simulator.core.version import __version__
 from simulator.data.files import read_text
 from simulator.grading.judge import (
     NO_RETEST,

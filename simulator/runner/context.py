@@ -34,7 +34,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
@@ -55,6 +54,7 @@ from simulator.core.types import (
     User,
     traits_of,
 )
+from simulator.core.version import __version__
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric

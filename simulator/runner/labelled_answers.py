@@ -41,7 +41,9 @@ from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.data.cases import QUESTIONS, case_of, read_cases
 from simulator.data.files import files_of, printable, quote, read_bytes
-from simulator.data.rows import feature, read_rows, split_sheet
+from simulator.data.logs import rated_rows
+from simulator.data.rows import read_rows
+from simulator.data.tables import split_sheet
 from simulator.data.values import Row, RowFault, field_of, has_question, is_empty, is_extra
 from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
 from simulator.grading.model_judge import ModelJudge
@@ -119,7 +121,7 @@ def read_labels(path: str | Path) -> LabelFile:
     cases: Sequence[Case] = read_cases(path)
     rows = list(read_rows(path, has_question))
     # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
-    if any("turns" in row.values for row in rows) and (rated := feature("logs").rated_rows(path)):
+    if any("turns" in row.values for row in rows) and (rated := rated_rows(path)):
         rows = rated
         cases = [case_of(path, row, str(row.line), QUESTIONS) for row in rows]
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))

@@ -37,12 +37,12 @@ from simulator.data.cases import (
     DataSet,
     DatasetRequest,
     Labels,
-    Need,
     SkippedRows,
     dataset_of,
     read_cases,
     read_dataset,
 )
+from simulator.data.profile import Need
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run

@@ -33,9 +33,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import xlsxwriter
-from xlsxwriter.utility import quote_sheetname, xl_col_to_name
-
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
@@ -475,6 +472,8 @@ class _Painter:
         self.language = language
         self.font, self.line = FONTS[language]
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
+        import xlsxwriter  # like openpyxl, only where there is a workbook
+
         self._file = xlsxwriter.Workbook(
             str(path),
             {
@@ -506,11 +505,13 @@ class _Painter:
 
     def close(self, properties: Mapping[str, str]) -> None:
         """Adds the properties, and writes the file."""
+        from xlsxwriter.exceptions import FileCreateError
+
         for name, value in properties.items():
             self._file.set_custom_property(name, value, "text")
         try:
             self._file.close()
-        except xlsxwriter.exceptions.FileCreateError as error:
+        except FileCreateError as error:
             raise error.args[0] from None
 
     def release(self) -> None:
@@ -545,6 +546,8 @@ class _Painter:
 
     def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
         """The header of a column with its note and its name, and what holds for all of its cells."""
+        from xlsxwriter.utility import quote_sheetname, xl_col_to_name
+
         sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": column.hidden})
         heading = self._format(bold=True, text_wrap=True, bg_color=HEADINGS[column.owner])
         sheet.write_string(0, number, cell_text(column.title, self.language, LONGEST), heading)

@@ -23,6 +23,7 @@ from simulator.core.messages import Message, _, listed, ngettext, say, shown
 from simulator.core.types import Case, Language
 from simulator.data.cases import dataset_of_worksheet
 from simulator.data.files import printable
+from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
 from simulator.sheets.model import FIRST, TABS, PulledRow, folded, question_key
@@ -80,8 +81,6 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
         return None
     if not is_ours:
         return None
-    from simulator.sheets.excel import read_edited
-
     rows = read_edited(path).rows
     return approved(str(path), rows, language) if QUESTIONS in rows else None
 

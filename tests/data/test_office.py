@@ -12,7 +12,7 @@ from docx.oxml.ns import nsdecls
 from pptx.util import Cm
 
 from simulator.core.errors import CaseFileError
-from simulator.data.knowledge import Document
+from simulator.data.documents import Document
 from simulator.data.office import pdf_document, presentation_document, word_document
 from tests.paths import FIXTURES
 

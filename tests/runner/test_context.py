@@ -96,8 +96,7 @@ def test_an_offline_run_loads_nothing_that_it_does_not_need() -> None:
     """Nothing that calls models, mends, resumes, repeats or writes elsewhere: it starts the sooner."""
     names = (
         "models.client models.limiter grading.outputs diagnosis report.fixes report.repeats runner.attempts"
-        " cli.destinations cli.forecast cli.resume data.dialogues data.lacks data.logs"
-        " data.yaml_rows"
+        " cli.destinations cli.forecast cli.resume data.openpyxl_reader"
     )
     absent = [f"simulator.{name}" for name in names.split()]
     code = (

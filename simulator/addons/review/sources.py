@@ -31,8 +31,12 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
 from simulator.data.files import plain_suffix, printable, quote
-from simulator.data.rows import WORKBOOKS, read_rows
+from simulator.data.rows import read_rows
+from simulator.data.tables import WORKBOOKS
 from simulator.data.values import is_empty, normalised
+from simulator.sheets.excel import read_edited
+from simulator.sheets.google_api import target as target_sheet
+from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
 from simulator.stats.figures import Summary
@@ -317,10 +321,8 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
 
 def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
     """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
-    from simulator.sheets import google_api, google_sheets  # gspread: only where a sheet is named
-
     key, suffix = sheet_of(name, target)
-    pulled = google_sheets.pull(google_api.target(key, suffix), NAMES)
+    pulled = pull(target_sheet(key, suffix), NAMES)
     if not pulled.rows:
         msg = _(
             "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
@@ -341,8 +343,6 @@ def _our_workbook(path: Path) -> EditedSheets | None:
     """
     if plain_suffix(path) not in WORKBOOKS or not path.is_file():
         return None
-    from simulator.sheets.excel import read_edited
-
     edited = read_edited(path)
     sheets = [edited.sheets[name] for name in NAMES if name in edited.sheets]
     is_ours = any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets)

@@ -22,6 +22,8 @@ from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
 from simulator.report.worksheets import cases_sheet, history_lines
+from simulator.sheets.google_api import account, target
+from simulator.sheets.google_sheets import pull, push
 
 # The columns of the table, those of docs/cases.md in the order in which people fill them.
 COLUMNS = (
@@ -119,8 +121,6 @@ class ProposedCases(NamedTuple):
 
 def check(sheet: str | None, worksheet: str | None) -> None:
     """Raises InputError where no sheet is named, or it cannot be written: before anything is paid."""
-    from simulator.sheets.google_api import account, target
-
     if not sheet:
         msg = _("--to sheets: which? Give --sheet KEY or its address.")
         raise InputError(msg)
@@ -134,9 +134,6 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     One that is too like a row of the sheet, by question, history and passages, is left out and counted, so
     that a second run proposes what is new.
     """
-    from simulator.sheets.google_api import target
-    from simulator.sheets.google_sheets import pull, push
-
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
     # What is in the sheet already, edited or not.

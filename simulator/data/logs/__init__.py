@@ -46,7 +46,7 @@ from simulator.data.files import (
 from simulator.data.logs import chats, contents, messages, table, traces
 from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
 from simulator.data.logs.values import decoded, inner, objects
-from simulator.data.rows import DELIMITERS, split_sheet, structured_rows
+from simulator.data.tables import DELIMITERS, split_sheet, structured_rows
 from simulator.data.values import CutOff, LeftOut, Row, RowFault, has_question
 
 # Says a thing once, however often a file is read.
@@ -190,7 +190,11 @@ def _inside(
     return chain.from_iterable(unwrapped(kept | each, format_, depth + 1, most) for each in items)
 
 
-def opened(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[Format, Iterator[Any]]]:
+# The formats of files, each with its records.
+Opened = list[tuple[Format, Iterator[Any]]]
+
+
+def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
     """The formats of a file, or of the files of a folder, each with its records; none of an unknown format.
 
     `columns` are those of `--columns` for a table with one message a row. Of a folder, a file that cannot be
@@ -374,21 +378,26 @@ def _is_open(row: str, delimiter: str) -> bool:
     return False
 
 
-def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
+def rows_of_file(path: Path) -> Iterator[Row] | None:
     """A row for each conversation of a file, as in a file of dialogues; None for an unknown format.
 
     Says what was read, and what was not and why; raises CaseFileError where no customer says anything.
     """
-    found = opened(path, columns)
+    formats = opened(path)
+    return _rows_of_talks(path, formats) if formats else None
+
+
+def rows_with_columns(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
+    """The same of a table with one message a row, whose columns `--columns` names."""
+    return _rows_of_talks(path, opened(path, columns))
+
+
+def _rows_of_talks(path: Path, formats: Opened) -> Iterator[Row]:
     ids: Counter[str] = Counter()
-
-    def rows() -> Iterator[Row]:
-        for number, talk in enumerate(_all_talks(path, found), 1):
-            ids[talk.id] += 1
-            row = row_of(talk)
-            yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
-
-    return rows() if found else None
+    for number, talk in enumerate(_all_talks(path, formats), 1):
+        ids[talk.id] += 1
+        row = row_of(talk)
+        yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
 
 
 def rated_rows(path: Path) -> list[Row] | None:
