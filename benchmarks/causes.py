@@ -44,7 +44,7 @@ from simulator.diagnosis.asking import At, CauseJudge, judge_causes, open_turns
 from simulator.diagnosis.evidence import JudgedCause, RootCause
 from simulator.diagnosis.root_cause import root_causes, turn_evidence
 from simulator.grading.judge import Panel
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.stats.figures import RedTurn, Summary

@@ -29,7 +29,7 @@ from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.data.rows import read_rows
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
 from simulator.stats.intervals import interval_of_mean
 

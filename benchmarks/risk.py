@@ -21,7 +21,7 @@ from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Score, Turn
 from simulator.grading.model_judge import FormFiller
 from simulator.grading.rubric import PromptFrame, load_form, read_rules
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
 
 HERE = Path(__file__).parent

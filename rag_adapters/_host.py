@@ -195,7 +195,8 @@ def watcher() -> Any:
     """A LangChain handler that sees; None where the bot has not imported LangChain, and nothing to see."""
     if "langchain_core" not in sys.modules:
         return None
-    callbacks = importlib.import_module("langchain_core.callbacks")
+    from langchain_core import callbacks
+
     watch = type("Watch", (Seen, callbacks.BaseCallbackHandler), {})()
     counter = getattr(callbacks, "UsageMetadataCallbackHandler", None)  # not in versions before 0.3.49
     if counter is not None:

@@ -32,8 +32,8 @@ from typing import Any
 from simulator import Answer, BotFailure, InputError, Query, Traits, _, returned
 
 from . import _host
+from ._arguments import Pieces, arguments_of, traits_taken
 from ._output import answer_in
-from .function import Pieces, arguments_of, traits_taken
 
 # Bytes of one answer; lines of the standard error shown with a failure; characters of it, or of an error.
 _LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600

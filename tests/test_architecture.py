@@ -39,7 +39,7 @@ CEILINGS = {
     "package_cycles": 1,
     "module_cycles": 3,
     "own_imports_in_functions": 2,
-    "own_imports_as_strings": 78,
+    "own_imports_as_strings": 72,
     "own_names_joined": 5,
     "own_names_in_toml": 2,  # of pyproject.toml: the command, and the plugin of pytest
 }
@@ -60,14 +60,8 @@ LOADERS = {
     "simulator.cli.publish": 1,
     "simulator.cli.simulate": 1,
     "simulator.core.shelves": 7,
-    "simulator.models": 2,
-    "simulator.models.exchange": 1,
     "simulator.pytest_plugin": 2,
-    "simulator.runner.context": 2,
-    "simulator.text.normalise": 3,
-    "simulator.text.spelling": 2,
-    "rag_adapters._host": 4,
-    "rag_adapters.function": 1,
+    "rag_adapters._host": 3,
 }
 # Heavy libraries, and the only places that may import them.
 DOORS = {

@@ -21,7 +21,7 @@ from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import PASSED, GradingContext, Score
 from simulator.grading.panel import Grading
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger
 from simulator.runner.conversation import grading_contexts
 from simulator.storage.results import conversations_with_scores

@@ -54,7 +54,7 @@ from simulator.diagnosis.root_cause import (
     turn_evidence,
 )
 from simulator.grading.rubric import LONGEST_MATERIAL, earlier_lines, within
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import JUDGE, BudgetSpent, Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask

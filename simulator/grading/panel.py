@@ -17,14 +17,13 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import GRADING, panelists
 from simulator.core.settings import Settings
-from simulator.core.shelves import Features
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.core.version import __version__
@@ -38,6 +37,9 @@ from simulator.grading.judge import (
     Retest,
     counting,
 )
+from simulator.grading.lexical import STAND_INS, LexicalJudge
+from simulator.grading.model_judge import FormFiller, ModelJudge
+from simulator.grading.outputs import OutputJudges
 from simulator.grading.rubric import (
     Judge,
     PromptFrame,
@@ -48,19 +50,10 @@ from simulator.grading.rubric import (
     load_judge,
     read_rules,
 )
-from simulator.models import Models
+from simulator.models.by_role import Models
+from simulator.models.client import Model
+from simulator.text.embedding import hash_embed
 from simulator.text.normalise import tokenizer
-
-if TYPE_CHECKING:
-    from simulator.models.client import Model
-
-# What only some runs need, imported when their settings ask for it.
-feature = Features(
-    embedding="simulator.text.embedding",
-    lexical="simulator.grading.lexical",
-    model="simulator.grading.model_judge",
-    outputs="simulator.grading.outputs",
-)
 
 
 class Grading:
@@ -71,7 +64,7 @@ class Grading:
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
-        self.outputs = feature("outputs").OutputJudges.of(settings.outputs) if settings.outputs else None
+        self.outputs = OutputJudges.of(settings.outputs) if settings.outputs else None
         self.answer_judges = _load_judges(
             # `passed` is made of the outputs' scores; without outputs it is an unknown judge.
             [name for name in settings.judges if not self.outputs or name != PASSED],
@@ -195,22 +188,21 @@ class Grading:
         return calls
 
     def _model_calls(
-        self, rubrics: list[Rubric], model: "Model", seed: int, suffix: str = ""
+        self, rubrics: list[Rubric], model: Model, seed: int, suffix: str = ""
     ) -> list[JudgeCall]:
         """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
         alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
-        made = feature("model").ModelJudge
-        return [made(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups]
+        return [
+            ModelJudge(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups
+        ]
 
-    def _function_calls(
-        self, judges: Mapping[str, Judge], model: "Model | None", seed: int
-    ) -> list[JudgeCall]:
+    def _function_calls(self, judges: Mapping[str, Judge], model: Model | None, seed: int) -> list[JudgeCall]:
         """A call for each judge that is no rubric, with all that a function may ask for by parameter name."""
         embedder = self.models.role("embed", priority=GRADING)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": feature("model").FormFiller(self.load_form, self.frame, model, seed) if model else None,
+            "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
             "tokenizer": self.settings.tokenizer,
             "labels": self.settings.labels,
             "rules": self.rules,
@@ -222,7 +214,7 @@ class Grading:
             if not isinstance(judge, Rubric)
         ]
 
-    def _function_rubric(self, name: str, judge: Callable[..., Any], model: "Model | None") -> str:
+    def _function_rubric(self, name: str, judge: Callable[..., Any], model: Model | None) -> str:
         """A hash of all that decides a function judge's grades: version, models, lists, its own files.
 
         Only what it asks for: a changed list of contacts does not make grades of `keigo` another judge's.
@@ -261,12 +253,12 @@ def read_list(name: str | None, option: str) -> tuple[str, ...]:
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    return await counting(feature("embedding").hash_embed, texts)  # type: ignore[no-any-return]
+    vectors: list[list[float]] = await counting(hash_embed, texts)
+    return vectors
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
-    lexical = feature("lexical")
-    return lexical.LexicalJudge(name).grade if name in lexical.STAND_INS else None
+    return LexicalJudge(name).grade if name in STAND_INS else None
 
 
 def _asks_model(call: JudgeCall) -> bool:
@@ -276,7 +268,7 @@ def _asks_model(call: JudgeCall) -> bool:
     """
     if isinstance(call, FunctionJudge):
         return call.arguments.get("fill") is not None
-    return isinstance(call, feature("model").ModelJudge) and not call.suffix
+    return isinstance(call, ModelJudge) and not call.suffix
 
 
 def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:

@@ -1,67 +1,8 @@
-"""The models of a run by role. What calls them is imported when the first one is wanted: offline none is.
+"""Models of OpenAI-compatible endpoints and of other providers: calls, limits, cache, prices, embeddings.
 
-    models.role("judge", temperature=0.2)     a Model, or None where a stand-in plays the judge
-    await model.ask(messages, Form, again)    a filled-in form
-    await model.say(messages)                 text and usage
-
-The package by module: `client` makes a call, `providers` one through LangChain, `exchange` is the single
-request, `limiter` says when it may go out, `waits` for how long the endpoint asks to be left alone, `outage`
-whether anybody is answered, `refusals` what is not supported, `context` whether the whole prompt was read,
-`cache` keeps replies, `pricing` counts what they cost, `reading` makes a form of a reply, and `embedding`
-joins requests for vectors.
+The package by module: `by_role` has the models of a run, `client` makes a call, `providers` one through
+LangChain, `exchange` is the single request, `limiter` says when it may go out, `waits` for how long the
+endpoint asks to be left alone, `outage` whether anybody is answered, `refusals` what is not supported,
+`context` whether the whole prompt was read, `cache` keeps replies, `pricing` counts what they cost,
+`reading` makes a form of a reply, and `embedding` joins requests for vectors.
 """
-
-from collections.abc import Mapping
-from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from simulator.core.roles import Endpoint
-from simulator.core.settings import Settings
-from simulator.core.types import Role
-
-if TYPE_CHECKING:
-    from simulator.models.client import Connections, Model
-    from simulator.models.pricing import Ledger
-
-CLIENT, PROVIDERS = "simulator.models.client", "simulator.models.providers"
-
-
-class Models:
-    """The models by role; a role without one is played by a lexical stand-in."""
-
-    def __init__(
-        self, endpoints: Mapping[Role, Endpoint | None], settings: Settings, ledger: "Ledger"
-    ) -> None:
-        """Connects to nothing until a model is called."""
-        self.endpoints, self.settings, self.ledger = endpoints, settings, ledger
-
-    @cached_property
-    def connections(self) -> "Connections":
-        """The connections of all these models."""
-        made: Connections = import_module(CLIENT).Connections.of(self.settings)
-        # All of them before the first call, though most are made later.
-        for endpoint in filter(None, self.endpoints.values()):
-            made.check(endpoint)
-        return made
-
-    def role(self, role: Role, **options: Any) -> "Model | None":
-        """The model of a role, with these options of `Model`; None where a stand-in plays it."""
-        endpoint = self.endpoints[role]
-        return self.at(endpoint, **options) if endpoint else None
-
-    def at(self, endpoint: Endpoint, **options: Any) -> "Model":
-        """The model at an endpoint; one of another provider (`anthropic:...`) is called through LangChain."""
-        module, name = (PROVIDERS, "ProviderModel") if endpoint.of_provider else (CLIENT, "Model")
-        kind: type[Model] = getattr(import_module(module), name)
-        return kind(endpoint, self.connections, self.ledger, **options)
-
-    async def back(self) -> None:
-        """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""
-        if "connections" in vars(self):
-            await self.connections.back()
-
-    async def close(self) -> None:
-        """Closes the connections, if there are any."""
-        if "connections" in vars(self):
-            await self.connections.close()

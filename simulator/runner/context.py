@@ -30,7 +30,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +57,8 @@ from simulator.core.version import __version__
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
-from simulator.models import Models
+from simulator.models.by_role import Models
+from simulator.models.exchange import import_client
 from simulator.models.pricing import Ledger
 from simulator.runner.conversation import ask_plainly
 from simulator.runner.plan import cases_of_plan, feature
@@ -80,7 +80,7 @@ HEAD_START = 0.1
 def _import_client() -> None:
     """Reads what calls models, in a thread. A run may be over by then, and takes no more threads."""
     with suppress(RuntimeError):
-        asyncio.get_running_loop().run_in_executor(None, import_module, "openai")
+        asyncio.get_running_loop().run_in_executor(None, import_client)
 
 
 class RunContext:
@@ -234,7 +234,8 @@ class RunContext:
             )
             raise InputError(msg)
         if not self.offline:
-            import_module("aiohttp")  # takes a tenth of a second, which must not fall into a bot's answer
+            import aiohttp  # noqa: F401 - takes a tenth of a second, which must not delay an answer
+
             asyncio.get_running_loop().call_later(HEAD_START, _import_client)
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         # A bot behind the same host shares its limit: --calls is for both together.

@@ -17,7 +17,6 @@ values (`ascii-words` is what the rouge_score package does, and loses Japanese a
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -155,11 +154,12 @@ def ascii_words(text: str) -> list[str]:
 def _mecab() -> Tokenizer:
     """MeCab's words by the IPA dictionary: frozen since 2007, so scores do not drift."""
     try:
-        mecab, ipadic = import_module("MeCab"), import_module("ipadic")
+        import ipadic
+        import MeCab
     except ImportError:
         msg = _("the tokenizer mecab needs the extra 'ja': pip install mecab-python3 ipadic.")
         raise InputError(msg) from None
-    tagger: Any = mecab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
+    tagger: Any = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
 
     def cut(text: str) -> list[str]:
         """Surfaces with a letter or digit; MeCab stops at NULs, lone surrogates and endless lines."""
@@ -174,11 +174,11 @@ def _mecab() -> Tokenizer:
 def _porter() -> Tokenizer:
     """Words of more than three letters by Porter's stems (1980), as ROUGE-1.5.5 has them."""
     try:
-        stem: Callable[[str], str] = import_module("nltk.stem.porter").PorterStemmer().stem
+        from nltk.stem.porter import PorterStemmer
     except ImportError:
         msg = _("the tokenizer ascii-words+porter needs the extra 'metrics': pip install 'nltk>=3.10'.")
         raise InputError(msg) from None
-    stem = lru_cache(maxsize=65536)(stem)
+    stem = lru_cache(maxsize=65536)(PorterStemmer().stem)
 
     def cut(text: str) -> list[str]:
         return [stem(word) if len(word) > 3 else word for word in ascii_words(text)]

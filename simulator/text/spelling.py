@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from importlib import import_module
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -105,10 +104,11 @@ def _glided(syllable: str, kana: str) -> str:
 def _dictionary() -> Any:
     """MeCab's readings, where the extra is installed; without it kanji have none."""
     try:
-        mecab, ipadic = import_module("MeCab"), import_module("ipadic")
+        import ipadic
+        import MeCab
     except ImportError:
         return None
-    tagger = mecab.Tagger(f"{ipadic.MECAB_ARGS} -Oyomi")
+    tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Oyomi")
     return lambda word: tagger.parse(word).strip()
 
 

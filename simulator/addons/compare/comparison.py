@@ -40,7 +40,7 @@ from simulator.core.messages import _, language_of_most
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Spending, Value
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
 from simulator.runner.estimate import prompt_tokens
 from simulator.stats.agreement import spearman

@@ -55,7 +55,7 @@ from simulator.core.roles import GRADING, Endpoint, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message, Role, Spending
-from simulator.models import Models
+from simulator.models.by_role import Models
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
