@@ -15,8 +15,8 @@ The bot is wrapped from the inside out: the adapter's bot, the prompt that is ap
 (`PromptedBot`), then masking (`MaskedBot`), so that whatever a prompt or a bot makes of a line is masked last
 of all.
 
-What only some runs need is imported by name (`feature`), and what calls models only where one is asked: to
-load openai and langchain takes longer than a small offline run.
+Nothing is connected to here, and no library that calls models is loaded before one is asked: to load openai
+takes longer than a small offline run.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
@@ -58,15 +58,27 @@ from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
 from simulator.models.by_role import Models
+from simulator.models.client import Connections, Model
 from simulator.models.exchange import import_client
 from simulator.models.pricing import Ledger
+from simulator.privacy.redactor import Redactor
 from simulator.runner.conversation import ask_plainly
-from simulator.runner.plan import cases_of_plan, feature
+from simulator.runner.masking import MaskedBot, MaskedUser, masked_conversations, redactor_of
+from simulator.runner.plan import cases_of_plan
+from simulator.runner.prompts import AppliedPrompt
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import UserPrompts
-
-if TYPE_CHECKING:
-    from simulator.models.client import Connections, Model
+from simulator.users.offline import PhraseUser
+from simulator.users.opening import OpeningPrompts, VoicedOpening
+from simulator.users.persona import PersonaUser
+from simulator.users.scripted import (
+    MixedUser,
+    ReplayUser,
+    read_scripts,
+    script_of,
+    turns_of_run,
+    unused_scripts,
+)
 
 # Their versions stand in the run file, because other ones can change a result.
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
@@ -104,22 +116,20 @@ class RunContext:
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.model_factory = Models(endpoints, settings, ledger)
         self.grading = Grading(settings, self.model_factory)
-        self.applied_prompt = feature("prompt").AppliedPrompt(settings) if settings.prompt else None
-        self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
+        self.applied_prompt = AppliedPrompt(settings) if settings.prompt else None
+        self.redactor = redactor_of(settings) if settings.redacts else None
         self.replayed_turns = _replayed_turns(settings, self.redactor)
         self.scripts: Mapping[str, tuple[str, ...]] = (
-            feature("script").read_scripts(Path(settings.script)) if settings.script else {}
+            read_scripts(Path(settings.script)) if settings.script else {}
         )
 
     @cached_property
-    def openings(self) -> Any:
+    def openings(self) -> OpeningPrompts:
         """The prompts by which a model words the first line."""
-        return feature("voice_opening").OpeningPrompts(
-            shelves.PERSONAS / "_opening.toml", self.prompts.guards
-        )
+        return OpeningPrompts(shelves.PERSONAS / "_opening.toml", self.prompts.guards)
 
     @property
-    def connections(self) -> "Connections":
+    def connections(self) -> Connections:
         """The connections of the models, which are made when they are first asked for."""
         return self.model_factory.connections
 
@@ -157,18 +167,17 @@ class RunContext:
         # Without a model the question is asked as it stands.
         model = self._player(conversation)
         persona = self.personas[conversation.persona]
-        opening = feature("voice_opening").VoicedOpening
-        return self._masking(opening(persona, model, self.openings, self._seed(conversation)))
+        return self._masking(VoicedOpening(persona, model, self.openings, self._seed(conversation)))
 
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line; of a replay, the first one as well."""
         if earlier := self.replayed_turns.get(conversation.id):
             diverged = self.settings.replay_diverged
             then = self.persona_user(conversation) if diverged == "go-on" else None
-            return self._masking(feature("script").ReplayUser(earlier, then, ends=diverged == "end"))
+            return self._masking(ReplayUser(earlier, then, ends=diverged == "end"))
         lines, goes_on = self._given_lines(conversation)
         user = self.persona_user(conversation) if goes_on else None
-        return self._masking(user if user and not lines else feature("script").MixedUser(lines, user))
+        return self._masking(user if user and not lines else MixedUser(lines, user))
 
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave."""
@@ -186,14 +195,14 @@ class RunContext:
         """
         if conversation.persona == SCRIPTED:
             return (), False
-        script = feature("script").script_of(self.scripts, conversation) if self.scripts else None
+        script = script_of(self.scripts, conversation) if self.scripts else None
         is_log = self.settings.adapter == "recorded"  # only lines of the log have an answer
         if script and not is_log:
             return script, True
         return script or conversation.case.script, not (conversation.case.script or is_log)
 
     def _masking(self, user: User) -> User:
-        return feature("redact").MaskedUser(user, self.redactor) if self.redactor else user
+        return MaskedUser(user, self.redactor) if self.redactor else user
 
     def persona_user(self, conversation: Conversation, turns: int | None = None) -> User:
         """Who plays the persona: a model, or phrases where there is none; for at most so many turns.
@@ -203,9 +212,9 @@ class RunContext:
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self._player(conversation)
         if model is None:
-            return feature("offline").PhraseUser(persona, seed)  # type: ignore[no-any-return]
+            return PhraseUser(persona, seed)
         greeting = self.greeting(conversation.case.language)
-        made: User = feature("persona").PersonaUser(
+        return PersonaUser(
             persona,
             self.prompts,
             model,
@@ -213,9 +222,8 @@ class RunContext:
             turns=turns or self.turns(conversation)[0],
             greeting=greeting,
         )
-        return made
 
-    def _player(self, conversation: Conversation) -> "Model | None":
+    def _player(self, conversation: Conversation) -> Model | None:
         """The model that plays the customer of a conversation; None where a stand-in does."""
         endpoint = self.players.get(conversation.user_model, self.endpoints["user"])
         temperature = self.settings.user_temperature
@@ -255,7 +263,7 @@ class RunContext:
         if not (secrets or in_errors or redactor):
             return bot
         timeout = self.settings.timeout
-        return feature("redact").MaskedBot(bot, redactor, timeout, secrets, in_errors)  # type: ignore[no-any-return]
+        return MaskedBot(bot, redactor, timeout, secrets, in_errors)
 
     def _endpoint_of_bot(self) -> Endpoint | None:
         """The endpoint of a model at whose host the bot is asked as well; None where there is none."""
@@ -294,7 +302,7 @@ class RunContext:
 
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script without a planned conversation."""
-        if self.scripts and (unknown := feature("script").unused_scripts(self.scripts, plan)):
+        if self.scripts and (unknown := unused_scripts(self.scripts, plan)):
             names = {conversation.case.id for conversation in plan}
             raise UnknownName(_("case in {script}", script=self.settings.script), unknown[0], names)
 
@@ -366,7 +374,7 @@ class RunContext:
                     await closed if inspect.isawaitable(closed) else None
         await self.model_factory.close()
 
-    def model(self, role: Role, *, temperature: float | None = None) -> "Model | None":
+    def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
         """The model of a role; None where a stand-in plays it."""
         return self.model_factory.role(role, temperature=temperature)
 
@@ -376,7 +384,7 @@ def embeds(judge: Rubric | Callable[..., Any]) -> bool:
     return not isinstance(judge, Rubric) and "embed" in inspect.signature(judge).parameters
 
 
-def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, ...]]:
+def _replayed_turns(settings: Settings, redactor: Redactor | None) -> dict[str, tuple[Turn, ...]]:
     """The turns of the run in `--replay`, by conversation; their ids are masked like the cases.
 
     The lines themselves are masked when they are said.
@@ -384,11 +392,11 @@ def _replayed_turns(settings: Settings, redactor: Any) -> dict[str, tuple[Turn, 
     if not settings.replay:
         return {}
     path = find_run(settings.replay, settings.runs)
-    turns: dict[str, tuple[Turn, ...]] = feature("script").turns_of_run(path)
+    turns = turns_of_run(path)
     if redactor is None:
         return turns
     conversations = read_run(path).conversations
-    masked = feature("redact").masked_conversations(conversations, redactor)
+    masked = masked_conversations(conversations, redactor)
     new_ids = {old.id: new.id for old, new in zip(conversations, masked, strict=True)}
     return {new_ids[key]: each for key, each in turns.items()}
 

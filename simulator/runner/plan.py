@@ -22,14 +22,13 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
-from simulator.core.shelves import Features
 from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
@@ -42,10 +41,16 @@ from simulator.data.cases import (
     read_cases,
     read_dataset,
 )
-from simulator.data.profile import Need
+from simulator.data.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
+from simulator.grading.metric_file import read_metric_file
+from simulator.grading.outputs import ReferenceCheck
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
+from simulator.runner.masking import masked_case, masked_conversations, redactor_of
+from simulator.runner.prompts import AppliedPrompt
+from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
+from simulator.users.mix import Mix, read_mix
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
@@ -55,21 +60,6 @@ BUNDLED = (shelves.DEMO / "cases" / "ja.csv", shelves.DEMO / "cases" / "en.csv")
 _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
 # This many of the skipped rows are listed in the message.
 _LISTED = 3
-
-# What only some runs need, by the setting that asks for it: imported when it is set.
-feature = Features(
-    faults="simulator.users.faults",
-    mix="simulator.users.mix",
-    offline="simulator.users.offline",
-    outputs="simulator.grading.outputs",
-    persona="simulator.users.persona",
-    profile="simulator.data.profile",
-    prompt="simulator.runner.prompts",
-    redact="simulator.runner.masking",
-    script="simulator.users.scripted",
-    sheet="simulator.sheets.questions",
-    voice_opening="simulator.users.opening",
-)
 
 
 class Plan(Sequence[Conversation]):
@@ -202,12 +192,8 @@ def read_plan(settings: Settings) -> PlannedRun:
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
             check_one_player(settings)  # who goes on after a line that no longer fits
         return PlannedRun(*replayed, settings, SkippedRows())
-    prompt = feature("prompt").AppliedPrompt(settings) if settings.prompt else None
-    labels = (
-        feature("profile").label_forms(settings.labels, tuple(prompt.prompt.labels.values()))
-        if prompt
-        else settings.labels
-    )
+    prompt = AppliedPrompt(settings) if settings.prompt else None
+    labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
     data = _read(settings, labels, prompt)
     chosen_for: Message | str = ""
     # Judges that were named, or chosen for outputs, stay as they are.
@@ -262,14 +248,14 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
     return plan, tuple(persona for persona in personas if persona.id in present)
 
 
-def _mix(names: Sequence[str]) -> Any:
+def _mix(names: Sequence[str]) -> Mix | None:
     """The mix of customers that is named, None where personas are; InputError for a mix among others.
 
     A mix and a persona of the user's own are both called by the name of a TOML file; only its content tells.
     """
     if not any(name.endswith(".toml") for name in names):
         return None
-    mixes = {name: mix for name in names if (mix := feature("mix").read_mix(name))}
+    mixes = {name: mix for name in names if (mix := read_mix(name))}
     if mixes and len(names) > 1:
         msg = _(
             "--persona {mix} is a mix, which says itself who comes: name no other.", mix=next(iter(mixes))
@@ -286,8 +272,7 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     conversations: Iterable[Conversation] = results.conversations
     if settings.redacts:
-        masking = feature("redact")
-        conversations = masking.masked_conversations(conversations, masking.redactor_of(settings))
+        conversations = masked_conversations(conversations, redactor_of(settings))
     plan = (
         conversation.model_copy(update=unplayed)
         for conversation, old in zip(conversations, results.conversations, strict=True)
@@ -312,13 +297,12 @@ def _personas(names: Iterable[str]) -> list[Persona]:
 
 def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for any other file."""
-    cases: Sequence[Case] | None = None
     if name.startswith("sheet:"):
         worksheet = settings.worksheet or ""
-        cases = feature("sheet").cases_of_sheet(name, settings.case_language, worksheet, settings.columns)
-    elif name.lower().endswith((".xlsx", ".xlsm")):
-        cases = feature("sheet").cases_of_workbook(Path(name), settings.case_language)
-    return cases
+        return cases_of_sheet(name, settings.case_language, worksheet, settings.columns)
+    if name.lower().endswith((".xlsx", ".xlsm")):
+        return cases_of_workbook(Path(name), settings.case_language)
+    return None
 
 
 def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, Message | str]:
@@ -341,9 +325,8 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
         raise InputError(msg)
     settings = settings.model_copy(update={"judges": of_rows})
     if "label" in map(shelves.judge_name, settings.judges):
-        profile = feature("profile")
-        all_labels = labels or profile.label_forms(profile.sort_labels(data.profile.names))
-        if problem := profile.label_set_problem(all_labels):
+        all_labels = labels or label_forms(sort_labels(data.profile.names))
+        if problem := label_set_problem(all_labels):
             msg = _(
                 "{cases}: {problem} Name all there are: --labels A,B.", cases=settings.cases, problem=problem
             )
@@ -353,18 +336,17 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
         names = [shelves.judge_name(name) for name in settings.judges]
         data.check([_needs(name) for name in settings.judges], names)
     else:
-        outputs = feature("outputs")
-        references = outputs.ReferenceCheck(outputs.read_metric_file(settings.outputs))
+        references = ReferenceCheck(read_metric_file(settings.outputs))
         data.skip_where(references)
         references.done()
     return settings, chosen_for
 
 
-def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
+def _read(settings: Settings, labels: Labels, prompt: AppliedPrompt | None) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
-        lack: Message | str | None = feature("profile").case_label_problem(case, labels)
+        lack = case_label_problem(case, labels)
         return lack or (prompt.row_check(case) if prompt else None)
 
     if settings.protocol == "single_turn":
@@ -373,8 +355,7 @@ def _read(settings: Settings, labels: Labels, prompt: Any) -> DataSet:
         request = QUESTIONS
     request = request._replace(language=settings.case_language, columns=settings.columns)
     if settings.redacts:
-        masking = feature("redact")
-        request = request._replace(mask=partial(masking.masked_case, redactor=masking.redactor_of(settings)))
+        request = request._replace(mask=partial(masked_case, redactor=redactor_of(settings)))
     if settings.cases is not None:
         cases = sheet_cases(settings.cases, settings)
         if cases is not None:

@@ -56,9 +56,9 @@ from simulator.runner.conversation import (
     grading_context,
     grading_contexts,
 )
-from simulator.runner.plan import feature
 from simulator.runner.purse import Purse
 from simulator.storage.run_file import RunFile, new_run_id
+from simulator.users.faults import second_attempts, superseded
 
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded: with
 # fewer waiting, places at the judge's endpoint would stand empty between two turns; with many more, the
@@ -369,13 +369,13 @@ async def _until_certain(
 
 async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
     """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
-    last, faults = runner, feature("faults")
+    last = runner
     # After --resume they are planned already, and only their outcome is looked at.
-    if open_again := faults.second_attempts(file.results()):
+    if open_again := second_attempts(file.results()):
         file.add_conversations(open_again)
         last = new_runner(file, runner.context, runner.bot, runner.progress, open_again)
         await last.run()
-    if replaced := faults.superseded(file.results()):
+    if replaced := superseded(file.results()):
         file.save_note(SUPERSEDED, json.dumps(replaced, ensure_ascii=False))
     return last
 
