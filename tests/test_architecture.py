@@ -35,18 +35,17 @@ WRONG: frozenset[str] = frozenset(())
 # How modules hang together, everything counted (scripts/house.py): what may only fall. Whoever makes one
 # smaller writes the smaller number here.
 CEILINGS = {
-    "longest_chain": 35,  # circles count with all of their modules
+    "longest_chain": 31,  # circles count with all of their modules
     "package_cycles": 1,
-    "module_cycles": 3,
+    "module_cycles": 2,
     "own_imports_in_functions": 2,
-    "own_imports_as_strings": 61,
+    "own_imports_as_strings": 49,
     "own_names_joined": 5,
     "own_names_in_toml": 2,  # of pyproject.toml: the command, and the plugin of pytest
 }
 # Within or between which packages modules form circles. The list may only shrink.
 CIRCLES = (
     {"simulator.addons.lm_eval"},
-    {"simulator.addons.review", "simulator.report"},
     {"simulator.cli"},
 )
 # Calls that load a module by its name, `__getattr__` of a module, and how many each of these may have: fewer,

@@ -18,7 +18,7 @@ import sys
 import webbrowser
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
@@ -28,22 +28,24 @@ from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
 from simulator.data.files import REPORT_AGAIN
-from simulator.report.context import JudgeTrusts, ReportContext
+from simulator.diagnosis.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
+from simulator.report.context import ReportContext
+from simulator.report.judges import judge_trusts
 from simulator.report.painters.console import print_report
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
-from simulator.report.sections import feature
+from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
+from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
+from simulator.stats.contest import contest_result, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.findings import Gate
 from simulator.stats.gate import as_json, gate_of
+from simulator.stats.likeness import measured
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run, replay_of
-
-if TYPE_CHECKING:
-    from simulator.diagnosis.recommendations import Improvements
 
 # Imported where other reports are asked for.
 DESTINATIONS = "simulator.cli.destinations"
@@ -127,14 +129,14 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     summary, language = figures_of(results, settings), report_language(results)
     likeness = None  # where customers said little there is none, unless logs were named
     if not results.run.asks_once and (settings.likeness or summary.turns - summary.finished >= LITTLE_SAID):
-        likeness = feature("likeness").measured(results, settings.likeness)
+        likeness = measured(results, settings.likeness)
     # Stand-ins that counted words are not judged.
     is_plain = not (
         results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
     )
     trusts = JudgeTrusts()
     if not is_plain or results.run.models.get("judge") != LEXICAL:
-        trusts = feature("trust").judge_trusts(results, summary, language)
+        trusts = judge_trusts(results, summary, language)
     return ReportContext(
         results=results,
         summary=summary,
@@ -161,11 +163,10 @@ def page_html(context: ReportContext, report: Report | None = None) -> bytes:
 
 def _print_contest(results: Results) -> None:
     """The result of the contest alone on stdout; which rows are not in it on stderr."""
-    contest = feature("contest")
-    result = contest.contest_result(results)
-    for line in contest.ungraded_metrics(result):
+    result = contest_result(results)
+    for line in ungraded_metrics(result):
         say(line)
-    sys.stdout.write(f"{contest.printed_result(result)}\n")
+    sys.stdout.write(f"{printed_result(result)}\n")
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
         judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
     shown["simulator"]["likeness"] = context.likeness and context.likeness.as_json()
     masks = stored_settings(results.run.settings).redacts
-    shown["redacted"] = feature("masks").masks_of(results) if masks else None
+    shown["redacted"] = masks_of(results) if masks else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
     shown |= {section.key: section.figures for section in context.sections}
@@ -193,7 +194,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     return shown
 
 
-def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements | None":
+def improvements_for(results: Results, summary: Summary, settings: Settings) -> Improvements | None:
     """What to fix, None where no turn is red; without the bot's articles where they can no longer be read.
 
     The folder of --knowledge may be gone by the time of a report: causes then rest on what was retrieved
@@ -201,13 +202,12 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     """
     if not summary.reddest:
         return None
-    causes = feature("causes")
     try:
-        found = causes.improvements_of_run(results, summary, settings, causes.MOST_FIXES)
+        found = improvements_of_run(results, summary, settings, MOST_FIXES)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        found = causes.improvements_of(results, summary, most=causes.MOST_FIXES)
-    return found  # type: ignore[no-any-return]
+        found = improvements_of(results, summary, most=MOST_FIXES)
+    return found
 
 
 def _exit_code(gate: Gate) -> int:

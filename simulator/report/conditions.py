@@ -1,6 +1,6 @@
 """The conditions of a target in words: what passed, a table, and how far counts can be relied on.
 
-Imported where a run was asked for conditions: `--target "turn >= .9 and severity_major == 0"`, or a plain
+Shown where a run was asked for conditions: `--target "turn >= .9 and severity_major == 0"`, or a plain
 target with `--confidence`. They are decided in `stats/conditions.py`. A row of the table:
 
     Condition    Verdict     Result   May lie between   Rests on
@@ -11,12 +11,11 @@ be 95 % sure that the next run has no more. It therefore reads "Passed (count)",
 goes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from simulator.core.document import Cell, Table, Text
-from simulator.core.messages import Message, _, ngettext
+from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.settings import MAJOR
-from simulator.report.verdict import WORDS
 from simulator.stats.conditions import (
     condition_name,
     condition_text,
@@ -27,6 +26,13 @@ from simulator.stats.conditions import (
 )
 from simulator.stats.findings import MIN_QUESTIONS, CheckedCondition, Gate
 
+# The word of a decision, of the gate's as well.
+WORDS: Mapping[str | None, Message] = {
+    "passed": pgettext("a verdict", "Passed"),
+    "missed": pgettext("a verdict", "Failed"),
+    "undecided": pgettext("a verdict", "Undecided"),
+    None: _("No target was set"),
+}
 _LIMITS: dict[str, Message] = {
     ">=": _("{amount} required"),
     ">": _("more than {amount} required"),

@@ -12,57 +12,29 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from simulator.core.document import Line, Section, Text, excerpt, points
+from simulator.core.document import Line, Section, excerpt, points
 from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
-from simulator.core.types import Language, Results, Score, TurnScores, Value
-from simulator.report.sections import answerable_sections, feature, sections
+from simulator.core.types import Language, Results, Score, TurnScores
+from simulator.diagnosis.evidence import RootCause
+from simulator.diagnosis.recommendations import Improvements
+from simulator.report.conditions import count_notes
+from simulator.report.people import corrected_line, correction_texts
+from simulator.report.sections import answerable_sections, sections
+from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.findings import Gate
+from simulator.stats.likeness import Likeness
 from simulator.stats.red import RISK
-
-if TYPE_CHECKING:
-    from simulator.diagnosis.evidence import RootCause
-    from simulator.diagnosis.recommendations import Improvements
-    from simulator.stats.likeness import Likeness
 
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
     " judge the bot by these grades and marks."
 )
-
-# How well a judge agrees with people: the first four by its agreement (`report/judges.py`), `few` where fewer
-# answers were compared than that takes, `not_calibrated` where nobody compared any with this rubric and
-# model.
-TrustLevel = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
-
-
-class JudgeTrust(Value):
-    """One judge: `calibration` words its agreement with people (None: not calibrated).
-
-    `warnings` are what is known to sway it, and that its grades have drifted since it was calibrated.
-    """
-
-    calibration: Text | None
-    level: TrustLevel
-    warnings: tuple[Text, ...] = ()
-
-
-class JudgeTrusts(Value):
-    """The trust in each judge of a run by name, and notes that every report of the run shows."""
-
-    judges: dict[str, JudgeTrust] = Field(default_factory=dict)
-    notes: tuple[Line, ...] = ()
-
-
-# Nobody has looked: of stand-ins, whose grades are worth nothing, nothing is said.
-UNKNOWN = JudgeTrusts()
 
 
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
@@ -105,8 +77,8 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     if any(summary.lapses.values()):
         alarms.append(lapses_text(summary.lapses, summary.lapsed))
-    people = feature("people").correction_texts(summary) if summary.labels else ()
-    counted = feature("conditions").count_notes(gate) if gate.conditions else ()
+    people = correction_texts(summary) if summary.labels else ()
+    counted = count_notes(gate) if gate.conditions else ()
     remarks = (*counted, *people, *_remarks(summary))
     listed = [Line(text, "alarm") for text in alarms]
     if summary.spared:
@@ -147,26 +119,11 @@ def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
             yield finding.message
 
 
-def corrected_line(
-    summary: Summary, target: float | None, bounds: tuple[float, float] | None = None
-) -> Message | None:
-    """'自動 87 → 補正後 82（78〜86）', or the same in English; None where nothing was corrected.
-
-    `bounds` are those that decided, where these are not the 95 % interval.
-    """
-    if summary.corrected is None:
-        return None
-    figures = (summary.corrected.score, *(bounds or summary.corrected.interval))
-    score, low, high = (points(value, against=target) for value in figures)
-    auto = points(summary.score)
-    return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
-
-
 def _all_alike(summary: Summary) -> Iterator[Message]:
     """The judges that gave every answer the same grade."""
     for name, judge in summary.judges.items():
         # Stand-ins are a trial as a whole, and whoever counts by rule may well find all answers alike.
-        if judge.same_grade is None or summary.offline or feature("trust").by_rule(name):
+        if judge.same_grade is None or summary.offline or by_rule(name):
             continue
         yield _(
             "{judge} gave every answer the same grade ({grade}), so it tells good ones from bad ones nowhere:"
@@ -299,11 +256,11 @@ class ReportContext:
     summary: Summary
     gate: Gate
     language: Language
-    improvements: "Improvements | None"
+    improvements: Improvements | None
     trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
-    likeness: "Likeness | None" = None
+    likeness: Likeness | None = None
 
     @property
     def wording(self) -> str:
@@ -347,7 +304,7 @@ class ReportContext:
         return tuple(answerable_sections(self.results))
 
     @cached_property
-    def causes(self) -> dict[tuple[str, int], "RootCause"]:
+    def causes(self) -> dict[tuple[str, int], RootCause]:
         """The causes of the red turns."""
         found = self.improvements.root_causes if self.improvements else ()
         return {(cause.conversation, cause.turn): cause for cause in found}

@@ -26,12 +26,12 @@ from simulator.core.document import Fact, Facts, Line, Section, Text
 from simulator.core.messages import Message, _
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
-from simulator.core.types import LEXICAL, PASSED, Language, Results
+from simulator.core.types import LEXICAL, Language, Results
 from simulator.grading.rubric import JudgeName
 from simulator.privacy.patterns import mask
-from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import feature
 from simulator.report.tables import replay_note, signed
+from simulator.report.trust import JudgeTrust, JudgeTrusts, TrustLevel, by_rule
 from simulator.runner.masking import masks_of
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
@@ -94,10 +94,6 @@ def same_family(judge_model: str, bot_model: str) -> bool:
     return bool(families(judge_model) & families(bot_model))
 
 
-# These compare with the row by rule, and claim no more.
-BY_RULE = frozenset((
-    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "label", "choice", PASSED,
-))  # fmt: skip
 # The least agreement of each level: AUROC after Hosmer and Lemeshow (.7 acceptable, .8 excellent), and rank
 # correlation; below the last of them, or where chance is not ruled out, it is doubtful.
 _LEVELS: Mapping[str, tuple[tuple[float, TrustLevel], ...]] = {
@@ -161,12 +157,6 @@ def judge_trusts(
     if not results.run.asks_once and (apart := feature("consistency").consistency_line(results)):
         notes.append(Line(apart, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
-
-
-def by_rule(name: str) -> bool:
-    """Whether a judge compares by rule and needs no calibration; `path.em` is such a judge of one output."""
-    judge = name.partition("@")[0]
-    return canonical_judge(judge) in BY_RULE or canonical_judge(judge.rpartition(".")[2]) in BY_RULE
 
 
 def _is_stand_in(name: str, rubrics: Sequence[str], models: Mapping[str, str]) -> bool:

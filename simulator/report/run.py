@@ -40,6 +40,7 @@ from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.models.pricing import money
 from simulator.report import tables
+from simulator.report.conditions import conditions_table
 from simulator.report.context import (
     STAND_INS,
     ReportContext,
@@ -47,10 +48,12 @@ from simulator.report.context import (
     lowest_score,
     score_lines,
 )
+from simulator.report.customers import likeness_section
+from simulator.report.fixes import brief_sections, red_turns_section
+from simulator.report.judges import trust_section
 from simulator.report.sections import (
     course_sections,
     customers_section,
-    feature,
 )
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.stats.figures import Summary
@@ -87,7 +90,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
     # A single condition is the target itself, and stands in the verdict.
     if len(context.gate.conditions) > 1:
-        table = feature("conditions").conditions_table(context.gate)
+        table = conditions_table(context.gate)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     # Sections without blocks: the page's template fills them, by their keys.
     yield Section("before", _("Before you rely on this"), views=PAGE)
@@ -98,18 +101,18 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if context.trusts.judges:
-        yield feature("trust").trust_section(context.trusts)
+        yield trust_section(context.trusts)
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary.simulator)
         if context.likeness:
-            yield feature("customers").likeness_section(context.likeness)
+            yield likeness_section(context.likeness)
     yield from context.answerable
     if context.improvements:
-        fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
-        yield from fixes.brief_sections(context.improvements, run, summary, context.language)
-        yield fixes.red_turns_section(summary, context.language)
+        run = run_argument(context.page, results.run.id)
+        yield from brief_sections(context.improvements, run, summary, context.language)
+        yield red_turns_section(summary, context.language)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)

@@ -41,10 +41,11 @@ from simulator.core.types import (
     Turn,
     TurnScores,
 )
-from simulator.report import tables
-from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines
+from simulator.report import fixes, tables
+from simulator.report.context import ReportContext, lowest_score, score_lines
+from simulator.report.judges import worth
 from simulator.report.painters.html import render
-from simulator.report.sections import feature
+from simulator.report.people import corrected_line
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.stats.figures import RedTurn, Summary
@@ -152,7 +153,6 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     figures = [each for each in there if each not in ahead]
     # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
     best = summary.corrected or summary
-    fixes: Any = feature("fixes") if found else None
     return render(
         "run_page.html.j2",
         report,
@@ -182,7 +182,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
-        worth="" if summary.offline else feature("trust").worth(context.trusts.judges.get(summary.primary)),
+        worth="" if summary.offline else worth(context.trusts.judges.get(summary.primary)),
         cards=fixes.cards(context, mends, anchors) if found else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(found.fixes) + found.left_out if found else 0,

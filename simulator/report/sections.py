@@ -35,6 +35,9 @@ from simulator.core.shelves import Features
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import money, total_spending
+from simulator.report.repeats import reliability_section, replay_section, simulators_section
+from simulator.report.row_sections import row_sections
+from simulator.report.rulings import conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import SimulatorSummary, Summary
@@ -42,24 +45,11 @@ from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
 
-# What only some reports need: imported where a run has it. Conversations without anything special load
-# `causes` and `fixes` for their red turns, and `trust` where a model has judged.
+# What only runs with an add-on need: imported where a run has it.
 feature = Features(
-    causes="simulator.diagnosis.recommendations",
-    conditions="simulator.report.conditions",
     consistency="simulator.addons.consistency.report",
-    contest="simulator.stats.contest",
-    customers="simulator.report.customers",
-    fixes="simulator.report.fixes",
     harness="simulator.addons.lm_eval.report",
-    likeness="simulator.stats.likeness",
     load="simulator.addons.load.report",
-    masks="simulator.runner.masking",
-    people="simulator.addons.review.report",
-    repeats="simulator.report.repeats",
-    rows="simulator.report.row_sections",
-    rulings="simulator.report.rulings",
-    trust="simulator.report.judges",
 )
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
@@ -73,15 +63,15 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     """
     undecided = undecided_turns(results)
     made = (
-        feature("rulings").conflicts_section(undecided) if undecided else None,
-        feature("rulings").risk_section(results) if RISK in results.scores.judges else None,
-        feature("repeats").simulators_section(summary) if summary.simulator_spread is not None else None,
-        feature("repeats").reliability_section(summary) if summary.reliability else None,
-        *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
+        conflicts_section(undecided) if undecided else None,
+        risk_section(results) if RISK in results.scores.judges else None,
+        simulators_section(summary) if summary.simulator_spread is not None else None,
+        reliability_section(summary) if summary.reliability else None,
+        *(row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
         latency_section(results),
-        feature("repeats").replay_section(results, summary) if results.run.settings.get("replay") else None,
+        replay_section(results, summary) if results.run.settings.get("replay") else None,
         feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))

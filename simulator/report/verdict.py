@@ -14,16 +14,9 @@ from typing import Any
 
 from simulator.core.document import Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
-from simulator.report.sections import feature
+from simulator.report.conditions import WORDS, is_sure, phrases
 from simulator.stats.findings import Finding, Gate, Problem
 
-# Of a verdict: its word, by the gate's decision.
-WORDS: Mapping[str | None, Message] = {
-    "passed": pgettext("a verdict", "Passed"),
-    "missed": pgettext("a verdict", "Failed"),
-    "undecided": pgettext("a verdict", "Undecided"),
-    None: _("No target was set"),
-}
 TRIAL = pgettext("a verdict", "Trial")
 # What keeps a gate from a decision, in a phrase; numbers are those of the finding's own sentence.
 _OPEN: Mapping[Problem, Message] = {
@@ -68,10 +61,10 @@ def verdict(gate: Gate, score: float | None, *, trial: bool = False) -> Message:
     the notes; of several reasons for a miss, the score comes first, then too many grave questions.
     """
     word = verdict_word(gate, trial=trial)
-    phrases = list(_phrases(gate, score))
-    if not phrases:
+    parts = list(_phrases(gate, score))
+    if not parts:
         return word
-    shown, more = phrases[:_MOST], len(phrases) - _MOST
+    shown, more = parts[:_MOST], len(parts) - _MOST
     what = _("{parts:clauses}", parts=tuple(shown))
     if more > 0:
         what = ngettext(
@@ -84,8 +77,8 @@ def verdict(gate: Gate, score: float | None, *, trial: bool = False) -> Message:
             n=gate.more,
             what=what,
         )
-    is_sure = gate.confidence is not None and decision_of(gate) != "undecided"
-    if gate.conditions and is_sure and feature("conditions").is_sure(gate):
+    asks_sure = gate.confidence is not None and decision_of(gate) != "undecided"
+    if gate.conditions and asks_sure and is_sure(gate):
         word = _("{word} ({sure} % sure)", word=word, sure=f"{100 * (gate.confidence or 0):.4g}")
     return _("{word}: {what}", word=word, what=what)
 
@@ -101,7 +94,7 @@ def _phrases(gate: Gate, score: float | None) -> Iterator[Text]:
                 yield _OPEN[found.problem].format(**_values(found))
     if gate.conditions:
         if not (gate.incomplete or any(found.problem == "simulators" for found in gate.findings)):
-            yield from feature("conditions").phrases(gate)
+            yield from phrases(gate)
         return
     if decision_of(gate) == "undecided" or gate.target is None:
         return

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from simulator.cli.app import main
 from simulator.core.document import Report
 from simulator.core.types import Language, Results
-from simulator.report.context import JudgeTrusts
 from simulator.report.judges import judge_trusts, trust_section
+from simulator.report.trust import JudgeTrusts
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.judge_trust import Calibration, Drift, StoredBias

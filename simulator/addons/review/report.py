@@ -28,9 +28,9 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
-from simulator.report.context import corrected_line
+from simulator.report.people import corrected_line, correction_texts
 from simulator.sheets.model import CHOICES
-from simulator.stats.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+from simulator.stats.figures import Summary
 from simulator.stats.findings import Gate
 from simulator.stats.review import (
     PENDING,
@@ -329,47 +329,3 @@ def _wrong(turn: ReviewedTurn) -> Item:
     if turn.value is not None:
         how = _("{how}   judge {judge:.3g}", how=how, judge=TOP_GRADE * turn.value)
     return _turn(turn, how, turn.correct_answer)
-
-
-def correction_texts(summary: Summary) -> Iterator[Message]:
-    """How people's blind grades corrected the score, or how many more grades that takes."""
-    if corrected := summary.corrected:
-        strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
-        known = ((text, corrected.bias.get(name)) for name, text in strata.items())
-        biases = [text.format(how=_bias_text(bias)) for text, bias in known if bias is not None]
-        yield ngettext(
-            "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
-            "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"
-            " out.",
-            n=corrected.n,
-            biases=biases,
-        )
-    elif summary.shortage:
-        yield _shortage_text(summary.shortage)
-
-
-def _bias_text(bias: float) -> Message:
-    """Whether the judge is lenient or strict, and by how many points out of 100."""
-    # What rounds to nothing is neither mild nor strict.
-    text, size = _("{points} points stricter than people"), points(abs(bias))
-    if bias > 0:
-        text = _("{points} points more lenient than people")
-    return _("level with people") if size == "0" else text.format(points=size)
-
-
-def _shortage_text(shortage: Shortage) -> Message:
-    """How many more grades a correction takes, and of which turns."""
-    # Told apart by what would help: more questions, any second question, or more grades.
-    if shortage.turns < ENOUGH_GRADES:
-        text = _(
-            "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
-            " more questions would make it possible."
-        )
-    elif not shortage.more:
-        text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
-    else:
-        text = _(
-            "Turns graded by people: {n}. With {more} more (red turns {red}, others {not_red}) the automatic"
-            " score can be corrected by them."
-        )
-    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, **shortage.model_dump())

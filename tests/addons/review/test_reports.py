@@ -4,7 +4,8 @@ import pytest
 
 from simulator.core.titles import title
 from simulator.core.types import Language, Results
-from simulator.report.context import corrected_line, notes
+from simulator.report.context import notes
+from simulator.report.people import corrected_line
 from simulator.report.run import run_report
 from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import decide
