@@ -16,6 +16,7 @@ leaves everything else to the check of its type, which refuses it. Nothing is ro
     binary   1, true, "yes", "はい", "○" -> 1                   "maybe" -> refused
     share    0.8, "0.8", "80%", "０．８" -> 0.8                  true -> refused
     turn     3, "turn 3", [3, 4] -> 3; null, "none" -> 0        "x" -> -1, a turn that no conversation has
+    response declined, "Declined", "hand-over", "回答" -> one    "declined or answered" -> refused
     text     "a", ["a", "b"] -> "a b", {"why": "a"} -> "why: a", null -> ""
 
 The keys are compared without regard to case, width, spaces and hyphens: "Next Step" fills in `next_step`.
@@ -28,7 +29,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -44,7 +45,7 @@ from pydantic import (
 
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _, encodable
-from simulator.core.types import Got, GradingContext, Next, Score, Severity
+from simulator.core.types import Got, GradingContext, Next, Response, Score, Severity
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -136,6 +137,23 @@ _STATES = {
     "partially resolved": "partly",
     "not": "not", "no": "not", "not resolved": "not", "unresolved": "not",
 }  # fmt: skip
+
+
+# Other words for what an answer does; the same as the form's where a model writes in Japanese.
+_RESPONSES = {
+    "answer": "answered", "fully_answered": "answered", "answered_fully": "answered", "回答": "answered",
+    "回答した": "answered", "partial": "partly", "partially": "partly", "partly_answered": "partly",
+    "partially_answered": "partly", "一部": "partly", "一部回答": "partly", "一部だけ": "partly",
+    "decline": "declined", "refused": "declined", "refusal": "declined", "断った": "declined",
+    "辞退": "declined", "拒否": "declined", "ask_back": "asked_back", "asks_back": "asked_back",
+    "clarified": "asked_back", "clarification": "asked_back", "聞き返し": "asked_back",
+    "聞き返した": "asked_back", "hand_over": "handed_over", "handover": "handed_over",
+    "handed_off": "handed_over", "escalated": "handed_over", "取り次ぎ": "handed_over",
+    "取り次いだ": "handed_over", "引き継ぎ": "handed_over", "none": "nothing", "no_answer": "nothing",
+    "empty": "nothing", "irrelevant": "nothing", "unrelated": "nothing", "なし": "nothing", "無": "nothing",
+} | {response: response for response in get_args(Response)}  # fmt: skip
+# The word alone, or followed by what it means, as in the rubric: "declined: does not know".
+_RESPONSE = re.compile(r"""[<\["'「\s]*+([^<>\[\]"'「」:(。.]{2,20}?)[>\]"'」。.\s]*(?:[:(].*)?""", re.DOTALL)
 
 
 def _plain(value: Any) -> Any:
@@ -249,6 +267,20 @@ def _word(value: Any) -> Any:
     return (as_key(value) or None) if isinstance(value, str) else value
 
 
+def _response(value: Any) -> Any:
+    """What an answer does, in any spelling that means one thing; the rest is left for the check."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, str) or len(value) > 200:
+        return value
+    plain = _plain(value)
+    found = _RESPONSE.fullmatch(plain)
+    word = _RESPONSES.get(as_key(found[1])) if found else None
+    # "answered (partly)" may be either.
+    others = (each for each in get_args(Response) if each != word and each in as_key(plain))
+    return value if word is None or any(others) else word
+
+
 def _verdict(value: Any) -> Any:
     word = _plain(value)
     return _VERDICTS.get(word.replace("-", "_"), value) if isinstance(word, str) else value
@@ -328,6 +360,11 @@ Feeling = Annotated[
     Field(ge=-2, le=2, strict=True),
     BeforeValidator(_feeling),
     WithJsonSchema({"type": "integer", "enum": [-2, -1, 0, 1, 2]}),
+]
+Responded = Annotated[
+    Response,
+    BeforeValidator(_response),
+    WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
 ]
 ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
@@ -517,6 +554,7 @@ FIELD_KINDS: dict[str, FieldKind] = {
     "binary": FieldKind(Binary, "<$it>", SHARE),
     "share": FieldKind(Share, "<$it>", SHARE),
     "feeling": FieldKind(Feeling, "<$it>", FEELING),
+    "response": FieldKind(Responded, '"<$it>"'),
     "claims": FieldKind(
         Annotated[list[Claim], BeforeValidator(_listed)], "", SHARE, supported_share, gravest_claim,
         without_unknown_passages, tuple(Claim.model_fields),

@@ -54,6 +54,9 @@ Severity = Literal["major", "moderate", "minor"]
 # Three states of a grade that must not be mixed: there is a value; there was nothing to hold the answer
 # against, which counts neither way; the judge broke down, which is counted and tried again on --resume.
 State = Literal["scored", "skipped", "failed"]
+# What an answer does for what was asked, as the judge of turns says: it answers all or some of it, says that
+# it cannot, asks the customer for what it needs first, passes them to somebody else, or none of these.
+Response = Literal["answered", "partly", "declined", "asked_back", "handed_over", "nothing"]
 Role = Literal["user", "judge", "embed", "demo"]
 Status = Literal["running", "finished", "interrupted", "stopped"]
 
@@ -435,7 +438,8 @@ class Score(Value):
 
     Grades from 1 to 5 become fifths (a 3 is 0.6), so that the lowest grade is 0.2 and not 0; other scales go
     from end to end (`replies.share_of`). `by_rule` grades took no judge: a turn without an answer. A judge
-    may leave `judge`, `conversation` and `turn` to the program. `rubric` is the hash of prompt, reply format
+    may leave `judge`, `conversation` and `turn` to the program. `response` is what the answer does, where the
+    judge says so, also of a turn that it skips. `rubric` is the hash of prompt, reply format
     and model, so that grades of different rubrics are never mixed; `detail` carries what the judge broke the
     verdict into.
     """
@@ -449,6 +453,7 @@ class Score(Value):
     scale: tuple[float, float] = (1, 5)
     severity: Severity | None = None
     reason: str = ""
+    response: Response | None = None
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     rubric: str = ""
     by_rule: bool = False
@@ -631,6 +636,8 @@ LEXICAL = "lexical"
 PASSED = "passed"
 # The judge of whole conversations: it never decides the score, which is that of turns.
 CONVERSATION = "conversation"
+# The judge of turns, which says what an answer does (`Response`).
+TURN = "turn"
 # The judge of the tools that a case names.
 TOOLS = "tools"
 # In the detail of a score about a whole conversation: how many turns it had.
@@ -828,6 +835,15 @@ def turn_values(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     }
 
 
+def response_in(scores: Mapping[str, Score]) -> Response | None:
+    """What an answer does, by the scores of its turn: as the judge `turn` says, else the first that does.
+
+    Further models (`turn@MODEL`) decide nothing. None: no judge says it.
+    """
+    own = sorted((judge for judge in scores if "@" not in judge), key=lambda judge: (judge != TURN, judge))
+    return next((said for judge in own if (said := scores[judge].response)), None)
+
+
 def tool_values(answer: Answer) -> list[dict[str, str | None]] | None:
     """The calls of tools of an answer as plain values; None where the bot does not show them."""
     return None if answer.tools is None else [call.model_dump() for call in answer.tools]
@@ -875,6 +891,7 @@ class Results(Value):
                 error, scores = turn.answer.error, by_turn.get(turn.index, {})
                 row = turn_values(conversation, turn) | {
                     "failure": error.kind if error else None,
+                    "response": response_in(scores),
                     "seconds": turn.answer.seconds,
                     "passages": [passage.id for passage in turn.answer.passages],
                     "tools": tool_values(turn.answer),

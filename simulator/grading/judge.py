@@ -41,7 +41,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What a rubric may grade beside the answer, and then has nothing to say of a missing one.
 _BESIDE = ("customer", "retrieval")
 # What is kept of a second grading: not the names of turn and judge, which are those of the first.
-_IN_RETEST = {"state", "value", "raw", "severity", "reason", "detail"}
+_IN_RETEST = {"state", "value", "raw", "severity", "reason", "response", "detail"}
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (*HOPELESS, BudgetSpent, RunFileError)
 

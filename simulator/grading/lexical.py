@@ -26,7 +26,7 @@ from pydantic import JsonValue
 
 from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint
-from simulator.core.types import GradingContext, Score
+from simulator.core.types import GradingContext, Response, Score
 from simulator.text import acts
 from simulator.text.entities import lacking
 from simulator.text.evidence import (
@@ -36,6 +36,7 @@ from simulator.text.evidence import (
     content_units,
     coverage,
     declines,
+    refuses,
     share,
     statements,
     support,
@@ -47,7 +48,7 @@ from simulator.text.wording import percent, quoted
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 8
+FORMULA = 9
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
@@ -299,6 +300,21 @@ def turn(reading: TurnEvidence) -> Verdict:
     return Verdict(found.overall, conclusion, detail)
 
 
+def response_of(reading: TurnEvidence) -> Response:
+    """What the answer does, by its wording alone: the one place that says so where no model judges.
+
+    That some of what was asked is left open counting cannot tell: it says `answered` of `partly`, too.
+    """
+    text, language = reading.answer, reading.language
+    if not any(map(str.isalnum, text)):
+        return "nothing"
+    if refuses(text, all_references(reading.case), language):
+        return "handed_over" if acts.is_handover(text, language) else "declined"
+    if reading.only_asks:
+        return "asked_back"
+    return "handed_over" if acts.passes_on(text, language) and not reading.agreed.is_same else "answered"
+
+
 def asks_for_nothing(reading: TurnEvidence) -> bool:
     """Whether the customer says but a word or two ("alright", "not quite"), and none of the matter."""
     line = reading.context.turn.user.strip()
@@ -433,6 +449,7 @@ class LexicalJudge:
             raw=verdict.raw,
             scale=verdict.scale,
             reason=reading.say("mark") + verdict.reason if graded else verdict.reason,
+            response=response_of(reading) if self.name == "turn" else None,
             detail=verdict.detail,
             rubric=self.rubric,
         )

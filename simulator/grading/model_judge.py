@@ -14,6 +14,7 @@ How a filled-in form becomes a Score:
                          its `caps` allow: what the model said stands in the detail (SAID)
     reason               its last text before the verdict
     severity             what the kind of field says of it
+    response             of the field of that kind, also where the turn is then skipped
     detail               the whole form, without ids of passages that were never shown
     rubric               the hash of prompt, form and model
 
@@ -220,6 +221,7 @@ class ModelJudge:
             key: replies.FIELD_KINDS[kind].kept(getattr(filled, key), context)
             for key, kind in rubric.fields.items()
         }
+        did = next((kept[key] for key, kind in rubric.fields.items() if kind == "response"), None)
         conflicts = [key for key, kind in rubric.fields.items() if kind == "conflicts"]
         quoted = {key: [each for each in kept[key] if _is_quoted(each, context)] for key in conflicts}
         ignored = sum(len(kept[key]) - len(each) for key, each in quoted.items())
@@ -240,7 +242,7 @@ class ModelJudge:
             reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = bare(self._name(rubric), context, "skipped", reason)
             told = {"conflicts": found} | ({CONFLICTS_IGNORED: ignored} if ignored else {})
-            return skipped.model_copy(update={"detail": told, "rubric": self.rubric_hash})
+            return skipped.model_copy(update={"response": did, "detail": told, "rubric": self.rubric_hash})
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, context)
@@ -262,6 +264,7 @@ class ModelJudge:
             scale=rubric.scale,
             severity=rubric.kind.severity(verdict),
             reason=reason,
+            response=did,
             detail=detail,
             rubric=self.rubric_hash,
         )

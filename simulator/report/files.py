@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from pydantic_core import to_json
 
 from simulator.core.messages import safe_text
-from simulator.core.types import tool_values, turn_values
+from simulator.core.types import response_in, tool_values, turn_values
 from simulator.report.context import ReportContext
 from simulator.report.verdict import verdict
 from simulator.stats.figures import turn_failure
@@ -27,12 +27,12 @@ from simulator.storage.results import conversations_with_scores
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
-    "answer_seconds", "passages", "red", "severity", "marks", "reason",
+    "answer_seconds", "passages", "response", "red", "severity", "marks", "reason",
 )  # fmt: skip
 
 
 # What a row has of a score, by the names of its fields: see "report.json" in docs/outputs.md.
-_SCORE = ("state", "value", "raw", "reason", "severity", "detail", "rubric")
+_SCORE = ("state", "value", "raw", "reason", "severity", "response", "detail", "rubric")
 
 
 def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
@@ -46,6 +46,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "answer_seconds": turn.answer.seconds,
                 "passages": [passage.id for passage in turn.answer.passages],
                 "tools": tool_values(turn.answer),
+                "response": response_in(scores),
                 "red": red is not None,
                 "severity": worst_severity(red.marks) if red else None,
                 "marks": [mark.kind for mark in red.marks] if red else [],

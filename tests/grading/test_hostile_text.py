@@ -82,6 +82,8 @@ def _filled(node: Any, forms: Any, grade: int) -> Any:
     node = forms[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     if "properties" in node:
         return {key: _filled(value, forms, grade) for key, value in node["properties"].items()}
+    if "enum" in node and node["type"] == "string":
+        return node["enum"][0]
     return {"integer": grade, "array": ["-"], "string": "-"}[node["type"]]
 
 

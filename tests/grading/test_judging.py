@@ -20,7 +20,7 @@ from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play
 
 TURN_KEYS = (
-    "steps", "conflicts", "against", "conclusion", "understanding", "relevance", "completeness",
+    "steps", "conflicts", "against", "conclusion", "response", "understanding", "relevance", "completeness",
     "correctness", "coherence", "overall",
 )  # fmt: skip
 
@@ -181,7 +181,8 @@ async def test_a_malformed_reply_is_asked_for_once_more() -> None:
 async def test_fenced_and_wordy_replies_are_read() -> None:
     """Grades written as 4/5, 4点 or "４" in a fenced block behind a thought are grades."""
     given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
-    turn = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(TURN_KEYS[4:], "5")
+    turn: dict[str, Any] = {"steps": "一つ", "against": "資料", "conclusion": "結論", "response": "回答"}
+    turn |= dict.fromkeys(TURN_KEYS[5:], "5")
     form = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()} | {"turn": turn}
     text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
     scores, _ = await grades(an_exhibit(), script([Reply(text)]))
@@ -192,7 +193,10 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
 
 async def test_half_characters_of_a_judge_can_be_stored() -> None:
     """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
-    turn = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(TURN_KEYS[4:], 5)
+    turn: dict[str, Any] = {
+        "steps": ["\udc00"], "against": "資料", "conclusion": "可\0", "response": "answered",
+    }  # fmt: skip
+    turn |= dict.fromkeys(TURN_KEYS[5:], 5)
     form = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS} | {"turn": turn}
     scores, _ = await grades(an_exhibit(), script([Reply(json.dumps(form))]))
 

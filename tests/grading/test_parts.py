@@ -20,7 +20,13 @@ from tests.servers.openai import OpenAIServer
 
 CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
 WHOLE: dict[str, Any] = {
-    "turn": {"steps": ["一つ"], "conflicts": [], "against": "正解例", "conclusion": "結論"}
+    "turn": {
+        "steps": ["一つ"],
+        "conflicts": [],
+        "against": "正解例",
+        "conclusion": "結論",
+        "response": "answered",
+    }
     | dict.fromkeys(CATEGORIES, 4)
 } | {name: {"reason": f"{name} の理由", "grade": 4} for name in RUBRICS[1:]}
 OTHERS = {name: 4.0 for name in RUBRICS if name != "fluency"}

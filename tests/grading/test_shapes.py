@@ -146,12 +146,12 @@ async def test_the_reason_says_so(language: Language, note: str) -> None:
 
 async def test_the_short_form_is_capped_as_well() -> None:
     """`--judging small`."""
-    fields = {"conclusion": "c", "correctness": 5, "completeness": 1, "overall": 5}
+    fields = {"conclusion": "c", "response": "partly", "correctness": 5, "completeness": 1, "overall": 5}
     async with OpenAIServer(lambda _: json.dumps(fields)) as server, at(server) as model:
         short = Rubric(shelves.JUDGES / "turn.toml", short=True)
         [score] = await ModelJudge([short], frame(), model("judge"), seed=1, alone=True)(an_exhibit(), ())
 
-    assert (score.raw, score.detail[SAID]) == (2, 5)
+    assert (score.raw, score.detail[SAID], score.response) == (2, 5, "partly")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ async def test_small_models_are_asked_one_judge_at_a_time_in_the_short_form() ->
 
     assert [score.state for score in scores] == ["scored"] * 3
     assert sorted(tuple(form["properties"]) for form in forms) == [
-        ("conclusion", "correctness", "completeness", "overall"), ("reason", "grade"), ("reason", "grade"),
+        ("conclusion", "response", "correctness", "completeness", "overall"),
+        ("reason", "grade"), ("reason", "grade"),
     ]  # fmt: skip
 
 

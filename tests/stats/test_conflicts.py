@@ -36,7 +36,13 @@ CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "cohe
 
 def reply(conflicts: Any, grade: int, grounded: int | None = None) -> str:
     """One grade throughout, or another one by the passages alone, and these contradictions."""
-    words = {"steps": ["一つ"], "conflicts": conflicts, "against": "正解例", "conclusion": "結論"}
+    words = {
+        "steps": ["一つ"],
+        "conflicts": conflicts,
+        "against": "正解例",
+        "conclusion": "結論",
+        "response": "answered",
+    }
     turn, groundedness = (
         words | dict.fromkeys(CATEGORIES, grade),
         {"reason": "理由", "grade": grounded or grade},

@@ -135,7 +135,13 @@ def judge(request: dict[str, Any]) -> str:
         }
         return json.dumps(verdict, ensure_ascii=False)
     grades = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
-    words = {"steps": [], "conflicts": [], "against": "なし", "conclusion": "直す点なし"}
+    words = {
+        "steps": [],
+        "conflicts": [],
+        "against": "なし",
+        "conclusion": "直す点なし",
+        "response": "answered",
+    }
     return json.dumps(words | dict.fromkeys(grades, 5), ensure_ascii=False)
 
 

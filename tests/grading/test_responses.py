@@ -1,0 +1,122 @@
+"""What an answer does for what was asked: the judge of turns says so, and it is stored with the grade."""
+
+from typing import Any, get_args
+
+import pytest
+
+from simulator.core import shelves
+from simulator.core.templates import LANGUAGES
+from simulator.core.types import Answer, Language, Response, Score, response_in
+from simulator.grading.lexical import LexicalJudge
+from simulator.grading.model_judge import ModelJudge
+from simulator.grading.rubric import Rubric
+from tests.grading.test_shapes import a_reply, graded
+from tests.run_helpers import a_case, a_turn, an_exhibit, frame
+from tests.run_helpers import at as reached
+from tests.servers.openai import OpenAIServer
+
+RESPONSES: tuple[Response, ...] = get_args(Response)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("short", [False, True])
+def test_each_response_is_defined_once_in_the_prompt(language: Language, short: bool) -> None:
+    """In the full criterion and in the short one, and all of them stand in the form."""
+    turn = Rubric(shelves.JUDGES / "turn.toml", short=short)
+    form = frame().task(language, [turn], alone=True).rpartition("{")[2]
+
+    for response in RESPONSES:
+        assert turn.criterion(language).count(response) >= 1
+        assert form.count(response) == 1
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("response", RESPONSES)
+async def test_it_is_stored_with_the_grade(response: Response, alone: bool) -> None:
+    """Asked alone or with other judges, as a field of the score that survives the run file."""
+    score, requests = await graded(a_reply(alone, response=response), alone=alone)
+
+    assert (score.response, score.raw, requests) == (response, 4, 1)
+    assert Score.model_validate_json(score.model_dump_json(exclude_defaults=True)) == score
+
+
+@pytest.mark.parametrize(
+    ("written", "response"),
+    [
+        ("Handed over", "handed_over"), ("handed-over", "handed_over"), ("Ｄｅｃｌｉｎｅｄ", "declined"),
+        ("declined: it does not know", "declined"), ("「断った」", "declined"), (["partly"], "partly"),
+        ("<asked_back>", "asked_back"), ("回答", "answered"), ("Partially", "partly"), ("none", "nothing"),
+    ],
+)  # fmt: skip
+async def test_odd_spellings_are_read(written: Any, response: Response) -> None:
+    """What certainly means one of them costs no second call."""
+    score, requests = await graded(a_reply(response=written))
+
+    assert (score.response, requests) == (response, 1)
+
+
+@pytest.mark.parametrize(
+    "written", ["declined or answered", "answered (partly)", "maybe", 4, None, "", ["declined", "answered"]]
+)
+async def test_what_may_mean_two_is_asked_for_again(written: Any) -> None:
+    """As with every other field: once more, and what is unclear then is no grade."""
+    score, requests = await graded(a_reply(response=written))
+
+    assert (score.state, score.response, requests) == ("failed", None, 2)
+
+
+async def test_the_schema_lists_them() -> None:
+    """For endpoints that keep to a schema, in the full form and in the short one."""
+    for short in (False, True):
+        turn = Rubric(shelves.JUDGES / "turn.toml", short=short)
+        async with OpenAIServer() as server, reached(server) as model:
+            await ModelJudge([turn], frame(), model("judge"), seed=1, alone=True)(an_exhibit(), ())
+            form = server.requests[0].body["response_format"]["json_schema"]["schema"]
+
+        assert form["properties"]["response"]["enum"] == list(RESPONSES)
+        assert "response" in form["required"]
+
+
+async def test_a_turn_whose_reference_and_passages_disagree_has_one() -> None:
+    """Nobody knows whether the answer is right; what it does is known all the same."""
+    context = an_exhibit()
+    sides = {"reference": context.references[0], "passages": context.turn.answer.passages[0].text}
+    score, _ = await graded(a_reply(conflicts=[sides], response="declined"), context=context)
+
+    assert (score.state, score.response) == ("skipped", "declined")
+
+
+def test_further_models_and_other_judges_do_not_overrule_it() -> None:
+    """`turn` says it; where it is not asked, another judge of one's own may."""
+    said: dict[str, Response] = {"mine": "partly", "turn@other": "nothing", "turn": "declined"}
+    scores = {name: Score(judge=name, state="skipped", response=what) for name, what in said.items()}
+
+    assert response_in(scores) == "declined"
+    assert response_in({"mine": scores["mine"], "turn@other": scores["turn@other"]}) == "partly"
+    assert response_in({"turn@other": scores["turn@other"]}) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "response"),
+    [
+        ("en", "The fee is 1,100 yen.", "answered"),
+        ("en", "The fee is 1,100 yen. If anything is unclear, please contact our desk.", "answered"),
+        ("en", "The fee is 1,100 yen. Is there anything else I can help you with?", "answered"),
+        ("en", "I'm sorry, but I don't have any information about that.", "declined"),
+        ("en", "Which plan are you on?", "asked_back"),
+        ("en", "I'll connect you to an agent.", "handed_over"),
+        ("en", "...", "nothing"),
+        ("ja", "手数料は1,100円です。ご不明な点は窓口までお問い合わせください。", "answered"),
+        ("ja", "申し訳ございませんが、分かりかねます。", "declined"),
+        ("ja", "どちらのプランをご利用ですか。", "asked_back"),
+        ("ja", "担当者におつなぎします。", "handed_over"),
+        ("ja", "。", "nothing"),
+    ],
+)
+def test_without_a_model_the_wording_says_it(language: Language, answer: str, response: Response) -> None:
+    """Also where there is nothing to hold the answer against, and so no grade."""
+    turn = a_turn(1, language).model_copy(update={"answer": Answer(text=answer)})
+    score = LexicalJudge("turn").grade(an_exhibit(a_case(language, references=()), turn=turn))
+
+    assert (score.state, score.response) == ("skipped", response)
+    assert LexicalJudge("similarity").grade(an_exhibit(a_case(language), turn=turn)).response is None
