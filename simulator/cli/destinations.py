@@ -1,9 +1,9 @@
 """--to: the reports besides report.html, which are files beside it, a sheet, or the user's function.
 
 A destination takes a `ReportOutput`, writes, and returns where: a path or an address, with notes on further
-lines. To add one, write such a function and name it in `DESTINATIONS`; what only it needs is imported by
-`_format`. Names are checked before a run starts (`check_destinations`): a missing key of Google's should not
-show after an hour's work. Afterwards each is tried, and the first failure decides the exit code.
+lines. To add one, write such a function and name it in `DESTINATIONS`. Names are checked before a run starts
+(`check_destinations`): a missing key of Google's should not show after an hour's work. Afterwards each is
+tried, and the first failure decides the exit code.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.cli.show import write_atomically
 from simulator.core import shelves
@@ -23,22 +23,17 @@ from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
-from simulator.core.shelves import Features, user_object
+from simulator.core.shelves import user_object
 from simulator.core.types import Language
+from simulator.report.context import ReportContext
+from simulator.report.files import csv_bytes, json_lines, junit_xml
+from simulator.report.painters.markdown import markdown
+from simulator.report.worksheets import worksheets
+from simulator.sheets.excel import save
+from simulator.sheets.google_api import Target, account, target
+from simulator.sheets.google_sheets import new_sheet, push
 from simulator.storage.run_file import RUN_FILE, add_note, run_ids
 
-if TYPE_CHECKING:
-    from simulator.report.context import ReportContext
-
-# What only some reports need: imported when one is asked for.
-_format = Features(
-    files="simulator.report.files",
-    google="simulator.sheets.google_api",
-    markdown="simulator.report.painters.markdown",
-    push="simulator.sheets.google_sheets",
-    worksheets="simulator.report.worksheets",
-    xlsx="simulator.sheets.excel",
-)
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
 
@@ -50,8 +45,8 @@ class ReportOutput:
     `folder` is where files are written, which is that of the run.
     """
 
-    context: "ReportContext"
-    report: "Report"
+    context: ReportContext
+    report: Report
     folder: Path
     settings: Settings
     json_object: dict[str, Any]
@@ -91,13 +86,9 @@ def check_destinations(settings: Settings) -> None:
             _function(name)
 
 
-def _worksheets(context: "ReportContext") -> Sequence[Any]:
-    return _format("worksheets").worksheets(context)  # type: ignore[no-any-return]
-
-
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
-    sheet, lines = push_to_sheet(_worksheets(output.context), output.settings, output.context.language)
+    sheet, lines = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
@@ -108,22 +99,21 @@ def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language)
     """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
     suffix = settings.worksheet or ""
     if settings.new_sheet:
-        key = _format("push").new_sheet(settings.new_sheet, settings.folder or "")
-        sheet = _format("google").Target(key=key, suffix=suffix, fresh=True)
+        key = new_sheet(settings.new_sheet, settings.folder or "")
+        sheet = Target(key=key, suffix=suffix, fresh=True)
     else:
-        sheet = _format("google").target(settings.sheet or "", suffix)
-    pushed = _format("push").push(sheets, sheet, language=language)
+        sheet = target(settings.sheet or "", suffix)
+    pushed = push(sheets, sheet, language=language)
     return sheet, "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:
     """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
-    google = _format("google")
     if not (settings.new_sheet or settings.sheet):
         msg = _("--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE.")
         raise InputError(msg)
-    google.target("x" * 20 if settings.new_sheet else settings.sheet, settings.worksheet or "")
-    google.account()
+    target("x" * 20 if settings.new_sheet else settings.sheet or "", settings.worksheet or "")
+    account()
 
 
 def _file(name: str, content: Callable[[ReportOutput], str | bytes | Iterable[str]]) -> Destination:
@@ -148,7 +138,7 @@ def _user_function(name: str, output: ReportOutput) -> str:
         "results": lambda: context.results,
         "summary": lambda: context.summary,
         "gate": lambda: context.gate,
-        "worksheets": lambda: _worksheets(context),
+        "worksheets": lambda: worksheets(context),
         "folder": lambda: output.folder,
     }
     parameters = inspect.signature(function).parameters
@@ -179,9 +169,7 @@ def _workbook(output: ReportOutput) -> Path:
     before = takewhile(lambda name: name != folder.name, run_ids(folder.parent))
     earlier = [folder.parent / name for name in before]
     context = output.context
-    path: Path = _format("xlsx").save(
-        _worksheets(context), output.folder / RUN_FILE, context.language, earlier=earlier
-    )
+    path: Path = save(worksheets(context), output.folder / RUN_FILE, context.language, earlier=earlier)
     return path
 
 
@@ -190,9 +178,9 @@ DESTINATIONS: dict[str, Destination] = {
     "xlsx": lambda out: str(_workbook(out)),
     "json": _file(
         "report.json",
-        lambda out: _format("files").json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),
+        lambda out: json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),
     ),
-    "csv": _file("report.csv", lambda out: _format("files").csv_bytes(out.context)),
-    "junit": _file("junit.xml", lambda out: _format("files").junit_xml(out.context)),
-    "markdown": _file("report.md", lambda out: _format("markdown").markdown(out.report)),
+    "csv": _file("report.csv", lambda out: csv_bytes(out.context)),
+    "junit": _file("junit.xml", lambda out: junit_xml(out.context)),
+    "markdown": _file("report.md", lambda out: markdown(out.report)),
 }

@@ -4,15 +4,10 @@ Whether it is a matrix is seen from the command line: two files, two --prompt, o
 (`--set model=a --set model=b`), or a TOML file. A single run never loads what matrices need.
 """
 
-from importlib import import_module
 from typing import Any
 
 from simulator.cli.options import argument, takes_settings
-from simulator.cli.simulate import REHEARSAL
 from simulator.core.settings import load_settings
-
-# Several data sets, prompts or models: imported where there may be some.
-MATRIX = "simulator.cli.matrix"
 
 
 @takes_settings(
@@ -39,8 +34,11 @@ def command(
     keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
     several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
     if several or flags["resume"] or any(name.endswith(".toml") for name in files):
-        matrices: Any = import_module(MATRIX)
+        from simulator.cli import matrix as matrices
+
         if matrix := matrices.matrix_or_record(files, prompts, one):
-            return int(matrices.run_matrix(matrix, one))
+            return matrices.run_matrix(matrix, one)
+    from simulator.cli.runs import run_or_resume  # the whole engine: a page of help does without
+
     settings = load_settings(one | {"cases": files[0] if files else None})
-    return int(import_module(REHEARSAL).run_or_resume(settings, "single_turn", flags))
+    return run_or_resume(settings, "single_turn", flags)

@@ -16,10 +16,10 @@ import contextlib
 import shlex
 import sys
 import webbrowser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from simulator.cli.destinations import ReportOutput, write_reports
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
 from simulator.core.document import Report
@@ -47,8 +47,6 @@ from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run, replay_of
 
-# Imported where other reports are asked for.
-DESTINATIONS = "simulator.cli.destinations"
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
 # one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
@@ -110,8 +108,7 @@ def _publish(path: Path, settings: Settings) -> int:
     elif results.run.is_contest:
         _print_contest(results)
     if settings.to:
-        destinations = import_module(DESTINATIONS)
-        destinations.write_reports(destinations.ReportOutput(context, report, path.parent, settings, shown))
+        write_reports(ReportOutput(context, report, path.parent, settings, shown))
     if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
         say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.

@@ -1,7 +1,7 @@
 """A run from its settings to its reports: made anew, or finished with --resume.
 
-Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume` or `start`;
-what finishes one is in cli/resume.py. In this order:
+Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume` (cli/runs.py) or
+`start`; what finishes one is in cli/resume.py. In this order:
 
     run_settings      settings of the other protocol, which rehearsal.toml may hold, are unset
     read_plan         questions and personas become conversations (`runner/plan.py`)
@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cli.options import foreign_settings, given_flags
+from simulator.cli.forecast import announce_cost, show_forecast
+from simulator.cli.options import foreign_settings
+from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import (
     ExitCode,
     ProgressBar,
-    only_the_verdict,
     print_json,
     progress_bar,
     say,
@@ -40,75 +41,35 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
-from simulator.core.settings import Protocol, Settings, flag, read_shard, stored_settings
+from simulator.core.settings import Protocol, Settings, read_shard
 from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import read_knowledge, unread_files
+from simulator.grading.metric_file import read_metric_file
 from simulator.models.pricing import Ledger, money
 from simulator.runner import run
+from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
+from simulator.runner.estimate import forecast
+from simulator.runner.merge import SHARD_NOTE, shard_conversations, shard_position
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
+from simulator.stats.contest import contest_settings
+from simulator.stats.likeness import logged_reference
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.sequential import batches
 from simulator.stats.target import certain_decision, check_evidence, check_gate
-from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run, read_run
+from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
-# What only some runs need, by the setting that asks for it: imported when it is set. The reports are made
-# when there is something to report: the first question does not wait for them.
+# What only runs with an add-on need, by the setting that asks for it: imported when it is set.
 feature = Features(
-    cases="simulator.runner.bot_choice",
     check="simulator.addons.calibration.drift",
-    costs="simulator.cli.forecast",
     customers="simulator.addons.load.pace",
     engine="simulator.addons.dask.driver",
-    likeness="simulator.stats.likeness",
-    outputs="simulator.grading.metric_file",
-    publish="simulator.cli.publish",
-    resume="simulator.cli.resume",
-    scoring="simulator.stats.contest",
-    shard="simulator.runner.merge",
-    to="simulator.cli.destinations",
 )
-# The options that say what --replay takes from the earlier run.
-REPLAYED = frozenset({"cases", "columns", "limit", "language", "persona", "repeats", "voice_opening"})
 # Unread files (pictures in a PDF folder, say) that are named at most.
 LISTED = 8
-
-
-def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, Any]) -> int:
-    """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code.
-
-    `flags` are the options of the command line, of which some do not go with --replay or --resume.
-
-    Raises InputError for what users can fix, before anything is paid; `Unforeseen`, which names the run, for
-    a mistake of ours once there is one.
-    """
-    # The order in which mistakes are told: options that exclude each other, then where reports go, then the
-    # rest.
-    settings = run_settings(settings, protocol)
-    check_engine(settings)
-    if settings.to:
-        feature("to").check_destinations(settings)
-    if settings.resume is None and settings.replay and (extra := set(given_flags(flags)) & REPLAYED):
-        names = tuple(sorted(map(flag, extra)))
-        msg = _("--replay takes questions and customers from the run: leave out {names}.", names=names)
-        raise InputError(msg)
-    is_new_replay = settings.resume is None and settings.replay and protocol == "dialogue"
-    if is_new_replay and "turns" not in given_flags(flags):
-        settings = settings.model_copy(update={"turns": _turns_of(settings)})
-    with only_the_verdict(settings.quiet):
-        finished = start(settings) if settings.resume is None else feature("resume").resume(settings, flags)
-    return finished if isinstance(finished, int) else finished.publish()
-
-
-def _turns_of(settings: Settings) -> int:
-    """The turns of the run that is replayed, whatever rehearsal.toml says today."""
-    results = read_run(find_run(str(settings.replay), settings.runs))
-    return max(
-        stored_settings(results.run.settings).turns, *(len(each.turns) for each in results.conversations), 1
-    )
 
 
 class FinishedRun(NamedTuple):
@@ -129,7 +90,7 @@ class FinishedRun(NamedTuple):
             say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
             settings = settings.model_copy(update={"target": None, "confidence": None})
         try:
-            return int(feature("publish").publish(self.path, settings, self.stopped))
+            return publish(self.path, settings, self.stopped)
         except RehearsalError:
             raise
         except Exception as error:
@@ -154,7 +115,7 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
         values["judges"] = judges or Settings.model_fields["judges"].get_default()
     settings = settings.model_copy(update=values)
     if settings.scoring is not None:
-        settings = feature("scoring").contest_settings(settings)
+        settings = contest_settings(settings)
     return settings
 
 
@@ -343,13 +304,13 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
         path = settings.outputs
-        file = feature("outputs").read_metric_file(path) if path else None
+        file = read_metric_file(path) if path else None
         check_gate(settings, file.files if file else lambda _name: False)
     for line in planned.messages():
         say(line)
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None
     if shard:
-        plan = feature("shard").shard_conversations(whole_plan, shard)
+        plan = shard_conversations(whole_plan, shard)
     # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), planned.personas, Ledger.of(settings))
@@ -363,8 +324,8 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     def create() -> RunFile:
         file = create_run(settings, context, plan, planned.personas, run_id)
         if shard:
-            place = feature("shard").shard_position(whole_plan, shard)
-            file.save_note(feature("shard").SHARD_NOTE, place.model_dump_json())
+            place = shard_position(whole_plan, shard)
+            file.save_note(SHARD_NOTE, place.model_dump_json())
         if planned.skipped.count:
             file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_note(), ensure_ascii=False))
         return file
@@ -384,7 +345,7 @@ def _with_whole_paths(settings: Settings) -> Settings:
         read_knowledge(settings.knowledge)  # refuses what has no articles; reads none
         changes["knowledge"] = str(Path(settings.knowledge).resolve())
     if settings.likeness:
-        feature("likeness").logged_reference(settings.likeness)
+        logged_reference(settings.likeness)
         changes["likeness"] = str(Path(settings.likeness).resolve())
     return settings.model_copy(update=changes)
 
@@ -393,7 +354,7 @@ def _with_bot(settings: Settings) -> Settings:
     """With the adapter that grades recorded answers, where the file has some and no bot was named."""
     if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
         return settings
-    changed: Settings = feature("cases").with_bot(settings)
+    changed = with_bot(settings)
     if changed.adapter != settings.adapter:
         graded = {"cases": settings.cases, "adapter": changed.adapter}
         say(_("{cases}: its recorded answers are graded (--adapter {adapter}).", **graded))
@@ -420,17 +381,15 @@ def play(
     checks = settings.calibration_file is not None
     preparation = feature("check").checking(context, notes) if checks else None
     if settings.dry_run:
-        estimate = feature("costs").forecast(context, unfinished, settings.runs)
-        feature("costs").show_forecast(
-            estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd
-        )
+        estimate = forecast(context, unfinished, settings.runs)
+        show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
         return ExitCode.DONE
     check_folder(settings.runs)
     if not plan:
         return _finish_empty(open_file(), settings)
     announce(settings, context, unfinished)
     if context.models() and not context.offline:
-        feature("costs").announce_cost(settings, context, unfinished)
+        announce_cost(settings, context, unfinished)
     # Known where the run breaks off: what is said then names the run, once there is one.
     opened: list[RunFile] = []
 
@@ -449,7 +408,7 @@ def play(
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
-        feature("publish").say_stopped(opened[0].path, _("interrupted"))
+        say_stopped(opened[0].path, _("interrupted"))
         return ExitCode.INCOMPLETE
     # Of a mistake of ours the line has to name the run, which holds everything up to there.
     except BaseException as error:

@@ -1,16 +1,12 @@
 """`simulate`, the main command: rehearse the bot, grade every turn, write the reports.
 
-All that it does is in cli/rehearsal.py.
+All that it does is in cli/runs.py.
 """
 
-from importlib import import_module
 from typing import Any
 
 from simulator.cli.options import takes_settings
 from simulator.core.settings import load_settings
-
-# Imported when there is a run to make: a page of help does without.
-REHEARSAL = "simulator.cli.rehearsal"
 
 
 @takes_settings("dialogue")
@@ -19,4 +15,6 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    return int(import_module(REHEARSAL).run_or_resume(load_settings(flags), "dialogue", flags))
+    from simulator.cli.runs import run_or_resume  # the whole engine: a page of help does without
+
+    return run_or_resume(load_settings(flags), "dialogue", flags)
