@@ -52,7 +52,7 @@ class Failure(BaseModel):
     the customer said.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: Literal[
         "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",

@@ -72,7 +72,7 @@ class Reply(BaseModel):
     A field more does no harm, while to refuse the reply costs a second call.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

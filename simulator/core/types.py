@@ -63,13 +63,17 @@ Status = Literal["running", "finished", "interrupted", "stopped"]
 Text = Annotated[str, Field(min_length=1)]
 
 
+# What checks values is built for the first of them: a run uses half of all types.
+_DEFERRED = ConfigDict(defer_build=True)
+
+
 class Value(BaseModel):
     """Base of every type: immutable, and a misspelt field is an error.
 
     A change is a copy (`model_copy(update=...)`), whose values pydantic does not check again.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Message(Value):
@@ -804,7 +808,8 @@ def scores_by_conversation(scores: Iterable[Score]) -> dict[str, TurnScores]:
 
 
 # Stored sequences are not validated again, since that would read all of them; lists of plain rows are.
-_CONVERSATIONS, _SCORES = TypeAdapter(tuple[Conversation, ...]), TypeAdapter(tuple[Score, ...])
+_CONVERSATIONS = TypeAdapter(tuple[Conversation, ...], config=_DEFERRED)
+_SCORES = TypeAdapter(tuple[Score, ...], config=_DEFERRED)
 
 
 def _conversations(value: Any) -> Any:

@@ -137,11 +137,12 @@ def _name(element: Any) -> str:
 
 
 # Some PDF writers store 用 as the radical ⽤ that looks the same; ligatures likewise stand for letters.
-_LOOKALIKES = re.compile("[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]")
+_LOOKALIKES = "[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]"
 # Radicals that NFKC does not know as the kanji that they look like.
 _RADICALS = str.maketrans("⺠⻁⻄⻑⻘⻝⻣⻤⻨⻩⻫⻭⻯⻲", "民虎西長青食骨鬼麦黄斉歯竜亀")
 _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
-_WITHIN_JAPANESE = re.compile(rf"{_JAPANESE}\n{_JAPANESE}")
+# Compiled at the first use: for a large class of characters that takes milliseconds.
+_WITHIN_JAPANESE = rf"{_JAPANESE}\n{_JAPANESE}"
 _WITHIN_ENGLISH = re.compile(r"[A-Za-z,]\n[a-z]")
 # A line of at least this share of the widest one was broken by the margin, not by its author.
 _FULL_LINE = 0.85
@@ -169,7 +170,7 @@ def pdf_document(path: Path) -> Document:
 
 
 def _normalised(text: str) -> str:
-    plain = _LOOKALIKES.sub(lambda match: normalize("NFKC", match[0]), text)
+    plain = re.sub(_LOOKALIKES, lambda match: normalize("NFKC", match[0]), text)
     return str(encodable(plain.translate(_RADICALS)))
 
 
@@ -190,7 +191,7 @@ def _unwrapped(page: str) -> str:
         separator = "\n"
         # Only a full line was broken by the margin; a short one ends where its author ended it.
         if _width(before) >= _FULL_LINE * widest[language_of(before)]:
-            if _WITHIN_JAPANESE.fullmatch(ends):
+            if re.fullmatch(_WITHIN_JAPANESE, ends):
                 separator = ""
             elif _WITHIN_ENGLISH.fullmatch(ends):
                 separator = " "
