@@ -18,9 +18,22 @@ from typing import NamedTuple
 from simulator.shelves.rag_adapters.demo import connect
 
 from simulator.core.document import Line, Section
-from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
+from simulator.core.types import (
+    TURN,
+    Answer,
+    Case,
+    Conversation,
+    GradingContext,
+    Language,
+    Query,
+    Results,
+    Run,
+    Score,
+    Turn,
+)
 from simulator.data.cases import read_cases
 from simulator.data.files import read_text
+from simulator.grading.lexical import response_of
 from simulator.report.sections import answerable_sections
 from simulator.stats.answerability import turn_outcome
 
@@ -69,7 +82,11 @@ def answered(cases: Sequence[Case], knowledge: Path) -> Results:
     bot = connect(knowledge=str(knowledge))
     conversations = tuple(_talk(case, asyncio.run(bot(_query(case)))) for case in cases)
     run = Run(id="refusals", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
-    return Results(run=run, planned=len(conversations), conversations=conversations)
+    scores = [
+        _worded(each.case, each.turns[0]).model_copy(update={"conversation": each.id})
+        for each in conversations
+    ]
+    return Results(run=run, planned=len(conversations), conversations=conversations, scores=scores)
 
 
 def _query(case: Case) -> Query:
@@ -113,11 +130,14 @@ def recognised(cases: Sequence[Case], label_of: dict[str, str]) -> str:
 
 
 def _outcome(case: Case) -> str:
-    text = case.references_at(1)[0]
-    return turn_outcome(
-        Turn(index=1, user=case.question, answer=Answer(text=text)),
-        case.model_copy(update={"references": ()}),
-    )
+    turn = Turn(index=1, user=case.question, answer=Answer(text=case.references_at(1)[0]))
+    return turn_outcome(turn, _worded(case.model_copy(update={"references": ()}), turn).response)
+
+
+def _worded(case: Case, turn: Turn) -> Score:
+    """What an answer does by its wording, in a score of the turn judge without a grade."""
+    context = GradingContext(conversation="", case=case, persona="plain", turn=turn)
+    return Score(judge=TURN, turn=turn.index, state="skipped", response=response_of(context))
 
 
 if __name__ == "__main__":

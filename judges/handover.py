@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from simulator import Fill, GradingContext, Score, Texts, is_handover
+from simulator import Fill, GradingContext, Score, Texts, response_of
 
 SCALE = (0, 1)
 Severity = Literal["major", "moderate"]
@@ -20,7 +20,7 @@ async def handover(context: GradingContext, fill: Fill | None = None) -> Score:
     language = context.case.language
     expected = {"required": True, "forbidden": False}.get(context.case.handover)
     if fill is None:
-        done, needed = is_handover(context.turn.answer.text, language), expected
+        done, needed = response_of(context) == "handed_over", expected
         contact_is_right, said = True, TEXTS(language, "lexical")
     else:
         filled = await fill(context, "handover")

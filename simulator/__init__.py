@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.core.types import traits_of as traits_of
     from simulator.core.types import usage_told as usage_told
     from simulator.data.knowledge import read_knowledge as read_knowledge
+    from simulator.grading.lexical import response_of as response_of
     from simulator.models.cache import close_to_others as close_to_others
     from simulator.models.cache import private_file as private_file
     from simulator.models.cache import private_folder as private_folder
@@ -87,7 +88,6 @@ if TYPE_CHECKING:  # with `as`, which makes each a name of this package
     from simulator.storage.run_file import open_run as open_run
     from simulator.text import choices
     from simulator.text import metrics as metrics
-    from simulator.text.acts import is_handover as is_handover
     from simulator.text.entities import Specific as Specific
     from simulator.text.entities import located as located
     from simulator.text.entities import specifics_of as specifics_of
@@ -119,9 +119,9 @@ _NAMES = {
     "models.exchange": (
         "ACCEPTED BodyError PIECE client_words http_client is_this_machine unpacked whole_body"
     ),
+    "grading.lexical": "response_of",
     "models.limiter": "Notices wait_asked_for",
     "storage.run_file": "open_run",
-    "text.acts": "is_handover",
     "text.choices": "multiple_choice",
     "text.entities": "Specific located specifics_of",
     "text.metrics": "metrics",

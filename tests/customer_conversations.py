@@ -12,6 +12,7 @@ from simulator.core.types import (
     Language,
     Persona,
     PersonaText,
+    Response,
     Results,
     Score,
     Turn,
@@ -75,6 +76,21 @@ def a_verdict(conversation: Conversation, turn: int, raw: float, **detail: Any) 
         judge="turn", conversation=conversation.id, turn=turn, state="scored", value=raw / 5, raw=raw,
         detail={"completeness": raw, "correctness": raw} | detail, rubric="turn-1",
     )  # fmt: skip
+
+
+def what_it_does(*conversations: Conversation, handing_over: str = "") -> list[Score]:
+    """What the turn judge says that each answer does: it refuses, hands over, asks back, or answers."""
+    known: dict[str, Response] = dict.fromkeys(REFUSAL.values(), "declined")
+    known |= {handing_over: "handed_over"}
+    return [
+        Score(
+            judge="turn", conversation=conversation.id, turn=turn.index, state="skipped",
+            response=known.get(text := turn.answer.text, "asked_back" if text.endswith("？") else "answered"),
+        )
+        for conversation in conversations
+        for turn in conversation.turns
+        if turn.answer.text
+    ]  # fmt: skip
 
 
 def a_run(

@@ -37,7 +37,7 @@ from simulator.report.run_page import run_page
 from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.runner.masking import masks_of
-from simulator.stats.answerability import answerability, handovers
+from simulator.stats.answerability import answerability, handovers, unjudged_reason
 from simulator.stats.contest import contest_result, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.findings import Gate
@@ -186,8 +186,10 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown |= {section.key: section.figures for section in context.sections}
     for name, figures in shown.get("classification", {}).items():
         shown["judges"][name] |= figures
-    shown["answerability"] = answerability(results).as_json()
-    shown["handover"] = handovers(results).as_json()
+    for name, places in {"answerability": answerability(results), "handover": handovers(results)}.items():
+        # A key of its own, and only where something is missing.
+        why = unjudged_reason(places.unjudged, results)
+        shown[name] = places.as_json() | ({"why": context.text(why)} if why else {})
     return shown
 
 

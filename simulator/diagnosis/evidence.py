@@ -34,7 +34,7 @@ from math import log
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import Text
-from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
+from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value, response_in
 from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.stats.summary import heading_of
@@ -570,7 +570,7 @@ class RedTurnEvidence:
         self.case, self.turn, self.references = context.case, context.turn, references_of(context)
         self.language, self.asked = context.case.language, context.turn.meant
         self.said = context.turn.answer.text
-        outcome = turn_outcome(context.turn, context.case)
+        outcome = turn_outcome(context.turn, response_in(scores))
         self.refused = declines_wrongly(self.said, self.references, self.agreement, self.language)
         self.only_asks = outcome == "asked_back"
         self.handed_over = is_handover(self.said, self.language)

@@ -300,19 +300,18 @@ def turn(reading: TurnEvidence) -> Verdict:
     return Verdict(found.overall, conclusion, detail)
 
 
-def response_of(reading: TurnEvidence) -> Response:
-    """What the answer does, by its wording alone: the one place that says so where no model judges.
+def response_of(context: GradingContext) -> Response:
+    """What an answer does, by its wording alone: the one place that says so where no model judges.
 
     That some of what was asked is left open counting cannot tell: it says `answered` of `partly`, too.
     """
-    text, language = reading.answer, reading.language
+    text, language, references = context.turn.answer.text, context.case.language, all_references(context.case)
     if not any(map(str.isalnum, text)):
         return "nothing"
-    if refuses(text, all_references(reading.case), language):
+    if refuses(text, references, language):
         return "handed_over" if acts.is_handover(text, language) else "declined"
-    if reading.only_asks:
-        return "asked_back"
-    return "handed_over" if acts.passes_on(text, language) and not reading.agreed.is_same else "answered"
+    kinds = {part.act for part in acts.parts(text, language)}
+    return "asked_back" if "question" in kinds and kinds <= {"question", "courtesy"} else "answered"
 
 
 def asks_for_nothing(reading: TurnEvidence) -> bool:
@@ -449,7 +448,7 @@ class LexicalJudge:
             raw=verdict.raw,
             scale=verdict.scale,
             reason=reading.say("mark") + verdict.reason if graded else verdict.reason,
-            response=response_of(reading) if self.name == "turn" else None,
+            response=response_of(context) if self.name == "turn" else None,
             detail=verdict.detail,
             rubric=self.rubric,
         )

@@ -26,6 +26,7 @@ from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
 from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
+from simulator.stats.answerability import answerability, asks_responses, handovers, unjudged_reason
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.findings import Gate
 from simulator.stats.likeness import Likeness
@@ -290,8 +291,19 @@ class ReportContext:
     @cached_property
     def notes(self) -> tuple[Line, ...]:
         """What to know before relying on the figures, alarms first."""
-        listed = (*notes(self.summary, self.gate, self.titles), *self.trusts.notes)
+        listed = (*notes(self.summary, self.gate, self.titles), *self.trusts.notes, *self._unjudged)
         return tuple(sorted(listed, key=lambda note: note.tone != "alarm"))
+
+    @property
+    def _unjudged(self) -> tuple[Line, ...]:
+        """That nobody was asked whether the bot declines and hands over where it should."""
+        # A gate on it says so itself.
+        is_told = any(each.lack == "unasked" for each in self.gate.conditions)
+        if is_told or asks_responses(self.results):
+            return ()
+        places = (answerability(self.results), handovers(self.results))
+        why = unjudged_reason(max(each.unjudged for each in places), self.results)
+        return (Line(_("Refusals and handovers: {why}", why=why), "alarm"),) if why else ()
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:

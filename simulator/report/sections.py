@@ -39,7 +39,7 @@ from simulator.report.repeats import reliability_section, replay_section, simula
 from simulator.report.row_sections import row_sections
 from simulator.report.rulings import conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
-from simulator.stats.answerability import answerability, handovers
+from simulator.stats.answerability import answerability, handovers, unjudged_reason
 from simulator.stats.figures import SimulatorSummary, Summary
 from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
@@ -150,11 +150,13 @@ def answerable_sections(results: Results) -> Iterator[Section]:
     """Whether the bot answers, declines and hands over where it should; only where cases ask for it.
 
     Two tables of two rows: what the case says is right (`answerable`, `handover`) by what the bot did, as
-    recognised by `stats/answerability.py`. An answer that asks back counts for neither side.
+    the judge of turns says. An answer that asks back counts for neither side. Where that judge was not asked
+    there is no table, but why.
     """
     right = pgettext("a share", "Right")
     rows: list[list[Cell | Text | int]]
     columns: tuple[Text, ...]
+    blocks: list[Block]
     if (found := answerability(results)).marked:
         # The first two cells of a row are what is right or wrong, so their sum is what the share is of.
         can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
@@ -171,8 +173,10 @@ def answerable_sections(results: Results) -> Iterator[Section]:
             " an answer or a case that says what is right: {n}.",
             n=found.not_answered + found.unmarked,
         )
+        why = _unjudged(found.unjudged, results)
         title = _("Refused or not")
-        yield Section("answerability", title, (table, Line(note, "soft")), views=PAGE | TERMINAL)
+        blocks = why if found.unjudged == found.marked else [table, Line(note, "soft"), *why]
+        yield Section("answerability", title, tuple(blocks), views=PAGE | TERMINAL)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
@@ -184,7 +188,15 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         table = Table.of("handovers", columns, rows, counts=3)
         note = _("Counted by whether a person took over in any turn of the conversation.")
         title = pgettext("a title", "Handed over")
-        yield Section("handover", title, (table, Line(note, "soft")), views=PAGE | TERMINAL)
+        why = _unjudged(handed.unjudged, results)
+        blocks = why if handed.unjudged == handed.marked else [table, Line(note, "soft"), *why]
+        yield Section("handover", title, tuple(blocks), views=PAGE | TERMINAL)
+
+
+def _unjudged(conversations: int, results: Results) -> list[Block]:
+    """That nobody said of these conversations what the bot did, and why."""
+    why = unjudged_reason(conversations, results)
+    return [Line(why, "alarm")] if why else []
 
 
 def _right(right: int, of: int) -> Cell:

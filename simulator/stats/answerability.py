@@ -10,30 +10,42 @@ conversation is counted once, on turn 1, to which the case's question belongs.
     unanswerable     "4,180 yen a month."           answered_unanswerable   made up
     unanswerable     "I'm afraid I don't know."     refused_unanswerable    right
     either           nothing, or an error           not_answered
+    either           nobody said what it does       unjudged
 
 One rate alone can be had for nothing: a bot that refuses everything is right in all unanswerable cases. So
 both are always shown, and both are conditions of a target.
 
-No model is asked; what a refusal is, text/acts.py says, and `make bench-refusals` how often it is right.
+What the bot did is what the judge of turns says (`Score.response`), and no word of the answer is looked at.
+Where that judge was not asked, or failed, the conversation is unjudged: it is in no rate, and counted beside.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
-from simulator.core.types import Case, Conversation, Results, Turn, Value
+from simulator.core.messages import Message, _
+from simulator.core.types import TURN, Conversation, Response, Results, Turn, Value
 from simulator.stats.figures import rounded, turn_failure
 from simulator.stats.intervals import wilson
 from simulator.storage.results import cache_latest
-from simulator.text.acts import is_handover, parts
-from simulator.text.evidence import all_references, refuses
 
-# What a bot can do in a turn; `asked_back` states nothing and only asks.
-Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
+# What a bot can do in a turn: answer at least a part, decline or hand over, only ask back, or none of these.
+Outcome = Literal["answered", "refused", "asked_back", "not_answered", "unjudged"]
+_OUTCOMES: Mapping[Response | None, Outcome] = {
+    "answered": "answered",
+    "partly": "answered",
+    "declined": "refused",
+    "handed_over": "refused",
+    "asked_back": "asked_back",
+    "nothing": "not_answered",
+    None: "unjudged",
+}
+# What the judge of turns says that each answer does, by conversation and turn.
+Responses = Mapping[tuple[str, int], Response]
 
 
 class _Places(Value):
-    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, and unmarked cases.
+    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, unmarked and unjudged.
 
     Each field is a place, and its value a number of conversations; together they are those that have begun.
     """
@@ -43,6 +55,7 @@ class _Places(Value):
 
     unmarked: int = 0
     not_answered: int = 0
+    unjudged: int = 0
 
     @property
     def marked(self) -> int:
@@ -105,48 +118,75 @@ def handovers(results: Results) -> Handovers:
     return Handovers.model_validate(_counted(results, handover_place))
 
 
-def _counted(results: Results, place: Callable[[Conversation], str]) -> Mapping[str, int]:
+@cache_latest
+def responses(results: Results) -> Responses:
+    """What each answer does, as the judge of turns says; answers of which nobody says it are missing.
+
+    Of another judge only where `turn` was not asked: a rubric of one's own may have such a field, too.
+    """
+    judges = sorted(judge for judge in results.scores.judges if "@" not in judge)
+    known: dict[tuple[str, int], Response] = {}
+    for judge in [TURN] if TURN in judges else judges:
+        for score in results.scores.of_judge(judge):
+            if score.response is not None:
+                known.setdefault((score.conversation, score.turn), score.response)
+    return known
+
+
+def asks_responses(results: Results) -> bool:
+    """Whether a judge was asked that says what an answer does: the judge of turns, by a model or without."""
+    return bool(responses(results)) or TURN in results.scores.judges
+
+
+def unjudged_reason(conversations: int, results: Results) -> Message | None:
+    """Why so many conversations are not judged; None where there are none."""
+    if not conversations:
+        return None
+    if not asks_responses(results):
+        return _(
+            "Not judged: what an answer does is said by the judge {judge}, which was not asked. Name it in"
+            " --judges.",
+            judge=TURN,
+        )
+    return _("Not judged, because the judge {judge} failed: {n}.", judge=TURN, n=conversations)
+
+
+def _counted(results: Results, place: Callable[[Conversation, Responses], str]) -> Mapping[str, int]:
     begun = results.conversations.select("begun")
     # Millions of rows that expect nothing need not be read for it.
     if not results.conversations.select("with_expectations"):
         return {"unmarked": len(begun)}
-    return Counter(map(place, begun))
+    said = responses(results)
+    return Counter(place(conversation, said) for conversation in begun)
 
 
-def turn_outcome(turn: Turn, case: Case) -> Outcome:
-    """What the bot did in a turn: answer, refuse, only ask back without stating anything, or fail.
-
-    An answer that says what the reference says is none of a refusal, even where it is worded like one: "you
-    cannot cancel online" is the right answer to some questions.
-    """
-    language = case.language
-    if turn_failure(turn):
-        return "not_answered"
-    if refuses(turn.answer.text, all_references(case), language):
-        return "refused"
-    # Thanks and apologies around a question do not make it an answer.
-    acts = {part.act for part in parts(turn.answer.text, language)}
-    return "asked_back" if "question" in acts and acts <= {"question", "courtesy"} else "answered"
+def turn_outcome(turn: Turn, response: Response | None) -> Outcome:
+    """What the bot did in a turn: answer, refuse, only ask back, or fail; by what a judge says it does."""
+    return "not_answered" if turn_failure(turn) else _OUTCOMES[response]
 
 
-def answer_place(conversation: Conversation) -> str:
+def answer_place(conversation: Conversation, said: Responses) -> str:
     """The field of `Answerability` in which a conversation that has begun is counted."""
     if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
     # Of an unrecorded turn nobody knows what the bot said.
-    outcome = turn_outcome(conversation.turns[0], conversation.case)
-    if outcome == "not_answered":
+    first = conversation.turns[0]
+    outcome = turn_outcome(first, said.get((conversation.id, first.index)))
+    if outcome in ("not_answered", "unjudged"):
         return outcome
     kind = "answerable" if conversation.case.answerable else "unanswerable"
     return f"{'clarified' if outcome == 'asked_back' else outcome}_{kind}"
 
 
-def handover_place(conversation: Conversation) -> str:
+def handover_place(conversation: Conversation, said: Responses) -> str:
     """The field of `Handovers` in which a conversation that has begun is counted."""
     if conversation.case.handover == "optional" or all(turn.unrecorded for turn in conversation.turns):
         return "unmarked"
-    if all(turn_failure(turn) for turn in conversation.turns):
+    answers = [turn for turn in conversation.turns if not turn_failure(turn)]
+    if not answers:
         return "not_answered"
-    language = conversation.case.language
-    handed = any(is_handover(turn.answer.text, language) for turn in conversation.turns)
-    return f"{'handed' if handed else 'kept'}_{conversation.case.handover}"
+    did = {said.get((conversation.id, turn.index)) for turn in answers}
+    if "handed_over" in did:
+        return f"handed_{conversation.case.handover}"
+    # One of the answers that nobody judged may have been the handover.
+    return "unjudged" if None in did else f"kept_{conversation.case.handover}"

@@ -39,8 +39,8 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import Conversation, Results, Turn
-from simulator.stats.answerability import answer_place, handover_place
+from simulator.core.types import TURN, Case, Conversation, Results, Turn
+from simulator.stats.answerability import Responses, answer_place, asks_responses, handover_place, responses
 from simulator.stats.figures import CorrectedScore, Summary, turn_failure
 from simulator.stats.findings import (
     MIN_QUESTIONS,
@@ -100,7 +100,8 @@ class MeasuredFigure(NamedTuple):
     `n` counts the values, `failed` those that could not be measured; `found` is None without any value. For
     seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least` is
     what a share will be at least, however the questions go that were not asked yet. `thin`: too few of the
-    grades it is made of are there. `untold` are values that a log does not tell.
+    grades it is made of are there. `untold` are values that a log does not tell; `unasked`: the judge that
+    would tell was not asked.
 
     `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
     `found`. `conversations` are those behind the values; they turn missing questions into conversations.
@@ -115,6 +116,7 @@ class MeasuredFigure(NamedTuple):
     least: float | None = None
     thin: bool = False
     untold: int = 0
+    unasked: bool = False
 
     @property
     def cases(self) -> int:
@@ -123,7 +125,7 @@ class MeasuredFigure(NamedTuple):
 
 
 # What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
-_PLACES: Mapping[str, tuple[Callable[[Conversation], str], Mapping[str, float]]] = {
+_PLACES: Mapping[str, tuple[Callable[[Conversation, Responses], str], Mapping[str, float]]] = {
     "answered_correctly": (answer_place, {"answered_answerable": 1.0, "refused_answerable": 0.0}),
     "refused_correctly": (answer_place, {"refused_unanswerable": 1.0, "answered_unanswerable": 0.0}),
     "handover_correctly": (
@@ -140,10 +142,7 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
     if name in ("score", summary.primary) or name in summary.judges:
         return _graded_figure(name, results, summary)
     if name in _PLACES:
-        place, values = _PLACES[name]
-        pairs = [(values[at], c.case.id) for c in begun if (at := place(c)) in values]
-        unknown = sum(_is_untold(name, conversation) for conversation in begun)
-        return _mean_figure(pairs, len(pairs))._replace(untold=unknown)
+        return _placed_figure(name, results)
     # pass^3: of each question the chance that three repeats pass, then the mean over questions.
     if condition.repeats:
         passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
@@ -161,6 +160,19 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         planned = {conversation.case.id for conversation in results.conversations}
         return share._replace(least=sum(major.values()) / len(planned) if planned else None)
     return _turn_figure(condition, results, summary)
+
+
+def _placed_figure(name: str, results: Results) -> MeasuredFigure:
+    """The share of the conversations in the right place, of those that are in it or in the wrong one."""
+    (place, values), begun = _PLACES[name], results.conversations.select("begun")
+    said = responses(results)
+    places = [(conversation, place(conversation, said)) for conversation in begun]
+    pairs = [(values[at], conversation.case.id) for conversation, at in places if at in values]
+    # The table of answers has two rates: what nobody judged belongs to that of its case.
+    unjudged = sum(at == "unjudged" and _is_due(name, conversation.case) for conversation, at in places)
+    untold = sum(_is_untold(name, conversation) for conversation in begun)
+    figure = _mean_figure(pairs, len(pairs), unjudged)
+    return figure._replace(untold=untold, unasked=bool(unjudged) and not asks_responses(results))
 
 
 def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
@@ -234,11 +246,15 @@ def _mean_figure(
 
 def _is_untold(name: str, conversation: Conversation) -> bool:
     """Whether a case says what is right, and a log does not say what the bot did."""
-    case = conversation.case
+    turns = conversation.turns if name == "handover_correctly" else conversation.turns[:1]
+    return _is_due(name, conversation.case) and all(turn.unrecorded for turn in turns)
+
+
+def _is_due(name: str, case: Case) -> bool:
+    """Whether a case says what is right by this figure."""
     if name == "handover_correctly":
-        asked = case.handover != "optional"
-        return asked and all(turn.unrecorded for turn in conversation.turns)
-    return case.answerable is (name == "answered_correctly") and conversation.turns[0].unrecorded
+        return case.handover != "optional"
+    return case.answerable is (name == "answered_correctly")
 
 
 def _is_untold_turn(conversation: Conversation, turn: Turn) -> bool:
@@ -292,8 +308,8 @@ def check_condition(
     lost = lost or found.untold > (found.n + found.untold) * (1 - min_graded) + SAME
     if condition.repeats and (found.value is None or lost):
         decision, lack = "missed", "repeats"
-    elif found.value is None:
-        lack = "nothing"
+    elif found.unasked or found.value is None:
+        lack = _unmeasured(found)
     elif least is not None and not condition.holds(least):
         decision = "missed"
     elif lost:
@@ -323,6 +339,11 @@ def check_condition(
         failed=found.failed + found.untold,
         more=more,
     )
+
+
+def _unmeasured(found: MeasuredFigure) -> Lack:
+    """Why there is no figure: its judge was not asked, or failed throughout, or no question is about it."""
+    return "unasked" if found.unasked else "ungraded" if found.failed else "nothing"
 
 
 def _decided_by_bound(
@@ -564,6 +585,10 @@ _LACKS: Mapping[Lack, Message] = {
         "{condition} takes at least {least} questions that say anything about it; this run has {cases}."
     ),
     "nothing": _("No question of this run says anything about {condition}."),
+    "unasked": _(
+        "{condition} cannot be decided: what an answer does is said by the judge {judge}, which was not"
+        " asked. Name it in --judges."
+    ),
     "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
     "close": _(
         "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
@@ -602,6 +627,7 @@ def _condition_message(checked: CheckedCondition) -> Message:
         k=condition.repeats,
         of=checked.n + checked.failed,
         least=MIN_QUESTIONS,
+        judge=TURN,
         **checked.model_dump(include={"n", "cases", "failed"}),
         **(_more_text(checked.more) if checked.more else {}),
     )

@@ -150,7 +150,8 @@ def early_leaving(conversation: Conversation, verdicts: VerdictsByTurn) -> list[
     return [
         turn.index == len(conversation.turns) and left_early(conversation, verdicts)
         for turn in conversation.turns
-        if conversation.ended in _DECIDED and gives_nothing(turn, conversation.case)
+        if conversation.ended in _DECIDED
+        and gives_nothing(turn, verdicts.responses.get((conversation.id, turn.index)))
     ]
 
 

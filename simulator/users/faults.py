@@ -35,26 +35,24 @@ from simulator.core.templates import read_toml
 from simulator.core.types import (
     COMPLETE,
     OPEN,
-    Case,
     Conversation,
     Ended,
     Language,
     Persona,
+    Response,
     Results,
     Score,
     Turn,
     Value,
 )
 from simulator.storage.results import cache_latest
-from simulator.text.acts import is_refusal, passes_on
+from simulator.text.acts import is_refusal
 from simulator.text.entities import Date, Measure, Specific, details_of, located, numbers_in
 from simulator.text.evidence import (
     all_references,
-    asks_only,
     best_agreement,
     coverage,
     expected_response,
-    refuses,
     says_it_again,
     topic_units,
     total_weight,
@@ -86,13 +84,19 @@ class Verdict(NamedTuple):
 
 
 class VerdictsByTurn(dict[tuple[str, int], Verdict]):
-    """What the turn judge's model said of each turn; `answered` caches `answered_by` of each conversation."""
+    """What the turn judge's model said of each turn; `answered` caches `answered_by` of each conversation.
+
+    `responses` are what the answers do, which a stand-in says, too.
+    """
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
         """Takes from scores what is asked of them; a stand-in cannot tell whether anything was left out."""
         super().__init__()
         self.answered: dict[str, int | None] = {}
+        self.responses: dict[tuple[str, int], Response] = {}
         for s in scores:
+            if s.response is not None:
+                self.responses[s.conversation, s.turn] = s.response
             # A stand-in counts words, and cannot tell that something was left out.
             by_model = s.state == "scored" and not s.by_rule and not s.rubric.startswith("lexical-")
             if by_model and s.judge == "turn":
@@ -111,12 +115,13 @@ def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> b
     return bool(script) or settings.get("adapter") == "recorded"
 
 
-def gives_nothing(turn: Turn, case: Case) -> bool:
-    """Whether the desk gave nothing: a failure or a refusal. Handing over to a person is something."""
-    text = turn.answer.text
-    if turn.answer.error is not None or not text.strip():
-        return True
-    return refuses(text, all_references(case), case.language) and not passes_on(text, case.language)
+def gives_nothing(turn: Turn, response: Response | None) -> bool:
+    """Whether the desk gave nothing: a failure, a refusal or noise. Handing over to a person is something.
+
+    By what the turn judge says that the answer does; where it says nothing, only a missing answer is nothing.
+    """
+    missing = turn.answer.error is not None or not turn.answer.text.strip()
+    return missing or response in ("declined", "nothing")
 
 
 def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
@@ -136,7 +141,8 @@ def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | 
     if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:
-        if gives_nothing(turn, case) or passes_on(turn.answer.text, case.language):
+        response = verdicts.responses.get((conversation.id, turn.index))
+        if gives_nothing(turn, response) or response == "handed_over":
             continue
         # Together: an answer may come in two parts.
         answers.append(turn.answer.text)
@@ -157,7 +163,7 @@ def left_early(conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
     return (
         conversation.ended is Ended.SATISFIED
         and bool(conversation.turns)
-        and gives_nothing(conversation.turns[-1], conversation.case)
+        and _gave_nothing(conversation.turns[-1], conversation, verdicts)
         and answered_by(conversation, verdicts) is None
         # Nobody is at fault for leaving with what a reference calls an answer, and a judge incomplete.
         and answered_by(conversation, VerdictsByTurn()) is None
@@ -187,14 +193,19 @@ def gave_up_early(conversation: Conversation, verdicts: VerdictsByTurn, patience
     return len(list(last)) < min(patience - 1, len(conversation.turns))
 
 
+def _gave_nothing(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
+    return gives_nothing(turn, verdicts.responses.get((conversation.id, turn.index)))
+
+
 def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
     verdict = verdicts.get((conversation.id, turn.index))
-    if gives_nothing(turn, conversation.case) or verdict is None:
+    if _gave_nothing(turn, conversation, verdicts) or verdict is None:
         return False
     # The same again is of no use, however good it was the first time; nor is a question, however sensible.
-    text, language = turn.answer.text, conversation.case.language
+    asks = verdicts.responses.get((conversation.id, turn.index)) == "asked_back"
     earlier = [each.answer.text for each in conversation.turns if each.index < turn.index]
-    return verdict.is_useful and not (asks_only(text, language) or says_it_again(text, earlier, language))
+    again = says_it_again(turn.answer.text, earlier, conversation.case.language)
+    return verdict.is_useful and not (asks or again)
 
 
 def _is_complete(verdict: Score) -> bool | None:

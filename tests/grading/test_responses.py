@@ -104,6 +104,7 @@ def test_further_models_and_other_judges_do_not_overrule_it() -> None:
         ("en", "The fee is 1,100 yen. Is there anything else I can help you with?", "answered"),
         ("en", "I'm sorry, but I don't have any information about that.", "declined"),
         ("en", "Which plan are you on?", "asked_back"),
+        ("en", "Your table is booked. A colleague will call you to confirm.", "answered"),
         ("en", "I'll connect you to an agent.", "handed_over"),
         ("en", "...", "nothing"),
         ("ja", "手数料は1,100円です。ご不明な点は窓口までお問い合わせください。", "answered"),

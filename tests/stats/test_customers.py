@@ -13,7 +13,16 @@ from simulator.stats.customers import (
 )
 from simulator.stats.figures import CustomerFigure
 from simulator.users.faults import VerdictsByTurn, fault_patterns
-from tests.customer_conversations import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_run, a_talk
+from tests.customer_conversations import (
+    QUESTION,
+    REFERENCE,
+    REFUSAL,
+    UNRELATED,
+    a_case,
+    a_run,
+    a_talk,
+    what_it_does,
+)
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
 
@@ -60,7 +69,7 @@ def test_leaving_early_and_leaving_in_time_are_counted() -> None:
         a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    left_early = [hit for each in early for hit in early_leaving(each, VerdictsByTurn())]
+    left_early = [hit for each in early for hit in early_leaving(each, VerdictsByTurn(what_it_does(each)))]
     in_time = [hit for each in prompt for hit in prompt_leaving(each, VerdictsByTurn())]
 
     assert (sum(left_early), len(left_early)) == (1, 3)
@@ -109,7 +118,7 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
 def test_a_run_has_all_figures_with_their_goals() -> None:
     """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
     conversation = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
-    found = summarise_customers(a_run(conversation))
+    found = summarise_customers(a_run(conversation, scores=what_it_does(conversation)))
     nobody = summarise_customers(a_run(conversation, replay="earlier"))
 
     names = ["goal_coverage", "early", "prompt", "invented", "thanks", "repeated"]

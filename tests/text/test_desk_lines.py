@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Case, Language, Turn
-from simulator.stats.answerability import turn_outcome
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
+from simulator.grading.lexical import response_of
 from simulator.text.acts import is_handover, is_refusal, passes_on
 from tests import metric_references
 from tests.paths import FIXTURES
@@ -38,9 +38,11 @@ def collected(language: Language) -> Iterator[str]:
 
 
 def refused(text: str, language: Language) -> bool:
-    """As the table of answered and refused questions counts it."""
+    """As the table of answered and refused questions counts it where no model judges."""
     case = Case(id="1", question="?", language=language, answerable=True)
-    return turn_outcome(Turn(index=1, user="?", answer=Answer(text=text)), case) == "refused"
+    turn = Turn(index=1, user="?", answer=Answer(text=text))
+    context = GradingContext(conversation="1", case=case, persona="plain", turn=turn)
+    return response_of(context) in ("declined", "handed_over")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -16,6 +16,7 @@ from tests.customer_conversations import (
     a_run,
     a_talk,
     a_verdict,
+    what_it_does,
 )
 from tests.sample_runs import rehearsed
 
@@ -118,11 +119,17 @@ def test_leaving_satisfied_without_an_answer_is_too_early() -> None:
     happy = Ended.SATISFIED
     handed = "担当の者から折り返しご連絡いたします。"
 
-    assert kinds(a_run(a_talk((ASKED, REFUSED), ended=happy))) == [(1, "left_early")]
-    assert kinds(a_run(a_talk((ASKED, OTHER), ("返事は？", None), ended=happy))) == [(2, "left_early")]
-    assert kinds(a_run(a_talk((ASKED, TOLD), ("例外は？", REFUSED), ended=happy))) == []
-    assert kinds(a_run(a_talk((ASKED, OTHER), ended=happy))) == []
-    assert kinds(a_run(a_talk((ASKED, handed), ended=happy))) == []
+    def faults(*exchanges: tuple[str, str | None]) -> list[tuple[int, str]]:
+        talk = a_talk(*exchanges, ended=happy)
+        return kinds(a_run(talk, scores=what_it_does(talk, handing_over=handed)))
+
+    assert faults((ASKED, REFUSED)) == [(1, "left_early")]
+    assert faults((ASKED, OTHER), ("返事は？", None)) == [(2, "left_early")]
+    assert faults((ASKED, TOLD), ("例外は？", REFUSED)) == []
+    assert faults((ASKED, OTHER)) == []
+    assert faults((ASKED, handed)) == []
+    # Where no judge says what an answer does, its words are not asked.
+    assert kinds(a_run(a_talk((ASKED, REFUSED), ended=happy))) == []
 
 
 def test_staying_after_everything_is_answered_is_too_late() -> None:
@@ -164,7 +171,11 @@ def test_who_leaves_a_bot_that_only_asks_or_repeats_is_not_impatient() -> None:
     again = a_talk((ASKED, part), ("ほかには？", part), ("それだけ？", f"ありがとうございます。{part}"))
 
     for talk in (asking, again):
-        praised = [a_verdict(talk, turn.index, 4) for turn in talk.turns]
+        did = {score.turn: score.response for score in what_it_does(talk)}
+        praised = [
+            a_verdict(talk, turn.index, 4).model_copy(update={"response": did[turn.index]})
+            for turn in talk.turns
+        ]
         assert kinds(a_run(talk, scores=praised)) == []
 
 
