@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.lm_eval.tasks import TaskRequest, check_installed, evaluation, sources_of
+from simulator.addons.lm_eval.tasks import TaskRequest, check_installed, prepare_library, sources_of
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import OWN_SETTINGS, PANELS, option, takes
 from simulator.cli.publish import publish
@@ -64,7 +64,9 @@ def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = N
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with stdout_to_stderr():
         sources = sources_of(request.tasks, request.include)
-        evaluate = evaluation(own=sources.own).evaluate
+        prepare_library(own=sources.own)
+        from simulator.addons.lm_eval.grade import evaluate
+
         path, stopped = evaluate(settings, request, sources, progress_on_stderr, resumed)
     return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
 

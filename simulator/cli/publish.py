@@ -16,13 +16,17 @@ import contextlib
 import shlex
 import sys
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from simulator.addons.consistency.report import consistency_line
+from simulator.addons.lm_eval import report as harness
+from simulator.addons.load import report as load
 from simulator.cli.destinations import ReportOutput, write_reports
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
-from simulator.core.document import Report
+from simulator.core.document import Line, Report, Section
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
@@ -45,7 +49,7 @@ from simulator.stats.gate import as_json, gate_of
 from simulator.stats.likeness import measured
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
-from simulator.storage.run_file import read_run, replay_of
+from simulator.storage.run_file import HARNESS_NOTE, read_run, replay_of
 
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
 # one is drawn again, with fewer conversations.
@@ -133,7 +137,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     )
     trusts = JudgeTrusts()
     if not is_plain or results.run.models.get("judge") != LEXICAL:
-        trusts = judge_trusts(results, summary, language)
+        trusts = trusts_of(results, summary, language)
     return ReportContext(
         results=results,
         summary=summary,
@@ -144,7 +148,25 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         page=str(path.with_name("report.html")),
         check=settings.check_format,
         likeness=likeness,
+        added=tuple(added_sections(results, summary)),
     )
+
+
+def trusts_of(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
+    """The trust in every judge; where the bot told customers different things, that is an alarm beside it."""
+    trusts = judge_trusts(results, summary, language)
+    # Rows of a data set have no customers.
+    if results.run.asks_once or not (apart := consistency_line(results)):
+        return trusts
+    return trusts.model_copy(update={"notes": (*trusts.notes, Line(apart, "alarm"))})
+
+
+def added_sections(results: Results, summary: Summary) -> Iterator[Section]:
+    """The sections of add-ons, of those whose notes the run has."""
+    if HARNESS_NOTE in results.notes and (section := harness.section(results)):
+        yield section
+    if "load" in results.notes and (section := load.section(results, summary)):
+        yield section
 
 
 def page_html(context: ReportContext, report: Report | None = None) -> bytes:

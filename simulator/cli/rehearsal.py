@@ -27,6 +27,9 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.addons.calibration.drift import checking
+from simulator.addons.dask import driver as dask_engine
+from simulator.addons.load.pace import LoadRunner, check_load
 from simulator.cli.forecast import announce_cost, show_forecast
 from simulator.cli.options import foreign_settings
 from simulator.cli.publish import publish, say_stopped
@@ -42,7 +45,6 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unfo
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Protocol, Settings, read_shard
-from simulator.core.shelves import Features
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import read_knowledge, unread_files
@@ -62,12 +64,6 @@ from simulator.stats.sequential import batches
 from simulator.stats.target import certain_decision, check_evidence, check_gate
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
-# What only runs with an add-on need, by the setting that asks for it: imported when it is set.
-feature = Features(
-    check="simulator.addons.calibration.drift",
-    customers="simulator.addons.load.pace",
-    engine="simulator.addons.dask.driver",
-)
 # Unread files (pictures in a PDF folder, say) that are named at most.
 LISTED = 8
 
@@ -299,7 +295,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
         raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     # All before the questions are read, for these can take a while.
     if settings.customers or settings.arrival or settings.think is not None:
-        feature("customers").check_load(settings)
+        check_load(settings)
     planned = read_plan(settings)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
@@ -379,7 +375,7 @@ def play(
     """
     settings = context.settings
     checks = settings.calibration_file is not None
-    preparation = feature("check").checking(context, notes) if checks else None
+    preparation = checking(context, notes) if checks else None
     if settings.dry_run:
         estimate = forecast(context, unfinished, settings.runs)
         show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
@@ -398,8 +394,8 @@ def play(
         return opened[0]
 
     # One process with one event loop, or batches on dask's workers; the same signature.
-    perform = run.perform if settings.engine == "local" else feature("engine").perform
-    load_runner = None if settings.customers is None else feature("customers").LoadRunner
+    perform = run.perform if settings.engine == "local" else dask_engine.perform
+    load_runner = None if settings.customers is None else LoadRunner
     stopping = StoppingRule(batches, certain_decision) if settings.sequential else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():

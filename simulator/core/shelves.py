@@ -441,14 +441,6 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
 
 
-class Features(dict[str, str]):
-    """Modules of ours that only some runs need, by what asks for them: imported when they are called for."""
-
-    def __call__(self, name: str) -> Any:
-        """The module of this name."""
-        return importlib.import_module(self[name])
-
-
 def user_object(name: str, *, is_bot: bool = False) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory.
 

@@ -22,26 +22,27 @@ from pydantic import JsonValue
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Passage
-from simulator.data.documents import Document, chunks, text_document
+from simulator.data.chunks import chunks
+from simulator.data.documents import Document, text_document
 from simulator.data.files import MAX_TEXT, plain_suffix, quote, read_text
 from simulator.data.office import pdf_document, presentation_document, word_document
 from simulator.data.rows import read_rows
 from simulator.data.tables import WORKBOOKS
 from simulator.data.values import Row, RowFault, is_empty, normalised, raise_faults
-from simulator.data.web import web_file
+from simulator.data.web import web_document
 from simulator.data.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 
 # Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.
 _TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
-# What reads a document that is no plain text, by suffix: of office programs, and of the web.
+# What reads the documents of office programs, by suffix.
 _OFFICE: Mapping[str, Callable[[Path], Document]] = {
     ".docx": word_document,
     ".pptx": presentation_document,
     ".pdf": pdf_document,
 }
-_DOCUMENTS = {**_OFFICE, **dict.fromkeys((".html", ".htm", ".xhtml"), web_file)}
+_PAGES = frozenset({".html", ".htm", ".xhtml"})
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
-_READABLE = _TEXTS | frozenset(_DOCUMENTS) | WORKBOOKS | _ROWS
+_READABLE = _TEXTS | frozenset(_OFFICE) | _PAGES | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
 
 # The columns of a row's text, its title and its id; the first that is not empty counts.
@@ -84,9 +85,10 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
 
 
 def _document(file: Path) -> Document:
-    if (suffix := plain_suffix(file)) in _TEXTS:
-        return text_document(read_text(file, may_be_empty=True, most_bytes=MAX_TEXT))
-    return _DOCUMENTS[suffix](file)
+    if read := _OFFICE.get(plain_suffix(file)):
+        return read(file)
+    text = read_text(file, may_be_empty=True, most_bytes=MAX_TEXT)
+    return web_document(text) if plain_suffix(file) in _PAGES else text_document(text)
 
 
 def _files(root: Path) -> list[Path]:

@@ -8,10 +8,8 @@ before it sees them: it takes the square of the time for some of them, and nobod
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 from simulator.data.documents import Document
-from simulator.data.files import MAX_TEXT, read_text
 
 _SKIPPED_TAGS = frozenset({"script", "style", "noscript", "template", "svg"})
 _BLOCK_TAGS = frozenset(
@@ -32,11 +30,6 @@ _BREAK_IN_JAPANESE = rf"(?<={_WIDE})[ \t]*\n\s*(?={_WIDE})"
 # What the standard parser gives up on, or takes very long for: comments and attributes, which no reader sees.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<!\[[^>]*(?:>|\Z)", re.DOTALL)
 _ATTRIBUTES = re.compile(r"""(<[a-zA-Z][^\s/<>]*)\s(?>[^<>"']+|"[^"]*"|'[^']*')*+>""")
-
-
-def web_file(path: Path) -> Document:
-    """The text of a file with a page; empty where it shows none."""
-    return web_document(read_text(path, may_be_empty=True, most_bytes=MAX_TEXT))
 
 
 def web_document(html: str) -> Document:

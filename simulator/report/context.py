@@ -250,7 +250,7 @@ class ReportContext:
 
     `improvements` are None where no turn is red, `likeness` where customers said too little. `page` is where
     its page is written, empty where there is none. `check` is how the worksheet of conversations shows a
-    grade: in words, or as the judge's own JSON.
+    grade: in words, or as the judge's own JSON. `added` are sections of add-ons.
     """
 
     results: Results
@@ -262,6 +262,7 @@ class ReportContext:
     page: str = ""
     check: CheckFormat = "text"
     likeness: Likeness | None = None
+    added: tuple[Section, ...] = ()
 
     @property
     def wording(self) -> str:
@@ -308,7 +309,7 @@ class ReportContext:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        return sections(self.results, self.summary)
+        return (*sections(self.results, self.summary), *self.added)
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:

@@ -29,7 +29,6 @@ from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Language, Results
 from simulator.grading.rubric import JudgeName
 from simulator.privacy.patterns import mask
-from simulator.report.sections import feature
 from simulator.report.tables import replay_note, signed
 from simulator.report.trust import JudgeTrust, JudgeTrusts, TrustLevel, by_rule
 from simulator.runner.masking import masks_of
@@ -130,7 +129,7 @@ def judge_trusts(
     """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric.
 
     Its notes are what else a reader has to know before trusting figures: drift, a judge of the bot's own
-    family, that the run is a replay, what was masked, and that the bot told customers different things.
+    family, that the run is a replay, and what was masked.
     """
     stored = results.notes.get("drift")
     try:
@@ -153,9 +152,6 @@ def judge_trusts(
         notes.append(Line(_("Personal data is masked: {kinds}.", kinds=kinds), "soft"))
     elif masked is not None:
         notes.append(Line(_("Personal data would be masked; none was found."), "soft"))
-    # Whether the bot told customers different things; rows of a data set have no customers.
-    if not results.run.asks_once and (apart := feature("consistency").consistency_line(results)):
-        notes.append(Line(apart, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
 
 

@@ -31,7 +31,6 @@ from simulator.core.document import (
     target_points,
 )
 from simulator.core.messages import Message, _, pgettext
-from simulator.core.shelves import Features
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import money, total_spending
@@ -45,12 +44,6 @@ from simulator.stats.intervals import wilson
 from simulator.stats.red import RISK, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
 
-# What only runs with an add-on need: imported where a run has it.
-feature = Features(
-    consistency="simulator.addons.consistency.report",
-    harness="simulator.addons.lm_eval.report",
-    load="simulator.addons.load.report",
-)
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
 
@@ -68,11 +61,9 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         simulators_section(summary) if summary.simulator_spread is not None else None,
         reliability_section(summary) if summary.reliability else None,
         *(row_sections(results) if _is_labelled(results) else ()),
-        feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
         latency_section(results),
         replay_section(results, summary) if results.run.settings.get("replay") else None,
-        feature("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.documents import MAX_LENGTH, Document, chunks, text_document
+from simulator.data.chunks import MAX_LENGTH, chunks
+from simulator.data.documents import Document, text_document
 
 LINES = st.lists(
     st.text(st.sampled_from("料金は。、 abc.#"), max_size=400) | st.just("## 見出し") | st.just(""),

@@ -13,7 +13,7 @@ import pypdf
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.data.documents import MAX_LENGTH
+from simulator.data.chunks import MAX_LENGTH
 from simulator.data.knowledge import read_knowledge, unread_files
 from tests.case_files import as_workbook
 from tests.paths import FIXTURES

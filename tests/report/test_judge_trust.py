@@ -9,6 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from simulator.cli.app import main
+from simulator.cli.publish import trusts_of
 from simulator.core.document import Report
 from simulator.core.types import Language, Results
 from simulator.report.judges import judge_trusts, trust_section
@@ -68,7 +69,7 @@ def test_customers_who_were_told_different_things_are_an_alarm() -> None:
     """With what each of the two was told."""
     results = rehearsed("ja", models={})
     summary = summed(results)
-    (note,) = judge_trusts(results, summary, "ja").notes
+    (note,) = trusts_of(results, summary, "ja").notes
 
     text = said(note.text, "ja")
     assert (note.tone, "9,800円" in text, "4,800円" in text) == ("alarm", True, True)

@@ -155,9 +155,9 @@ class Cluster:
 
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
-            import importlib
+            from simulator.addons.dask.worker import play
 
-            return importlib.import_module("simulator.addons.dask.worker").play(batch)
+            return play(batch)
 
         import dask
         from distributed import KilledWorker

@@ -19,7 +19,6 @@ read (`_is_of_lm_eval`).
 """
 
 import asyncio
-import importlib
 import json
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -187,27 +186,27 @@ def check_installed() -> None:
         raise InputError(_("harness needs the extra 'lm-eval': pip install '{needed}'.", needed=NEEDED))
 
 
-def evaluation(*, own: bool) -> Any:
-    """The module `grade`, and with it lm_eval; raises InputError where that is too old.
+def prepare_library(*, own: bool) -> None:
+    """Sets what lm_eval and the libraries below it read when they are imported: before `grade` is.
 
     For tasks of the user's `own` nothing is fetched from the Hugging Face hub, unless HF_HUB_OFFLINE=0 says
-    so. lm_eval and the libraries below it read such variables when they are imported: no other module imports
-    `grade`.
+    so. Raises InputError for a version of lm_eval that is too old.
     """
     if own:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     # Its progress bars would mix with ours, and its bootstrap would use every core for a thousand numbers.
     for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
         os.environ.setdefault(name, "1")
+    from lm_eval.tasks import TaskManager
+
     # By what is there and not by the version, which forks number as they like.
-    if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
+    if not hasattr(TaskManager, "load"):
         msg = _(
             "lm-eval {version} is too old: pip install '{needed}'.",
             version=version("lm_eval"),
             needed=NEEDED,
         )
         raise InputError(msg)
-    return importlib.import_module("simulator.addons.lm_eval.grade")
 
 
 def metric_name(metric: str, filter_name: str) -> str:

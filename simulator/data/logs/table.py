@@ -17,8 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from simulator.core.errors import CaseFileError, UnknownName
-from simulator.core.messages import _
-from simulator.data.logs.talks import Part
+from simulator.core.messages import Message, _
 from simulator.data.logs.values import Line, decoded, plain, role_of, seconds, text_of, with_besides
 from simulator.data.values import NAMES, by_word, normalised
 
@@ -44,7 +43,7 @@ class Layout(NamedTuple):
     columns: tuple[tuple[str, str], ...]
     speakers: tuple[tuple[str, str], ...] = ()
 
-    def parts(self, records: Iterator[Any]) -> Iterator[Part]:
+    def parts(self, records: Iterator[Any]) -> Iterator[Line | Message]:
         """The rows as lines."""
         columns, codes = dict(self.columns), dict(self.speakers)
         for number, record in enumerate(records, 1):
@@ -130,12 +129,14 @@ def joins(record: Any) -> bool:
     return "id" in record or "id" in columns_of(record)
 
 
-def parts(records: Iterator[Any]) -> Iterator[Part]:
+def parts(records: Iterator[Any]) -> Iterator[Line | Message]:
     """The rows as lines; rows of one conversation may stand apart, and some be about the whole of it."""
     return (_part(record, _columns(tuple(record)), {}, None) for record in records)
 
 
-def _part(record: Any, columns: dict[str, str], codes: Mapping[str, str], number: int | None) -> Part:
+def _part(
+    record: Any, columns: dict[str, str], codes: Mapping[str, str], number: int | None
+) -> Line | Message:
     """A row as a line; `number` names the conversation of a row without one where nobody answers."""
     value = {field: record.get(column) for field, column in columns.items()}
     talk = value.get("id")
