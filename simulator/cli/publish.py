@@ -194,7 +194,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
     """
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
-    shown["verdict"] = str(verdict(context.gate, context.summary.score, trial=context.summary.offline))
+    shown["verdict"] = str(verdict(context.gate, context.summary.score, trial=context.summary.trial))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
         agreement = judge_trust and judge_trust.calibration

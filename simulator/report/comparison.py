@@ -40,7 +40,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
-from simulator.report.context import STAND_INS
+from simulator.report.context import trial_notice
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.stats.comparison import (
@@ -163,7 +163,7 @@ def comparison_report(
     parts = _Parts(changes, summary, language)
     sections = list(parts.verdict())
     if gate and gate.decision:
-        line = verdict(gate, summary.score, trial=summary.offline)
+        line = verdict(gate, summary.score, trial=summary.trial)
         by_itself = Line(_("The later run by itself: {verdict}", verdict=line))
         sections.append(Section("gate", "", (by_itself,), views=TEXT | BRIEF | PAGE))
     if changes.regression:
@@ -318,8 +318,9 @@ class _Parts:
 
         All are alarms: whoever changed the judge with the bot sees a difference, and not whose it is.
         """
-        if self.changes.after.offline:
-            yield Line(STAND_INS, "alarm")
+        # The earlier run's figures are no more to be relied on than the later one's.
+        if notice := trial_notice(self.changes.after) or trial_notice(self.changes.before):
+            yield Line(notice, "alarm")
         for each in self.changes.cautions:
             group = {"rubrics": "judge", "models": "role"}.get(each.kind)
             names = tuple(self.titles(group, name) if group else name for name in each.names)
@@ -655,8 +656,8 @@ def _verdict_of(run: PastRun) -> Cell | None:
     """The verdict by the run's own target; None without one."""
     if run.gate is None or run.gate.decision is None:
         return None
-    line = verdict(run.gate, run.score, trial=run.offline)
-    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.offline))
+    line = verdict(run.gate, run.score, trial=run.trial)
+    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
 
 
 def _note(run: PastRun, history: History) -> Message:
@@ -664,7 +665,7 @@ def _note(run: PastRun, history: History) -> Message:
     notes = (
         (_("replay"), run.replay_of),
         (_("other set-up"), run.run not in history.followed),
-        (_("stand-in"), run.offline),
+        (_("stand-in"), run.trial),
         (_("unfinished"), run.status != "finished"),
         (_("stopped early"), run.stopped_early),
     )

@@ -101,10 +101,20 @@ def _is_counted(checked: CheckedCondition) -> bool:
     return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
 
 
-def conditions_table(gate: Gate) -> Table:
-    """A row for each condition: verdict, figure, range and what it rests on."""
+# The same where no model judged: what holds passes nothing.
+_TRIED: Mapping[str, Message] = {
+    "passed": pgettext("a verdict", "Trial: holds"),
+    "missed": pgettext("a verdict", "Trial: does not hold"),
+    "undecided": pgettext("a verdict", "Trial: undecided"),
+}
+
+
+def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
+    """A row for each condition: verdict, figure, range and what it rests on; without colour of a trial."""
 
     def verdict_cell(checked: CheckedCondition) -> Cell:
+        if trial:
+            return Cell(text=_TRIED[checked.decision])
         decision, by_count = checked.decision, gate.confidence is not None and _is_counted(checked)
         return Cell(
             text=_("Passed (count)") if by_count else WORDS[decision],

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Protocol
 
-from simulator.core.document import Line, Section, excerpt, points
+from simulator.core.document import Line, Section, Text, excerpt, points
 from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
@@ -35,6 +35,11 @@ from simulator.stats.red import RISK
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
     " judge the bot by these grades and marks."
+)
+# The same where a model played the customers.
+_COUNTED = _(
+    "A trial run: simple stand-ins (word overlap) played the judges. Do not judge the bot by these grades and"
+    " marks."
 )
 
 
@@ -65,6 +70,21 @@ def lapses_text(lapses: Mapping[str, int], conversations: int) -> Message:
     found = {kind: n for kind, n in lapses.items() if n}
     kinds = counts_text(found, "lapse")
     return _("Lapses between turns: {kinds} (in {n} conversations).", kinds=kinds, n=conversations)
+
+
+class _Judged(Protocol):
+    """A run as a whole: whether a model took part, and whether one judged."""
+
+    @property
+    def offline(self) -> bool: ...
+
+    @property
+    def trial(self) -> bool: ...
+
+
+def trial_notice(run: _Judged) -> Text:
+    """What to know of a run that no model judged; empty for others."""
+    return STAND_INS if run.offline else _COUNTED if run.trial else ""
 
 
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:

@@ -138,7 +138,7 @@ def junit_xml(context: ReportContext) -> str:
             found.text = _text(f"Q: {row['user']}\nA: {row['answer']}")
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
-        trial = context.summary.offline
+        trial = context.summary.trial
         line = str(verdict(gate, context.summary.score, trial=trial))
         if not gate.passed:
             failure = SubElement(target, "failure", type="gate", message=_text(line))

@@ -34,7 +34,7 @@ from simulator.core.titles import Titles
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
-from simulator.report.context import STAND_INS, ReportContext
+from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import red_questions
@@ -179,7 +179,7 @@ def fixes_report(
         lead=tuple(lead),
         sections=tuple(sections),
         about=run,
-        notice=STAND_INS if summary.offline else "",
+        notice=trial_notice(summary),
         wording="rows" if summary.rows else "",
     )
 

@@ -42,11 +42,11 @@ from simulator.models.pricing import money
 from simulator.report import tables
 from simulator.report.conditions import conditions_table
 from simulator.report.context import (
-    STAND_INS,
     ReportContext,
     counts_text,
     lowest_score,
     score_lines,
+    trial_notice,
 )
 from simulator.report.customers import likeness_section
 from simulator.report.fixes import brief_sections, red_turns_section
@@ -70,18 +70,18 @@ def run_report(context: ReportContext) -> Report:
     red = ngettext(
         "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
     )
-    line = verdict(gate, summary.score, trial=summary.offline)
+    line = verdict(gate, summary.score, trial=summary.trial)
     return Report(
         title=_("Rehearsal results"),
         language=context.language,
         lead=(
             Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
-            Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.offline)),
+            Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.trial)),
             Notes(context.notes),
         ),
         sections=tuple(filter(None, _sections(context))),
         about=run.id,
-        notice=STAND_INS if summary.offline else "",
+        notice=trial_notice(summary),
         wording=context.wording,
     )
 
@@ -90,7 +90,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
     # A single condition is the target itself, and stands in the verdict.
     if len(context.gate.conditions) > 1:
-        table = conditions_table(context.gate)
+        table = conditions_table(context.gate, trial=summary.trial)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     # Sections without blocks: the page's template fills them, by their keys.
     yield Section("before", _("Before you rely on this"), views=PAGE)
@@ -180,7 +180,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
         yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))
     if context.gate.passed is None:
         yield Line(_("add --target 90 to get a verdict"))
-    if summary.offline:
+    if summary.trial:
         yield Line(_("set a key to grade with a model (python run.py doctor checks it)"))
 
 

@@ -32,7 +32,7 @@ from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import STAND_INS, ReportContext, counts_text, interval_text
+from simulator.report.context import ReportContext, counts_text, interval_text, trial_notice
 from simulator.report.fixes import cause_text, rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -100,7 +100,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
         "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
         "value": _verdict_cell(context),
         "explanation": SheetCell(
-            text=context.text(verdict(context.gate, context.summary.score, trial=context.summary.offline))
+            text=context.text(verdict(context.gate, context.summary.score, trial=context.summary.trial))
         ),
     }
     rows = [Row(key=context.key("decision"), cells=decision)]
@@ -118,7 +118,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
 
 def _verdict_cell(context: ReportContext) -> SheetCell:
     """The verdict in a word, with a colour for what may be relied on: a trial has none."""
-    gate, trial = context.gate, context.summary.offline
+    gate, trial = context.gate, context.summary.trial
     marks: dict[str | None, Mark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
     mark = "" if trial else marks[decision_of(gate)]
     word = _("No target") if gate.decision is None else verdict_word(gate, trial=trial)
@@ -128,10 +128,10 @@ def _verdict_cell(context: ReportContext) -> SheetCell:
 def _means(context: ReportContext) -> Iterator[_Figure]:
     """The conditions of the gate, the score, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.rules.overall
-    if summary.offline:
-        yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), STAND_INS
+    if notice := trial_notice(summary):
+        yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), notice
     if len(context.gate.conditions) > 1:
-        conditions = conditions_table(context.gate)
+        conditions = conditions_table(context.gate, trial=summary.trial)
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)
     basis = [_held(summary.graded, summary.planned)]

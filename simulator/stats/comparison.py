@@ -285,6 +285,7 @@ class ComparedRun(Value):
     turns: int
     conversations: int
     offline: bool = False
+    trial: bool = False
 
 
 class CutShort(Value):
@@ -715,6 +716,7 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
             replay_of=replay_of(side.results.run),
             conversations=side.summary.graded,
             **side.summary.model_dump(include={"score", "red", "turns", "offline"}),
+            trial=side.summary.trial,
         )
         for side in (before, after)
     )

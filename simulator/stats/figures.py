@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from simulator.core.titles import Titles
-from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
+from simulator.core.types import LEXICAL, Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
 
 # By which rule a turn is red; the rules and their severities: stats/red.py.
@@ -458,6 +458,13 @@ class Summary(Value):
     def spent(self) -> Spending:
         """What all roles have used together."""
         return total_spending(list(self.spending.values()))
+
+    @property
+    def trial(self) -> bool:
+        """Whether no model judged: none took part at all, or the deciding grades are those of a stand-in."""
+        deciding = self.judges.get(self.primary)
+        rubrics = deciding.rubrics if deciding else ()
+        return self.offline or any(rubric.startswith(f"{LEXICAL}-") for rubric in rubrics)
 
     @property
     def simulator_spread(self) -> float | None:

@@ -239,6 +239,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         },
         "seconds": rounded(summary.seconds),
         "offline": summary.offline,
+        "trial": summary.trial,
     }
 
 

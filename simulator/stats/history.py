@@ -54,6 +54,7 @@ class PastRun(Value):
     created: datetime
     status: Status
     offline: bool
+    trial: bool
     adapter: str
     model: str
     primary: str
@@ -154,6 +155,7 @@ def past_run(path: Path) -> PastRun:
     return PastRun(
         run=run.id,
         **run.model_dump(include={"created", "status", "offline"}),
+        trial=summary.trial,
         adapter=str(run.settings.get("adapter", "")),
         model=run.models.get("judge", ""),
         rubric=tuple(sorted(deciding.rubrics)) if deciding else (),

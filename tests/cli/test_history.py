@@ -22,7 +22,7 @@ from tests.texts import said, terminal
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
     known: dict[str, Any] = {
         "run": f"run-{day:02}", "created": START + timedelta(days=day), "status": "finished",
-        "offline": False,
+        "offline": False, "trial": False,
         "adapter": "demo", "model": "m", "primary": "turn", "rubric": ("r",), "cases": frozenset("ab"),
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
         "red": 1, "turns": 9, "graded": 3, "stopped_early": False,

@@ -174,6 +174,51 @@ def test_every_view_says_it(
     )
 
 
+def test_where_only_the_customers_had_a_model_it_is_a_trial_all_the_same(command: Command) -> None:
+    """Who counts words decides nothing, whoever asked the questions; the notice says who counted."""
+    for name, days in (("0-run", 0), ("1-run", 1)):
+        results = a_result(grades_of(GOOD), name, days=days, target=0.9)
+        scores = [score.model_copy(update={"rubric": "lexical-9-abc"}) for score in results.scores]
+        stored(results.model_copy(update={"scores": scores}))
+    line, notice = (
+        "試行：スコア 100（90以上が必要）",
+        "採点には、AIモデルではなく簡易プログラム（文字列の照合）",
+    )
+
+    for view, text in views(command).items():
+        assert flat("Trial: score 100 (90 required)" if view in ("json", "junit") else line) in flat(text), (
+            view
+        )
+        assert view not in ("terminal", "page", "markdown", "sheet", "diff") or flat(notice) in flat(text), (
+            view
+        )
+    shown = command("report", "1-run", "--json").json
+    assert (shown["trial"], shown["offline"], shown["passed"]) == (True, False, True)
+    assert [run["trial"] for run in command("history", "--json").json["runs"]] == [True, True]
+    compared = command("diff", "0-run", "1-run", "--json").json
+    assert [compared[side]["trial"] for side in ("before", "after")] == [True, True]
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_no_condition_of_a_trial_is_green(offline: bool, command: Command) -> None:
+    """Its conditions hold or do not hold, in every table; a model's pass and fail."""
+    results = a_result(grades_of(BAD), "1-run", target="score >= 70 and red == 0")
+    stored(results.model_copy(update={"run": results.run.model_copy(update={"offline": offline})}))
+    done = command("report", "1-run", "--verbose", "--to", "markdown,xlsx")
+    sheets = load_workbook("runs/1-run/report.xlsx").worksheets
+    cells = [str(cell.value) for sheet in sheets for row in sheet for cell in row]
+    texts = [
+        done.out, bare(Path("runs/1-run/report.html").read_text(encoding="utf-8")),
+        Path("runs/1-run/report.md").read_text(encoding="utf-8"), "\n".join(cells),
+    ]  # fmt: skip
+
+    assert done.code == 1
+    for text in texts:
+        plain = re.sub("不合格|合格の条件", "", text)
+        assert ("試行：満たさない" in text, "試行：満たす" in text) == (offline, offline)
+        assert ("合格" in plain) is not offline
+
+
 def test_a_trial_is_no_passed_test_of_junit(command: Command) -> None:
     """CI shows it as skipped; where it is below the target it fails as the exit code does."""
     for name, grades in (("good", GOOD), ("poor", [0.6] * 9)):

@@ -114,6 +114,7 @@ class CellFigures(Value):
     answers_usd: float | None = None
     answer_seconds: float | None = None
     offline: bool = False
+    trial: bool = False
 
     def is_best(self, judge: str) -> bool:
         """Whether the cell is better than every other by this judge, beyond chance."""
@@ -349,6 +350,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         answers_usd=total_spending(used).cost_usd if used else None,
         answer_seconds=median(seconds) if seconds else None,
         offline=summary.offline,
+        trial=summary.trial,
     )
     return _GradedCell(figures, _graded(results, summary, cases), summary.primary, languages)
 

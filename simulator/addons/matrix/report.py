@@ -139,7 +139,7 @@ def _gate(cell: CellFigures) -> Text:
     """The gate's verdict of a cell's own run; empty without a target."""
     if cell.gate is None or cell.passed is None:
         return ""
-    return verdict(cell.gate, cell.score, trial=cell.offline)
+    return verdict(cell.gate, cell.score, trial=cell.trial)
 
 
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
@@ -159,7 +159,7 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
         )
     if any(cell.not_extracted or cell.silent for cell in matrix.cells):
         yield _("What could not be extracted from an answer counts as 0, no answer as the lowest grade.")
-    if any(cell.offline for cell in matrix.cells):
+    if any(cell.trial for cell in matrix.cells):
         yield _(
             "In some cells stand-ins without a model answered or graded."
             " Their points are not those of a real model."
