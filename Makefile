@@ -115,7 +115,7 @@ bench-risk: $(DEV)
 
 # Precision and recall of what is detected without a model; BEFORE=tag prints an older version's as well.
 bench-detectors: $(DEV)
-	$(BIN)/python -m benchmarks.detectors $(if $(BEFORE),--before $(BEFORE))
+	$(BIN)/python -m benchmarks.detectors $(if $(BEFORE),--before $(BEFORE)) $(if $(JUDGE),--judge-model $(JUDGE))
 
 # What --redact takes for personal data in 2,000 ordinary sentences of each language; ARGS=--show prints them.
 bench-masks: $(DEV)

@@ -1,0 +1,238 @@
+"""How often the judge of turns says rightly what an answer does, and takes an ordinary line for a refusal.
+
+    python -m benchmarks.detectors --judge-model MODEL [--part a|b] [--record FILE] [--lines FOLDER] [--small]
+
+Rows of detector_rows/asked, and ordinary lines of real desks in their dialogues: 100 a language of those that
+tests/fixtures/desk_lines_*.jsonl knows to be no refusal, from the data set `humans` (not part of this
+program). Each is one real prompt of the judge `turn`. Without an endpoint the verdicts in
+benchmarks/response_verdicts.json are counted, which readers gave in the model's place.
+"""
+
+import asyncio
+import gzip
+import json
+import os
+import random
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator.core.concurrency import for_each
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, load_settings
+from simulator.core.shelves import JUDGES
+from simulator.core.templates import LANGUAGES, fingerprint
+from simulator.core.types import (
+    TURN,
+    Answer,
+    Case,
+    GradingContext,
+    Language,
+    Message,
+    Response,
+    Turn,
+)
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+
+HERE = Path(__file__).parent
+ROWS, RECORDED = HERE / "detector_rows" / "asked", HERE / "response_verdicts.json"
+FIXTURES = HERE.parent / "tests" / "fixtures"
+DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+# What is right for the first letter of a row; two where its label leaves it open.
+RIGHT: Mapping[str, frozenset[Response]] = {
+    "D": frozenset({"declined"}),
+    "H": frozenset({"handed_over"}),
+    "E": frozenset({"declined", "handed_over"}),
+    "B": frozenset({"answered", "partly", "handed_over"}),
+    "A": frozenset({"answered"}),
+    "C": frozenset({"answered"}),
+    "Q": frozenset({"asked_back"}),
+    "P": frozenset({"partly"}),
+    "N": frozenset({"nothing"}),
+}
+# Of an ordinary line neither is said.
+AMISS: frozenset[Response] = frozenset({"declined", "handed_over"})
+# Ordinary lines a language, how many messages are shown before each, and the seed of the draw.
+LINES, BEFORE, SEED = 100, 6, 20261129
+
+
+class Row(NamedTuple):
+    """An answer with its question; `kind` is a letter of `RIGHT`, empty of an ordinary line."""
+
+    kind: str
+    language: Language
+    answer: str
+    question: str
+    history: tuple[Message, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its verdict."""
+        return fingerprint(self.language, self.question, self.answer, *(m.content for m in self.history))
+
+    @property
+    def context(self) -> GradingContext:
+        """The turn as the judge sees it: without reference and passages."""
+        case = Case(id="row", question=self.question, language=self.language, history=self.history)
+        answer = Answer(text=self.answer, shows_passages=False)
+        turn = Turn(index=1, user=self.question, answer=answer)
+        return GradingContext(conversation=f"plain/{self.name}#1", case=case, persona="plain", turn=turn)
+
+
+def labelled_rows(language: Language) -> Iterator[Row]:
+    """The rows with labels; none that the prompt quotes."""
+    prompt = (JUDGES / "turn.toml").read_text(encoding="utf-8")
+    for line in (ROWS / f"acts.{language}.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            question, answer = line[2:].split(" || ")
+            if answer not in prompt:
+                yield Row(line[0], language, answer, question)
+
+
+def ordinary_rows(language: Language, folder: Path) -> list[Row]:
+    """Ordinary lines of desks, each with what was said before it; none where the data is not at hand."""
+    text = (FIXTURES / f"desk_lines_{language}.jsonl").read_text(encoding="utf-8")
+    known = [json.loads(line) for line in text.splitlines()]
+    wanted = {row["source"] for row in known if not row["refusal"]}
+    found = list[Row]()
+    for path in sorted(folder.glob(f"*_{language}_dev.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for dialogue in map(json.loads, file):
+                found += _lines_of(dialogue, language, wanted)
+    return random.Random(SEED).sample(found, LINES) if len(found) >= LINES else found
+
+
+def _lines_of(dialogue: Mapping[str, Any], language: Language, wanted: set[str]) -> Iterator[Row]:
+    """The wanted lines of the desk that answer a customer's line."""
+    turns = [(each["role"], each["text"].strip()) for each in dialogue["turns"] if each["text"].strip()]
+    for at in range(1, len(turns)):
+        source = f"{dialogue['id']}/{at + 1}"
+        if source in wanted and (turns[at - 1][0], turns[at][0]) == ("customer", "desk"):
+            history = tuple(
+                Message(role="user" if role == "customer" else "assistant", content=text)
+                for role, text in turns[max(0, at - 1 - BEFORE) : at - 1]
+            )
+            yield Row("", language, turns[at][1], turns[at - 1][1], history)
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """All rows, in an order drawn by lot that says nothing of their kind."""
+    every = [
+        row for language in LANGUAGES for row in (*labelled_rows(language), *ordinary_rows(language, folder))
+    ]
+    return random.Random(SEED).sample(every, len(every))
+
+
+def part_of(every: Sequence[Row], part: str) -> list[Row]:
+    """Half of the rows, with half of each kind in each language."""
+    kinds = dict.fromkeys((row.kind, row.language) for row in every)
+    halves = (
+        [row for row in every if (row.kind, row.language) == each]["ab".index(part) :: 2] for each in kinds
+    )
+    chosen = {row for half in halves for row in half}
+    return [row for row in every if row in chosen]
+
+
+async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Response]:
+    """What the judge's model says of each row; failed grades are left out and told."""
+    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
+
+    async def grade(row: Row) -> tuple[str, Response | None]:
+        [score] = await context.panel.grade(row.context)
+        if score.response is None:
+            print(f"{row.name}: {score.state}, {score.reason}", file=sys.stderr)
+        return row.name, score.response
+
+    try:
+        graded = await for_each(asked, grade, settings.calls)
+    finally:
+        await context.close(None)
+    return {name: response for name, response in graded if response}
+
+
+def prompt_hash(settings: Settings) -> str:
+    """A hash of the rubric in both languages, so that verdicts of an earlier prompt are known as such."""
+    grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    return fingerprint(*(grading.frame.task(language, grading.rubrics, alone=True) for language in LANGUAGES))
+
+
+def lines(every: Sequence[Row], verdicts: Mapping[str, Response]) -> Iterator[str]:
+    """The figures: accuracy by language and kind, then what is said of ordinary lines."""
+    kinds = list(RIGHT)
+    yield f"{'':10}{'rows':>5}{'right':>7}" + "".join(f"{kind:>8}" for kind in kinds)
+    for language in LANGUAGES:
+        own = [row for row in every if row.language == language and row.kind and row.name in verdicts]
+        right = Counter(row.kind for row in own if verdicts[row.name] in RIGHT[row.kind])
+        of = Counter(row.kind for row in own)
+        share = sum(right.values()) / len(own) if own else 0.0
+        yield f"{language:10}{len(own):5}{share:7.3f}" + "".join(f"{right[k]:5}/{of[k]:<2}" for k in kinds)
+    for language in LANGUAGES:
+        own = [row for row in every if row.language == language and not row.kind and row.name in verdicts]
+        said = Counter(verdicts[row.name] for row in own)
+        amiss = sum(said[response] for response in AMISS)
+        listed = ", ".join(f"{response} {n}" for response, n in said.most_common())
+        per = 100 * amiss / len(own) if own else 0.0
+        what = f"{amiss} of {len(own)} false refusals and handovers, {per:.1f} in 100"
+        yield f"{language} ordinary lines: {what} ({listed})"
+    yield f"{sum(row.name in verdicts for row in every)} of {len(every)} rows graded"
+
+
+def mistakes(every: Sequence[Row], verdicts: Mapping[str, Response]) -> Iterator[str]:
+    """The rows of which the judge says another thing, with both."""
+    for row in every:
+        said = verdicts.get(row.name)
+        if said and (said not in RIGHT[row.kind] if row.kind else said in AMISS):
+            yield f"    {row.kind or '-'} {said}: {row.question} || {row.answer}"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """The options that only this measurement has."""
+    parser.add_argument("--judge-model", help="measure `response` of the judge of turns with this model")
+    parser.add_argument("--responses", action="store_true", help="count the recorded verdicts on `response`")
+    parser.add_argument("--part", choices=("a", "b"), help="only this half of the rows")
+    parser.add_argument("--record", type=Path, help="add the verdicts to this file")
+    parser.add_argument("--lines", type=Path, default=DATA / "humans", help="folder of the desks' dialogues")
+    parser.add_argument("--small", action="store_true", help="with the short prompt for small models")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
+
+
+def measure(options: Namespace) -> None:
+    """Asks the model if there is one, else counts the recorded verdicts."""
+    judging = "small" if options.small else "separate"
+    settings = load_settings(
+        {
+            "judges": [TURN],
+            "judging": judging,
+            "judge_model": options.judge_model,
+            "timeout": options.timeout,
+        }
+    )
+    every = rows_of(options.lines)
+    if not any(not row.kind for row in every):
+        print(f"no dialogues of desks in {options.lines}: their lines are left out (--lines FOLDER)")
+    asked = part_of(every, options.part) if options.part else every
+    digits, source = prompt_hash(settings), options.record or RECORDED
+    file = json.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    verdicts: Mapping[str, Response]
+    if endpoint := endpoints(settings)["judge"]:
+        verdicts, who = asyncio.run(verdicts_of(settings, asked)), endpoint.model
+        if options.record:
+            kept = file.get("verdicts", {}) if file.get("prompt") == digits else {}
+            body = {"prompt": digits, "judge": who, "verdicts": {**kept, **verdicts}}
+            text = json.dumps(body, ensure_ascii=False, indent=1, sort_keys=True)
+            options.record.write_text(text + "\n", encoding="utf-8")
+    else:
+        verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
+        if file and file.get("prompt") != digits:
+            who += " with an earlier prompt"
+    if not verdicts:
+        print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
+        return
+    print(f"judge of turns: {who}\n")
+    print("\n".join(lines(asked, verdicts)))
+    if options.show:
+        print("\n".join(mistakes(asked, verdicts)))
