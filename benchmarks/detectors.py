@@ -2,8 +2,7 @@
 
 The rows of detector_rows/ were written before the patterns were read, but for those of `build` that say
 otherwise: `build` may be looked at to better the patterns, `held` is for measuring alone. With `--before REF`
-an older version of the program is asked as well. With `--judge-model MODEL` the judge of turns is measured
-instead: benchmarks/responses.py.
+an older version of the program is asked as well. benchmarks/responses.py measures the judge of turns instead.
 """
 
 import argparse
@@ -21,7 +20,6 @@ from simulator.shelves.judges.facts import facts
 from simulator.shelves.judges.handover import handover
 from simulator.shelves.judges.language_match import language_match
 
-from benchmarks import responses
 from simulator import GradingContext
 from simulator.core.types import Answer, Case, Language, Passage, Turn
 from simulator.text.acts import is_refusal
@@ -62,11 +60,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("build", "held"), default="held")
     parser.add_argument("--show", action="store_true", help="print the rows that went wrong")
     parser.add_argument("--before", metavar="REF", help="ask this version of the program first")
-    responses.add_options(parser)
     options = parser.parse_args()
-    if options.judge_model or options.responses:
-        responses.measure(options)
-        return
     if options.before:
         print(f"before ({options.before})")
         _run_before(options.before, ["--half", options.half])

@@ -1,10 +1,10 @@
-"""How often the judge of turns says rightly what an answer does, and takes an ordinary line for a refusal.
+"""`make bench-responses`: whether the judge of turns says rightly what an answer does.
 
-    python -m benchmarks.detectors --judge-model MODEL [--part a|b] [--record FILE] [--lines FOLDER] [--small]
+    python -m benchmarks.responses [--judge-model MODEL] [--part a|b] [--record FILE] [--small] [--show]
 
 Rows of detector_rows/asked, and ordinary lines of real desks in their dialogues: 100 a language of those that
 tests/fixtures/desk_lines_*.jsonl knows to be no refusal, from the data set `humans` (not part of this
-program). Each is one real prompt of the judge `turn`. Without an endpoint the verdicts in
+program; --lines FOLDER). Each is one real prompt of the judge `turn`. Without an endpoint the verdicts in
 benchmarks/response_verdicts.json are counted, which readers gave in the model's place.
 """
 
@@ -14,7 +14,7 @@ import json
 import os
 import random
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -189,19 +189,17 @@ def mistakes(every: Sequence[Row], verdicts: Mapping[str, Response]) -> Iterator
             yield f"    {row.kind or '-'} {said}: {row.question} || {row.answer}"
 
 
-def add_options(parser: ArgumentParser) -> None:
-    """The options that only this measurement has."""
-    parser.add_argument("--judge-model", help="measure `response` of the judge of turns with this model")
-    parser.add_argument("--responses", action="store_true", help="count the recorded verdicts on `response`")
+def main(arguments: Sequence[str] = ()) -> None:
+    """Asks the model if there is one, else counts the recorded verdicts."""
+    parser = ArgumentParser(prog="python -m benchmarks.responses")
+    parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--part", choices=("a", "b"), help="only this half of the rows")
     parser.add_argument("--record", type=Path, help="add the verdicts to this file")
     parser.add_argument("--lines", type=Path, default=DATA / "humans", help="folder of the desks' dialogues")
     parser.add_argument("--small", action="store_true", help="with the short prompt for small models")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
-
-
-def measure(options: Namespace) -> None:
-    """Asks the model if there is one, else counts the recorded verdicts."""
+    parser.add_argument("--show", action="store_true", help="print the rows that went wrong")
+    options = parser.parse_args(arguments)
     judging = "small" if options.small else "separate"
     settings = load_settings(
         {
@@ -236,3 +234,7 @@ def measure(options: Namespace) -> None:
     print("\n".join(lines(asked, verdicts)))
     if options.show:
         print("\n".join(mistakes(asked, verdicts)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -311,7 +311,11 @@ def response_of(context: GradingContext) -> Response:
     if refuses(text, references, language):
         return "handed_over" if acts.is_handover(text, language) else "declined"
     kinds = {part.act for part in acts.parts(text, language)}
-    return "asked_back" if "question" in kinds and kinds <= {"question", "courtesy"} else "answered"
+    if "question" in kinds and kinds <= {"question", "courtesy"}:
+        return "asked_back"
+    # Of an answer that also passes the customer on the case says which of both is looked at.
+    hands_over = context.case.handover != "optional" and acts.passes_on(text, language)
+    return "handed_over" if hands_over else "answered"
 
 
 def asks_for_nothing(reading: TurnEvidence) -> bool:

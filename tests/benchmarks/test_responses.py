@@ -2,20 +2,19 @@
 
 import gzip
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import detectors
 from benchmarks.responses import (
     LINES,
     RIGHT,
     Row,
     labelled_rows,
     lines,
+    main,
     mistakes,
     ordinary_rows,
     part_of,
@@ -126,10 +125,10 @@ def test_without_a_model_recorded_verdicts_are_counted(
 ) -> None:
     """Those of the half that is asked for; of an earlier prompt they are known as such."""
     every = [row for row in rows_of(tmp_path) if row.kind]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     body = {"prompt": "earlier", "judge": "somebody", "verdicts": {row.name: "answered" for row in every}}
     (tmp_path / "said.json").write_text(json.dumps(body), encoding="utf-8")
     options = (
-        "--responses",
         "--part",
         "a",
         "--record",
@@ -137,8 +136,7 @@ def test_without_a_model_recorded_verdicts_are_counted(
         "--lines",
         str(tmp_path),
     )
-    monkeypatch.setattr(sys, "argv", ["bench-detectors", *options])
-    detectors.main()
+    main(options)
     told = capsys.readouterr().out
 
     assert "somebody, recorded with an earlier prompt" in told

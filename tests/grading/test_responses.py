@@ -6,7 +6,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES
-from simulator.core.types import Answer, Language, Response, Score, response_in
+from simulator.core.types import Answer, Handover, Language, Response, Score, response_in
 from simulator.grading.lexical import LexicalJudge
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import Rubric
@@ -84,6 +84,18 @@ async def test_a_turn_whose_reference_and_passages_disagree_has_one() -> None:
     score, _ = await graded(a_reply(conflicts=[sides], response="declined"), context=context)
 
     assert (score.state, score.response) == ("skipped", "declined")
+
+
+@pytest.mark.parametrize(("handover", "response"), [("optional", "answered"), ("required", "handed_over")])
+def test_without_a_model_an_answer_that_also_hands_over_is_what_the_case_asks_about(
+    handover: Handover, response: Response
+) -> None:
+    """A handover where it is on record whether there should be one, else an answer."""
+    text = "A polish is 62 pounds. I'll connect you to reception to find a date."
+    turn = a_turn(1, "en").model_copy(update={"answer": Answer(text=text)})
+    context = an_exhibit(a_case("en", handover=handover, references=()), turn=turn)
+
+    assert LexicalJudge("turn").grade(context).response == response
 
 
 def test_further_models_and_other_judges_do_not_overrule_it() -> None:
