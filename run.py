@@ -11,9 +11,9 @@ try:
     from simulator.cli.app import main
     from simulator.core.messages import call_program
 except ModuleNotFoundError as missing:
-    from simulator.core.messages import _, say  # needs no package
-
-    say(_("error: {missing}. Run `make install` once, then: .venv/bin/python run.py", missing=missing))
+    # In both languages: what knows the reader's may need the very package.
+    sys.stderr.write(f"error: {missing}. Run `make install` once, then: .venv/bin/python run.py\n")
+    sys.stderr.write(f"エラー：{missing}。一度 `make install` を実行してから：.venv/bin/python run.py\n")
     sys.exit(2)
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.measured import ROOT
-from simulator import metrics
+from simulator.extending import metrics
 from simulator.stats.agreement import auroc, spearman
 from simulator.text.evidence import best_agreement, support
 from simulator.text.segments import tokens

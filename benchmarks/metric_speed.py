@@ -66,7 +66,7 @@ def peak_memory() -> float:
 
 def ours(metric: str, cutting: str) -> tuple[str, Measure]:
     """The function of `simulator.metrics`."""
-    from simulator import metrics
+    from simulator.extending import metrics
 
     more: dict[str, Any] = {} if metric in ("exact_match", "chrf") else {"tokenizer": cutting}
     measure = getattr(metrics, metric)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from simulator import GradingContext, Score, Texts, metrics
+from simulator.extending import GradingContext, Score, Texts, metrics
 
 TEXTS = Texts(Path(__file__).with_name("_text_metrics.toml"))
 

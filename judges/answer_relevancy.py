@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simulator import Embed, Fill, GradingContext, Score, Texts
+from simulator.extending import Embed, Fill, GradingContext, Score, Texts
 
 from ._angle import cosine_of
 

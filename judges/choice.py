@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simulator import GradingContext, Score, Texts, multiple_choice
+from simulator.extending import GradingContext, Score, Texts, multiple_choice
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_choice.toml"))

@@ -1,6 +1,6 @@
 """chrF: the runs of characters that answer and reference share."""
 
-from simulator import GradingContext, Score, metrics
+from simulator.extending import GradingContext, Score, metrics
 
 from ._text_metrics import graded
 

@@ -1,6 +1,6 @@
 """Contains: whether a reference stands in the answer, word for word."""
 
-from simulator import GradingContext, Score, metrics
+from simulator.extending import GradingContext, Score, metrics
 
 from ._text_metrics import graded
 

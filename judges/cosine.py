@@ -1,6 +1,6 @@
 """Cosine: how near the answer's embedding is to that of the reference."""
 
-from simulator import Embed, GradingContext, Score
+from simulator.extending import Embed, GradingContext, Score
 
 from ._angle import cosine_of
 

@@ -1,6 +1,6 @@
 """Cosine similarity: how near the answer's embedding is to that of the reference, not as a grade."""
 
-from simulator import Embed, GradingContext, Score
+from simulator.extending import Embed, GradingContext, Score
 
 from ._angle import cosine_of
 

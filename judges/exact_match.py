@@ -1,6 +1,6 @@
 """Exact match: whether the answer is a reference, word for word."""
 
-from simulator import GradingContext, Score, metrics
+from simulator.extending import GradingContext, Score, metrics
 
 from ._text_metrics import graded
 

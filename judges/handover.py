@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from simulator import Fill, GradingContext, Score, Texts, response_of
+from simulator.extending import Fill, GradingContext, Score, Texts, response_of
 
 SCALE = (0, 1)
 Severity = Literal["major", "moderate"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Literal, NamedTuple
 
-from simulator import GradingContext, Score, Texts, straight, straight_pattern
+from simulator.extending import GradingContext, Score, Texts, straight, straight_pattern
 
 TEXTS = Texts(Path(__file__).with_name("_keigo.toml"))
 GRAVITY = ("major", "moderate", "minor")

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import GradingContext, Score, Texts, metrics, straight_pattern
+from simulator.extending import GradingContext, Score, Texts, metrics, straight_pattern
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_label.toml"))

@@ -5,7 +5,7 @@ import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from simulator import GradingContext, Score, Texts, nfkc, straight
+from simulator.extending import GradingContext, Score, Texts, nfkc, straight
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_language_match.toml"))

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
-from simulator import GradingContext, InputError, Score, _, metrics
+from simulator.extending import GradingContext, InputError, Score, _, metrics
 
 from ._text_metrics import graded
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator import Fill, GradingContext, Rule, Score, Texts, is_quoted_from
+from simulator.extending import Fill, GradingContext, Rule, Score, Texts, is_quoted_from
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_risk.toml"))

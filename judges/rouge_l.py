@@ -1,6 +1,6 @@
 """ROUGE-L: what answer and reference have in common, in the same order."""
 
-from simulator import GradingContext, Score, metrics
+from simulator.extending import GradingContext, Score, metrics
 
 from ._text_metrics import graded
 

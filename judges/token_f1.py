@@ -1,6 +1,6 @@
 """Token F1: the words and characters that answer and reference share."""
 
-from simulator import GradingContext, Score, metrics
+from simulator.extending import GradingContext, Score, metrics
 
 from ._text_metrics import graded
 

@@ -4,7 +4,7 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from simulator import GradingContext, Score, Texts, nfkc
+from simulator.extending import GradingContext, Score, Texts, nfkc
 
 SCALE = (0, 1)
 # A tool may be called on any turn, so that only the whole says whether one is missing.

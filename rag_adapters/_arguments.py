@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from simulator import Answer, BotFailure, InputError, Query, _, returned
+from simulator.extending import Answer, BotFailure, InputError, Query, _, returned
 
 # What a parameter is given, by its name; docs/adapters.md has the same table.
 _NAMES: Mapping[str, tuple[str, ...]] = {

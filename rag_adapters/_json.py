@@ -22,7 +22,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator import BotFailure, InputError, Sentence, _, read_text_file
+from simulator.extending import BotFailure, InputError, Sentence, _, read_text_file
 
 # One step of a path: [*], [0], or a name up to the next dot or bracket.
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, usage_told
+from simulator.extending import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, usage_told
 
 Choosing = Literal["auto", "likelihood", "generation"]
 Messages = Sequence[Mapping[str, str]]

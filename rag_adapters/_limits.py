@@ -20,11 +20,11 @@ from typing import Annotated, Any
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-import simulator
-from simulator import (
+from simulator.extending import (
     Answer,
     Bot,
     BotFailure,
+    Notices,
     Query,
     TimeLimit,
     Transient,
@@ -98,7 +98,7 @@ class LimitedBot:
         self.bot, self.limits = bot, limits
         self.patience = math.inf  # seconds; set to the run's by the caller that connects the bot
         # Looked up here because it comes with the limits of models, which a bot without limits does without.
-        self._notices = simulator.Notices()
+        self._notices = Notices()
         # Given to the runner as a trait: it waits for a place before it starts the clock of an answer.
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self.traits = replace(traits_of(bot), places=places)

@@ -14,7 +14,17 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator import Answer, BotFailure, Passage, ToolCall, Usage, _, passages_of, returned, tool_calls_in
+from simulator.extending import (
+    Answer,
+    BotFailure,
+    Passage,
+    ToolCall,
+    Usage,
+    _,
+    passages_of,
+    returned,
+    tool_calls_in,
+)
 
 from ._json import JsonPath
 

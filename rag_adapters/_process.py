@@ -29,7 +29,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from simulator import Answer, BotFailure, InputError, Query, Traits, _, returned
+from simulator.extending import Answer, BotFailure, InputError, Query, Traits, _, returned
 
 from . import _host
 from ._arguments import Pieces, arguments_of, traits_taken

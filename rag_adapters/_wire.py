@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from simulator import (
+from simulator.extending import (
     ACCEPTED,
     PIECE,
     BodyError,

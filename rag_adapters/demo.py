@@ -25,7 +25,7 @@ import numpy as np
 from langchain_core.documents import Document
 from numpy.typing import NDArray
 
-from simulator import (
+from simulator.extending import (
     Answer,
     Bot,
     Chat,

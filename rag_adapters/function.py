@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from simulator import (
+from simulator.extending import (
     Answer,
     Bot,
     BotFailure,

@@ -33,7 +33,7 @@ from urllib.parse import quote, quote_plus, urlencode, urljoin, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from simulator import (
+from simulator.extending import (
     MOST_PASSAGES,
     Answer,
     BotFailure,

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from simulator import (
+from simulator.extending import (
     Answer,
     BodyError,
     BotFailure,

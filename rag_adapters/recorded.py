@@ -8,7 +8,7 @@ is the bot's failure.
 
 from difflib import SequenceMatcher
 
-from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
+from simulator.extending import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6

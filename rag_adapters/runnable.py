@@ -24,16 +24,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from simulator import (
-    Answer,
-    BotFailure,
-    InputError,
-    Message,
-    Query,
-    Sentence,
-    _,
-    on_a_thread,
-)
+from simulator.extending import Answer, BotFailure, InputError, Message, Query, Sentence, _, on_a_thread
 
 from ._host import Seen
 from ._json import JsonPath

@@ -28,25 +28,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from simulator.addons.compare.comparison import Comparison, as_json
-from simulator.cli.destinations import ReportOutput, write_report
-from simulator.cli.forecast import spent_json
-from simulator.cli.publish import json_object, page_html, report_context
-from simulator.cli.rehearsal import FinishedRun, run_settings, start
-from simulator.cli.resume import resume
 from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, shown
 from simulator.core.settings import Protocol, Settings, load_settings
 from simulator.core.types import Conversations
-from simulator.report.context import ReportContext
-from simulator.report.run import run_report
-from simulator.stats.figures import RedTurn
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulator` loads no engine
     from pandas import DataFrame
+
+    from simulator.cli.rehearsal import FinishedRun
+    from simulator.report.context import ReportContext
+    from simulator.stats.figures import RedTurn
 
 Returned = TypeVar("Returned")
 Cases = str | Path | Iterable[Mapping[str, Any]] | None
@@ -78,14 +73,16 @@ class RunResults:
     Figures are worked out at the first look, and are those of the report.
     """
 
-    def __init__(self, finished: FinishedRun) -> None:
+    def __init__(self, finished: "FinishedRun") -> None:
         """Reads the run when it is first looked at."""
         self.path, self._settings = finished.path, finished.settings
         self.stopped = None if finished.stopped is None else shown(finished.stopped, "en")
 
     @cached_property
-    def _context(self) -> ReportContext:
-        return report_context(self.path, without_superseded(read_run(self.path)), self._settings)
+    def _context(self) -> "ReportContext":
+        from simulator.cli import publish
+
+        return publish.report_context(self.path, without_superseded(read_run(self.path)), self._settings)
 
     @property
     def score(self) -> float | None:
@@ -111,7 +108,7 @@ class RunResults:
         return [shown(finding.message, "en") for finding in self._context.gate.findings]
 
     @property
-    def red(self) -> tuple[RedTurn, ...]:
+    def red(self) -> "tuple[RedTurn, ...]":
         """The turns that people should read, gravest first: question, answer, reason, marks."""
         return tuple(self._context.summary.reddest)
 
@@ -126,21 +123,28 @@ class RunResults:
 
     def as_dict(self) -> dict[str, Any]:
         """The object of --json."""
-        return json_object(self._context, self.path)
+        from simulator.cli import publish
+
+        return publish.json_object(self._context, self.path)
 
     def report(self, path: str | Path) -> Path:
         """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says.
 
         It is a copy of what `--to` writes beside the run: a workbook has what people wrote in earlier ones.
         """
+        from simulator.cli import destinations, publish
+        from simulator.report.run import run_report
+
         path, context = Path(path), self._context
         if path.suffix == ".html":
-            path.write_bytes(page_html(context))
+            path.write_bytes(publish.page_html(context))
             return path
         if path.suffix not in _REPORTS:
             raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
-        output = ReportOutput(context, run_report(context), self.path.parent, self._settings, self.as_dict())
-        path.write_bytes(Path(write_report(_REPORTS[path.suffix], output)).read_bytes())
+        output = destinations.ReportOutput(
+            context, run_report(context), self.path.parent, self._settings, self.as_dict()
+        )
+        path.write_bytes(Path(destinations.write_report(_REPORTS[path.suffix], output)).read_bytes())
         return path
 
     def __repr__(self) -> str:
@@ -178,11 +182,14 @@ def compare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
     """
 
     def work() -> dict[str, Any]:
+        from simulator.addons.compare import comparison as pairs
+        from simulator.cli.forecast import spent_json
+
         settings = load_settings(_checked(flags))
         names = [str(run.path if isinstance(run, RunResults) else run) for run in runs]
-        comparison = Comparison(names, settings)
+        comparison = pairs.Comparison(names, settings)
         outcomes = asyncio.run(comparison.judged(lambda *_unused: None))
-        return {**as_json(comparison.result(outcomes)), **spent_json(comparison.ledger)}
+        return {**pairs.as_json(comparison.result(outcomes)), **spent_json(comparison.ledger)}
 
     return _quietly(work)
 
@@ -209,11 +216,14 @@ async def acompare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, An
 
 def _made(protocol: Protocol, bot: Any, cases: Cases, flags: dict[str, Any]) -> RunResults:
     def work() -> RunResults:
+        from simulator.cli import rehearsal
+        from simulator.cli.resume import resume
+
         with _as_file(cases) as file, _as_adapter(bot, flags) as named:
-            settings = run_settings(
+            settings = rehearsal.run_settings(
                 load_settings(_checked(named) | ({"cases": file} if file else {})), protocol
             )
-            finished = start(settings) if settings.resume is None else resume(settings)
+            finished = rehearsal.start(settings) if settings.resume is None else resume(settings)
         if isinstance(finished, int):
             raise InputError(_("nothing was run."))
         # Ctrl-C reached the run, which stored what it had; in a notebook it has to reach the cell as well.

@@ -1,6 +1,6 @@
 """pytest: the fixture `rehearse`, and the reddest turns in the report of a test that failed.
 
-The package registers it; a project that does not use the fixture pays for the import of this file alone.
+The package registers it; a project that does not use the fixture pays for types and no engine.
 
     def test_the_bot_may_go_out(rehearse):
         assert rehearse(answer, cases="questions.csv", target=80).passed
@@ -10,13 +10,13 @@ the question, the answer and the judge's reason.
 """
 
 from collections.abc import Callable, Generator
-from importlib import import_module
 from typing import Any
 
 import pytest
 
-# Imported when a test rehearses.
-API, MESSAGES = "simulator.api", "simulator.core.messages"
+from simulator import api
+from simulator.core.messages import safe_text
+
 # Red turns that a failed test shows.
 SHOWN = 3
 _RESULTS = pytest.StashKey[list[Any]]()
@@ -35,7 +35,7 @@ def rehearse(request: pytest.FixtureRequest) -> Callable[..., Any]:
     def call(bot: Any = None, **flags: Any) -> Any:
         if request.config.getoption("rehearse_offline"):
             flags["offline"] = True
-        result = import_module(API).rehearse(bot, **flags)
+        result = api.rehearse(bot, **flags)
         request.node.stash.setdefault(_RESULTS, []).append(result)
         return result
 
@@ -60,7 +60,6 @@ def _told(result: Any) -> str:
     for turn in result.red[:SHOWN]:
         lines += [f"▲ {turn.case}, turn {turn.turn} ({turn.persona})", f"  {turn.question}"]
         lines += [f"  -> {turn.answer or turn.failure}", f"  {turn.reason}"]
-    safe_text: Callable[[str], str] = import_module(MESSAGES).safe_text
     return "\n".join(
         safe_text(" ".join(line.split()) if not line.startswith("  ") else line) for line in lines
     )

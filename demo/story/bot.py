@@ -11,7 +11,8 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from simulator import Answer, Bot, Passage, Query, read_knowledge
+from simulator import Answer, Bot, Passage, Query
+from simulator.extending import read_knowledge
 
 HERE = Path(__file__).parent
 WORDS = re.compile(r"[a-z]+|[0-9]+|[ァ-ヶー]+|[一-龥々]+[ぁ-ん]?")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import ToolCall, tool_calls_in, tool_calls_of
+from simulator import ToolCall
 from simulator.core.tool_calls import LONGEST_TEXT, MOST_CALLS, MOST_TEXT
+from simulator.extending import tool_calls_in, tool_calls_of
 
 ORDER = {"order": "A-1"}
 REFUND = ToolCall(name="refund", arguments='{"order": "A-1"}')

@@ -1,0 +1,118 @@
+"""What judges and adapters are written with: the types, texts and comparisons, connections and replies.
+
+Those on the shelves import this module alone. One of your own finds the types in `simulator`, too; what is
+only here changes with the program.
+"""
+
+from simulator.core import answers as returned
+from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
+from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
+from simulator.core.errors import BotFailure, InputError, Transient, value_problem
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import _, changed, say, sentences
+from simulator.core.secrets import is_telling, mask_secrets, written_out
+from simulator.core.shelves import describe_error, other_python, user_object
+from simulator.core.templates import Texts, read_text_file
+from simulator.core.types import (
+    Answer,
+    Bot,
+    Case,
+    Chat,
+    Embed,
+    Fill,
+    GradingContext,
+    Message,
+    Passage,
+    Query,
+    Rule,
+    Score,
+    ToolCall,
+    Traits,
+    Usage,
+    traits_of,
+    usage_told,
+)
+from simulator.data.knowledge import read_knowledge
+from simulator.grading.lexical import response_of
+from simulator.models.exchange import (
+    ACCEPTED,
+    PIECE,
+    BodyError,
+    client_words,
+    http_client,
+    is_this_machine,
+    unpacked,
+    whole_body,
+)
+from simulator.models.limiter import Notices, wait_asked_for
+from simulator.text import choices as multiple_choice
+from simulator.text import metrics
+from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.normalise import is_quoted_from
+from simulator.text.typography import nfkc, straight, straight_pattern
+
+__all__ = [
+    "ACCEPTED",
+    "MOST_PASSAGES",
+    "PIECE",
+    "Answer",
+    "BodyError",
+    "Bot",
+    "BotFailure",
+    "Case",
+    "Chat",
+    "Embed",
+    "Fill",
+    "GradingContext",
+    "InputError",
+    "Message",
+    "Notices",
+    "Passage",
+    "Query",
+    "Rule",
+    "Score",
+    "Sentence",
+    "Specific",
+    "Texts",
+    "TimeLimit",
+    "ToolCall",
+    "Traits",
+    "Transient",
+    "Usage",
+    "_",
+    "changed",
+    "client_words",
+    "describe_error",
+    "http_client",
+    "is_async",
+    "is_quoted_from",
+    "is_telling",
+    "is_this_machine",
+    "located",
+    "mask_secrets",
+    "metrics",
+    "multiple_choice",
+    "nfkc",
+    "on_a_thread",
+    "other_python",
+    "passages_of",
+    "read_knowledge",
+    "read_text_file",
+    "response_of",
+    "returned",
+    "say",
+    "sentences",
+    "specifics_of",
+    "straight",
+    "straight_pattern",
+    "tool_calls_in",
+    "tool_calls_of",
+    "traits_of",
+    "unpacked",
+    "usage_told",
+    "user_object",
+    "value_problem",
+    "wait_asked_for",
+    "whole_body",
+    "written_out",
+]
