@@ -8,10 +8,10 @@ from simulator.core import answers as returned
 from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
 from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
 from simulator.core.errors import BotFailure, InputError, Transient, value_problem
+from simulator.core.loading import describe_error, other_python, user_object
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, changed, say, sentences
 from simulator.core.secrets import is_telling, mask_secrets, written_out
-from simulator.core.shelves import describe_error, other_python, user_object
 from simulator.core.templates import Texts, read_text_file
 from simulator.core.types import (
     Answer,

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.show import write_atomically
-from simulator.core import shelves
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
+from simulator.core.loading import describe_error, user_object
 from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
-from simulator.core.shelves import user_object
 from simulator.core.types import Language
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
@@ -147,7 +146,7 @@ def _user_function(name: str, output: ReportOutput) -> str:
         if inspect.isawaitable(result):
             result = asyncio.run(asyncio.wait_for(result, None))
     except (Exception, SystemExit) as error:  # the user's own code: it ends this report, not the run
-        why = shelves.describe_error(error)
+        why = describe_error(error)
         msg = _(
             "--to {name}: {why} The run is safe: write the report again with `report`.", name=name, why=why
         )

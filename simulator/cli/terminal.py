@@ -21,9 +21,9 @@ from typing import Any, TextIO, TypeVar, cast
 from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.loading import describe_error
 from simulator.core.messages import Message, _, localised, message_of, sentences
 from simulator.core.messages import say as say
-from simulator.core.shelves import describe_error
 
 # For commands that save as they go, in a run file.
 SAVED = _("What is done so far is saved: run the same command again to continue.")

@@ -14,23 +14,13 @@ user's, looked up from the working directory.
 Files whose names begin with `_` are parts of others and no names. What is on a shelf is found by reading the
 folder: no module registers itself, and of Python files the text is read, so that `list` imports nothing.
 
-A user's code is imported here and nowhere else, at most once, and whatever it raises becomes an InputError of
-one line with the place in the user's own file. It may be slow, print, change sys.path or call sys.exit.
+Code itself is loaded by core/loading.py.
 """
 
-import ast
-import contextlib
 import functools
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import os
-import shlex
 import sys
-import sysconfig
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_args
@@ -47,6 +37,7 @@ from simulator.core.errors import (
     gone,
     value_problem,
 )
+from simulator.core.loading import LIBRARIES, describe_error, is_path, shelf_module, source_files, user_object
 from simulator.core.messages import SHELF, Message, _, sentences, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
@@ -62,12 +53,6 @@ DEMO = ROOT / "demo"
 SITUATIONS = (
     "pressing", "refused", "failed", "followup", "telling", "thanks", "at_last", "leaving",
 )  # fmt: skip
-# Frames of tracebacks that are not the user's own: this package, and everything installed.
-_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-# Modules of the shelves are imported under this package, wherever the folder is
-# (simulator/shelves/__init__.py).
-_SHELVES = "simulator.shelves"
-_LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 # What articles call judges, and their names here; both are known wherever judges are named: --judges,
 # rehearsal.toml, the files of outputs and their metrics.
@@ -172,13 +157,13 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
     name = canonical_judge(name)
     # A module of the shelf may only be imported once it is known to be a judge: its name comes from the user.
     if name in _function_modules(JUDGES):
-        return _callable(getattr(importlib.import_module(f"{_SHELVES}.judges.{name}"), name), name)
+        return _callable(getattr(shelf_module("judges", name), name), name)
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
 
 
 def form_path(name: str) -> Path:
     """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's."""
-    return Path(name) if _is_path(name) else JUDGES / f"_{name}.toml"
+    return Path(name) if is_path(name) else JUDGES / f"_{name}.toml"
 
 
 def judge_name(source: str) -> str:
@@ -188,7 +173,7 @@ def judge_name(source: str) -> str:
     """
     if ":" in source:
         return source.rsplit(":", 1)[-1]
-    return canonical_judge(Path(source).stem if _is_path(source) or source.endswith(".toml") else source)
+    return canonical_judge(Path(source).stem if is_path(source) or source.endswith(".toml") else source)
 
 
 def judge_files(function: Callable[..., Any]) -> list[Path]:
@@ -203,7 +188,7 @@ def judge_files(function: Callable[..., Any]) -> list[Path]:
         function = inspect.unwrap(function.func)
     module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
     source = getattr(module, "__file__", None) or "<none>"
-    is_library = source.startswith(_LIBRARIES) and not source.startswith(str(JUDGES))
+    is_library = source.startswith(LIBRARIES) and not source.startswith(str(JUDGES))
     is_own = source.endswith(".py") and not is_library
     return source_files(Path(source)) if is_own and Path(source).is_file() else []
 
@@ -225,7 +210,7 @@ def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[...
     `connect` makes it.
     """
     # Adds --set timeout, concurrency and retries to what the adapter declares itself.
-    limited = importlib.import_module(f"{_SHELVES}.rag_adapters._limits").limited
+    limited = shelf_module("rag_adapters", "_limits").limited
     if name.endswith(":connect"):
         found = _callable(user_object(name), name)
     elif ":" in name:
@@ -240,7 +225,7 @@ def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[...
 def _adapter(name: str) -> ModuleType:
     """The module of an adapter on the shelf. Raises InputError where a package that it needs is missing."""
     try:
-        return importlib.import_module(f"{_SHELVES}.rag_adapters.{name}")
+        return shelf_module("rag_adapters", name)
     except ImportError as error:
         if str(error.name).partition(".")[0] == "simulator":
             raise
@@ -345,192 +330,8 @@ def summary_line(path: Path) -> Message:
     return verbatim(docstring.partition("\n")[0], SHELF)
 
 
-def prepend_to_path(folder: Path) -> None:
-    """Imports look into `folder` before anywhere else."""
-    # The user's folder goes first, so that their own helper.py is found, and not an installed one.
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-
-def module_of_file(path: Path) -> ModuleType:
-    """The module of a file, loaded once (that can take gigabytes). What it raises passes through.
-
-    Once also where bot.py and checks.py of the same folder are named, and one of them imports the other. A
-    file that imports relatively (`from . import prices`) is loaded as part of its package. The working
-    directory stays what it is, wherever the file's code goes.
-    """
-    file = path.resolve()
-    if not file.is_file():
-        raise InputError(_("{path}: there is no such file here.", path=path))
-    # Under whatever name: the user's own code may have imported it before.
-    for known in list(sys.modules.values()):
-        if getattr(known, "__dict__", {}).get("__file__") == str(file):
-            return known
-    prepend_to_path(file.parent)
-    # By its whole path: another folder's checks.py is another module.
-    place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    spec = importlib.util.spec_from_file_location(f"_user_{file.stem}_{place}", file)
-    if spec is None or spec.loader is None:
-        raise InputError(_("{path}: not a Python file.", path=path))
-    module = importlib.util.module_from_spec(spec)
-    # Known while it runs, as for any import: dataclasses and pickles look their module up.
-    sys.modules[spec.name] = module
-    try:
-        with contextlib.chdir(Path.cwd()):
-            spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[spec.name]
-        if isinstance(error, ImportError) and _NO_PACKAGE in str(error):
-            return _module_in_package(file)
-        raise
-    return module
-
-
-# What Python says of a relative import in a file that was loaded by itself.
-_NO_PACKAGE = "attempted relative import with no known parent package"
-
-
-def _module_in_package(file: Path) -> ModuleType:
-    """The module of a file as part of the packages around it: app/bot.py as app.bot.
-
-    The outermost folder with an __init__.py is the package; without any, the folder of the file is.
-    """
-    top = file.parent
-    while (top.parent / "__init__.py").is_file():
-        top = top.parent
-    prepend_to_path(top.parent)
-    return _imported_module(".".join(file.relative_to(top.parent).with_suffix("").parts))
-
-
-def source_files(module: Path) -> list[Path]:
-    """The files a module is made of: its own, those near it that it imports, and `_NAME...` files of each.
-
-    Of judges/keigo.py: keigo.py, _keigo_ja.toml, and what it imports from judges/ in turn. The program's own
-    modules are not among them: the version stands for them.
-    """
-    files: dict[Path, None] = {}
-    # Breadth first, and each file once: modules that import each other end, too.
-    waiting = [module.resolve()]
-    while waiting:
-        path = waiting.pop(0)
-        if path in files:
-            continue
-        files[path] = None
-        name = path.stem.lstrip("_")  # of keigo.py: _keigo.toml, _keigo_ja.toml and the like
-        named = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
-        waiting += sorted(each for each in named if each.suffix in {".py", ".toml"})
-        if path.suffix == ".py":
-            # Beside it or in folders there; `judges._angle` is one beside judges/cosine.py.
-            nearby = [
-                folder.joinpath(*imported.split(".")).with_suffix(".py")
-                for imported in dict.fromkeys(_imported(ast.parse(path.read_bytes())))
-                if imported.partition(".")[0] != "simulator"
-                for folder in (path.parent, path.parent.parent)
-            ]
-            waiting += filter(Path.is_file, nearby)
-    return list(files)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """The names of modules that are imported anywhere, and of what is taken from them."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ([node.module] if node.module else ())
-            yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
-
-
-def user_object(name: str, *, is_bot: bool = False) -> Any:
-    """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory.
-
-    Raises InputError where it cannot be imported, whatever its code raises (but Ctrl-C), and UnknownName,
-    with what can be called there, where it has no such name. Of a bot (`is_bot`) whose packages are missing
-    it says how another interpreter answers in its place.
-    """
-    module_name, _unused, attribute = name.rpartition(":")
-    # The working directory may hold a simulator.py of the user's; this package is imported already.
-    if module_name == "simulator":
-        msg = _(
-            "{name} is this program itself. A file of yours: ./simulator.py:{attribute}.",
-            name=name,
-            attribute=attribute,
-        )
-        raise InputError(msg)
-    prepend_to_path(Path.cwd())
-    try:
-        module = module_of_file(Path(module_name)) if _is_path(module_name) else _imported_module(module_name)
-    except (InputError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        why = describe_error(error)
-        if is_bot and isinstance(error, ImportError):
-            why = sentences(why, other_python(module_name))
-        raise InputError(_("{name}: cannot be imported: {error}", name=name, error=why)) from None
-    found: Any = module
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            there = getattr(found, "__dict__", {}).items()
-            of_use = {key for key, value in there if callable(value) or hasattr(value, "ainvoke")}
-            public = {key for key in of_use if not key.startswith("_")}
-            raise UnknownName(_("name in {module}", module=module_name), part, public)
-        found = getattr(found, part)
-    return found
-
-
-def _imported_module(name: str) -> ModuleType:
-    """An importable module; the working directory stays what it is."""
-    with contextlib.chdir(Path.cwd()):
-        return importlib.import_module(name)
-
-
-def other_python(module_name: str) -> Message:
-    """What helps a bot whose packages are not installed here: the interpreter of its own environment.
-
-    Named is the one of an environment beside the bot's file or above it, where there is one.
-    """
-    beside = Path(module_name).resolve().parents if _is_path(module_name) else [Path.cwd()]
-    names = ("bin/python", "Scripts/python.exe")
-    there = [
-        each
-        for folder in list(beside)[:3]
-        for name in names
-        for each in (folder / ".venv" / name, folder / "venv" / name)
-        if each.is_file() and each.parents[1] != Path(sys.prefix)
-    ]
-    python = os.path.relpath(there[0]) if there else "../bot/.venv/bin/python"
-    return _(
-        "If your bot has an environment of its own, name the Python of that: --set python={python}.",
-        python=shlex.quote(Path(python).as_posix()),
-    )
-
-
-def describe_error(error: BaseException) -> Message:
-    """One line on an exception from a user's own code, with the file and line of that code where known.
-
-    `KeyError: 'reply' (bot.py, line 12).` The innermost frame of the user's own counts; those of libraries
-    below it say less about what to mend.
-    """
-    text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
-    if isinstance(error, SyntaxError):
-        return _("{error}.", error=text)
-    # A syntax error has its place in its own text; others have frames.
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*_LIBRARIES, _PACKAGE))]
-    if not own:
-        return _("{error}.", error=text)
-    place, file = own[-1], Path(own[-1].filename)
-    if file.is_relative_to(Path.cwd()):
-        file = file.relative_to(Path.cwd())
-    return _("{error} ({file}, line {line:d}).", error=text, file=file, line=place.lineno)
-
-
-def _is_path(name: str) -> bool:
-    return "/" in name or "\\" in name or name.endswith(".py")
-
-
 def _shelf_path(kind: Message, name: str, shelf: Path, names: Iterable[str]) -> Path:
-    if _is_path(name) or name.endswith(".toml"):
+    if is_path(name) or name.endswith(".toml"):
         return Path(name)
     if name not in names:
         raise UnknownName(kind, name, names)

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import HOPELESS, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.core.loading import describe_error
 from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
-from simulator.core.shelves import describe_error
 from simulator.core.templates import stable_int
 from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole

@@ -7,6 +7,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError, PromptError
+from simulator.core.loading import user_object
 from simulator.core.types import Query
 from simulator.grading.rubric import Rubric, load_judge
 
@@ -166,13 +167,13 @@ def test_a_module_that_does_not_load_is_one_line(tmp_path: Path, code: str, mess
     path = tmp_path / "broken.py"
     path.write_text(code, encoding="utf-8")
     with pytest.raises(InputError) as met:
-        shelves.user_object("broken.py:answer")
+        user_object("broken.py:answer")
     path.write_text("def answer(question): return '!'", encoding="utf-8")
 
     assert str(met.value).startswith(f"broken.py:answer: cannot be imported: {message}")
     assert "line 1)" in str(met.value)
     assert "\n" not in str(met.value)
-    assert shelves.user_object("broken.py:answer")("?") == "!"
+    assert user_object("broken.py:answer")("?") == "!"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.shelves import module_of_file, source_files
+from simulator.core.loading import module_of_file, source_files
 
 pytestmark = pytest.mark.usefixtures("apart")
 

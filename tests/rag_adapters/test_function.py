@@ -13,6 +13,7 @@ from simulator.shelves.rag_adapters.function import connect
 from simulator import Answer, BotFailure, InputError, Passage, ToolCall
 from simulator.core import shelves
 from simulator.core.concurrency import is_async
+from simulator.core.loading import user_object
 from simulator.runner.conversation import as_answer
 from tests.asking import QUERY
 
@@ -243,7 +244,7 @@ async def test_a_function_that_asks_its_thread_for_an_event_loop() -> None:
 
     said = [(await asyncio.to_thread(rag, QUERY)).text for _ in range(2)]
 
-    seen = shelves.user_object("bot.py:SEEN")
+    seen = user_object("bot.py:SEEN")
     assert (said, len(set(map(id, seen)))) == (["料金は？", "料金は？"], 1)
     rag.aclose()
     assert seen[0].is_closed()

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError, ModelFailure
-from simulator.core.shelves import module_of_file
+from simulator.core.loading import module_of_file
 from simulator.core.types import Answer, Bot, Passage, Query
 from simulator.runner.conversation import CUT_MARK, ask
 

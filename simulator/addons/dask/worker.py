@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from simulator.core import shelves
 from simulator.core.concurrency import first_error
 from simulator.core.errors import InputError, Outage, RehearsalError
+from simulator.core.loading import source_files
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
@@ -112,7 +112,7 @@ def environment(files: Iterable[str] = ()) -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
     for path in filter(Path.is_file, map(Path, files)):
-        parts = shelves.source_files(path) if path.suffix == ".py" else [path]
+        parts = source_files(path) if path.suffix == ".py" else [path]
         found[str(path)] = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:8]
     return found
 

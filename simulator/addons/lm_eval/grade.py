@@ -39,9 +39,9 @@ from simulator.addons.lm_eval.tasks import (
     metric_name,
 )
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.loading import describe_error
 from simulator.core.messages import Message, _, encodable, sentences, shown
 from simulator.core.settings import RowSettings, Settings
-from simulator.core.shelves import describe_error
 from simulator.core.types import (
     MAIN_METRIC,
     Conversation,
