@@ -55,7 +55,7 @@ IN_FUNCTIONS = {
     "simulator.cli.simulate": 1,
     "simulator.data.workbooks": 2,  # openpyxl
 }
-# Calls that load a module by its name, `__getattr__` of a module: the only modules that have them, and how many.
+# Calls that load a module by its name, `__getattr__` of a module: the only modules with any, and how many.
 LOADERS = {
     "simulator.cli.app": 3,  # the table of commands
     "simulator.core.loading": 4,  # users' own code, and the shelves'
