@@ -74,6 +74,14 @@ TITLES: dict[str, dict[str, Message]] = {
         "conflicts_ignored": _("contradictions ignored"),
         "said": _("said by the model"),
     },
+    "response": {
+        "answered": _("Answered"),
+        "partly": _("Answered in part"),
+        "declined": _("Declined"),
+        "asked_back": pgettext("an answer", "Asked back"),
+        "handed_over": pgettext("an answer", "Handed over"),
+        "nothing": _("Answered nothing"),
+    },
     "mark": {
         "no_answer": _("No answer"),
         "overall": _("Low grade"),

@@ -40,6 +40,7 @@ from simulator.core.types import (
     Score,
     Turn,
     TurnScores,
+    response_in,
 )
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, lowest_score, score_lines
@@ -410,6 +411,8 @@ class _Views:
             "answer": spans,
             "rest": _left_out(said) if said else answer,
             "reaction": self._reaction(turn.reaction),
+            # What most answers do goes without saying.
+            "response": "" if (did := response_in(scores)) in (None, "answered") else titles("response", did),
             "rewritten": tuple(titles("rule", rule) for rule in turn.broken_rules),
             "flaws": [self._flaw(flaw, spans, turn) for flaw in listed],
             "grades": [self._grade(score, red, deciding) for score in graded if score.state != "skipped"],

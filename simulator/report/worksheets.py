@@ -411,6 +411,8 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
         return text_cell(json.dumps(score.detail, ensure_ascii=False))
     judge = context.text(context.titles("judge", score.judge))
     graded = f"{judge} {context.text(grade_text(score)).replace(' ', '')}"
+    if score.response is not None and score.response != "answered":
+        graded = f"{graded} · {context.text(context.titles('response', score.response))}"
     steps = score.detail.get("steps")
     listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], start=1)]
     mark: Mark = "failed" if score.state == "failed" else ""
