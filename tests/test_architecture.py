@@ -16,11 +16,14 @@ from scripts import house
 
 ROOT = Path(__file__).resolve().parent.parent
 # From the top down. A package imports those on lower floors, and none on its own; nor does an add-on import
-# another. Within a package imports go one way, too. What each package is for: docs/architecture.md.
+# another, nor a room of the lab; the lab stands above all, for nothing imports it: `plugins` finds its rooms.
+# Within a package imports go one way, too. What each package is for: docs/architecture.md.
 FLOORS = (
+    ("lab",),
     ("__main__", "pytest_plugin"),
     ("api",),
     ("cli",),
+    ("plugins",),
     ("addons",),
     ("report",),
     ("diagnosis",),
@@ -58,6 +61,7 @@ IN_FUNCTIONS = {
 # Calls that load a module by its name, `__getattr__` of a module: the only modules with any, and how many.
 LOADERS = {
     "simulator.cli.app": 3,  # the table of commands
+    "simulator.plugins": 4,  # rooms of the lab, packages of third parties
     "simulator.core.loading": 4,  # users' own code, and the shelves'
     "rag_adapters._host": 3,  # the same in the interpreter of a user's bot, which has none of our modules
 }
@@ -155,7 +159,7 @@ def imported(module: Module, *, inside: bool = True) -> set[str]:
 def package(module: str) -> str:
     """`simulator.stats.gate` is of `stats`, `simulator.addons.load.pace` of `addons.load`."""
     parts = module.split(".")
-    return ".".join(parts[1:3]) if parts[1] == "addons" and len(parts) > 2 else parts[1]
+    return ".".join(parts[1:3]) if parts[1] in ("addons", "lab") and len(parts) > 2 else parts[1]
 
 
 def floor(module: str) -> int:
@@ -335,7 +339,7 @@ def test_importing_one_public_name_loads_no_engine() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
     loaded = {name.split(".")[1] for name in done.stdout.split()}
-    assert loaded <= {"api", "cli", "core", "models", "shelves", "storage"}
+    assert loaded <= {"api", "cli", "core", "models", "plugins", "shelves", "storage"}
     assert not {"simulator.cli.rehearsal", "simulator.models.client"} & set(done.stdout.split())
 
 

@@ -24,7 +24,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -36,6 +36,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
+from simulator import plugins
 from simulator.cli.terminal import ExitCode, discard_output, say, unread_streams
 from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
@@ -55,6 +56,7 @@ from simulator.core.messages import (
     verbatim,
     wrap,
 )
+from simulator.core.shelves import offer_judges
 from simulator.core.templates import read_text_file
 from simulator.core.version import __version__
 from simulator.shelves import FOLDER
@@ -79,7 +81,6 @@ COMMANDS = {
     "compare": "Have a judge pick the better answer of two runs, turn by turn.",
     "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
-    "cross-examine": "Ask the bot about its own claims, and find where it contradicts itself.",
     "cases": "Make test questions from your documents.",
     "thresholds": "Find out from which score on an answer is right.",
     "harness": "Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.",
@@ -136,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
     name_pages_in(FOLDER)
+    offer_judges(plugins.Judges())
     _ready_streams()
     with unread_streams() as unread:
         try:
@@ -434,31 +436,45 @@ class Program(CommandGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The words."""
-        return list(COMMANDS)
+        return list(_words())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command with its options; None where there is no such word."""
-        return _command(cmd_name) if cmd_name in COMMANDS else None
+        return _command(cmd_name) if cmd_name in COMMANDS or cmd_name in _words() else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the words, each with its first line."""
-        shown = COMMANDS if EVERYTHING.get() else {word: COMMANDS[word] for word in FIRST}
+        words = _words()
+        shown = words if EVERYTHING.get() else {word: words[word] for word in FIRST}
         with formatter.section("Commands"):
             formatter.write_dl(list(shown.items()))
-        if len(shown) < len(COMMANDS):
+        if len(shown) < len(words):
             with formatter.section("More"):
-                words = [word for word in COMMANDS if word not in FIRST]
-                formatter.write_text(", ".join(words) + "\n\n" + _ABOUT_MORE)
+                rest = [word for word in words if word not in FIRST]
+                formatter.write_text(", ".join(rest) + "\n\n" + _ABOUT_MORE)
+
+
+def _words() -> dict[str, str]:
+    """The words of this program and those of plug-ins, each with its first line."""
+    return {**COMMANDS, **{word: line for word, line in plugins.words().items() if word not in COMMANDS}}
 
 
 @cache
 def _command(word: str) -> Any:
     """A command, or a group of them (`cases make`), as the parser has it."""
+    if word not in COMMANDS and (added := plugins.command(word)):
+        if isinstance(added, plugins.CommandGroup):
+            return typer.main.get_command(_group(added.about, added.commands))
+        return _alone(word, added)
     module = import_module(f"simulator.cli.{word.replace('-', '_')}")
     if hasattr(module, "SUBCOMMANDS"):
-        return typer.main.get_command(_group(module))
+        return typer.main.get_command(_group(module.ABOUT, module.SUBCOMMANDS))
+    return _alone(word, module.command)
+
+
+def _alone(word: str, command: Callable[..., int]) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    _add(app, word, module.command)
+    _add(app, word, command)
     return typer.main.get_command(app)
 
 
@@ -467,16 +483,16 @@ def _add(app: typer.Typer, word: str, command: Any) -> None:
     app.command(word, cls=PanelCommand, short_help=first_line)(command)
 
 
-def _group(module: Any) -> typer.Typer:
+def _group(page: str, commands: Mapping[str, Callable[..., int]]) -> typer.Typer:
     """A command with subcommands (`cases make`); alone it shows its help."""
-    group = typer.Typer(cls=CommandGroup, help=module.ABOUT, rich_markup_mode=None, add_completion=False)
+    group = typer.Typer(cls=CommandGroup, help=page, rich_markup_mode=None, add_completion=False)
 
     @group.callback(invoke_without_command=True)
     def about(context: typer.Context) -> None:
         if context.invoked_subcommand is None:
             sys.stdout.write(f"{context.get_help()}\n")
 
-    for word, command in module.SUBCOMMANDS.items():
+    for word, command in commands.items():
         _add(group, word, command)
     return group
 

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator import plugins
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
 from simulator.cli.rehearsal import check_folder, check_target, run_settings
@@ -142,6 +143,7 @@ async def _examine(settings: Settings) -> int:
             _print(mark, name, text)
 
     add("ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan)))
+    _check_plugins(add)
     checks: dict[Message, Check] = {
         _MODELS[role]: partial(_check_model, context, plan[0], role, endpoint)
         for role, endpoint in context.endpoints.items()
@@ -193,6 +195,14 @@ def _print(mark: str, name: Message | str, text: Message | str) -> None:
     state = localised(_MARKS[mark]) if mark else ""
     said = safe_text(" ".join(localised(text).split()))
     sys.stdout.write(f"{padded(state, 6)} {padded(localised(name), 18)} {said}\n")
+
+
+def _check_plugins(add: Callable[[str, Message | str, Message | str], None]) -> None:
+    """A line for each plug-in of a third party."""
+    for plugin in plugins.third_party():
+        add("ok", _("plug-in"), plugin.name)
+    for fault in plugins.faults():
+        add("NOT OK", _("plug-in"), fault)
 
 
 def _settings_text(settings: Settings) -> dict[str, Message | str]:

@@ -7,6 +7,7 @@
 Names are what options take. Files of the user's own are not listed: they are named by their path.
 """
 
+import inspect
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from simulator.cli.options import takes
 from simulator.cli.terminal import ExitCode, print_json
 from simulator.core import shelves
-from simulator.core.messages import Message, _, localised, pgettext
+from simulator.core.messages import SHELF, Message, _, localised, pgettext, verbatim
 from simulator.core.settings import load_settings
 from simulator.core.templates import read_toml
 from simulator.runner.prompts import describe_prompt
@@ -63,12 +64,18 @@ def command(flags: dict[str, Any]) -> int:
 
 def shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
     """What `list` says about each name of a shelf: titles of a TOML file, the first line of a Python one."""
-    return {
-        name: _titles(folder / f"{name}.toml")
-        if (folder / f"{name}.toml").is_file()
-        else shelves.summary_line(folder / f"{name}.py")
-        for name in names
-    }
+    return {name: _about(folder, name) for name in names}
+
+
+def _about(folder: Path, name: str) -> Message | str:
+    if (rubric := folder / f"{name}.toml").is_file():
+        return _titles(rubric)
+    if (module := folder / f"{name}.py").is_file():
+        return shelves.summary_line(module)
+    source = shelves.judge_source(name)  # a plug-in's
+    if isinstance(source, Path):
+        return _titles(source)
+    return verbatim((inspect.getdoc(source) or "").partition("\n")[0], SHELF)
 
 
 def _titles(path: Path) -> Message:

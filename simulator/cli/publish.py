@@ -16,17 +16,17 @@ import contextlib
 import shlex
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.consistency.report import consistency_line
+from simulator import plugins
 from simulator.addons.lm_eval import report as harness
 from simulator.addons.load import report as load
 from simulator.cli.destinations import ReportOutput, write_reports
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
-from simulator.core.document import Line, Report, Section
+from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
@@ -135,9 +135,9 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     is_plain = not (
         results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
     )
-    trusts = JudgeTrusts()
-    if not is_plain or results.run.models.get("judge") != LEXICAL:
-        trusts = trusts_of(results, summary, language)
+    is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
+    trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
+    added = plugins.reporting(results, is_judged=is_judged)
     return ReportContext(
         results=results,
         summary=summary,
@@ -148,21 +148,14 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         page=str(path.with_name("report.html")),
         check=settings.check_format,
         likeness=likeness,
-        added=tuple(added_sections(results, summary)),
+        added=tuple(added_sections(results, summary, added)),
+        remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
     )
 
 
-def trusts_of(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
-    """The trust in every judge; where the bot told customers different things, that is an alarm beside it."""
-    trusts = judge_trusts(results, summary, language)
-    # Rows of a data set have no customers.
-    if results.run.asks_once or not (apart := consistency_line(results)):
-        return trusts
-    return trusts.model_copy(update={"notes": (*trusts.notes, Line(apart, "alarm"))})
-
-
-def added_sections(results: Results, summary: Summary) -> Iterator[Section]:
-    """The sections of add-ons, of those whose notes the run has."""
+def added_sections(results: Results, summary: Summary, added: Iterable[plugins.Plugin]) -> Iterator[Section]:
+    """The sections of plug-ins and add-ons, of those whose notes the run has."""
+    yield from filter(None, (build(results, summary) for plugin in added for build in plugin.sections))
     if HARNESS_NOTE in results.notes and (section := harness.section(results)):
         yield section
     if "load" in results.notes and (section := load.section(results, summary)):

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, get_args
+from typing import Any, Protocol, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -145,9 +145,30 @@ def prompt_path(name: str) -> Path:
     return own if own.is_file() else _shelf_path(_("prompt"), name, PROMPTS, prompt_names())
 
 
+class FurtherJudges(Protocol):
+    """Judges that plug-ins have, beside those on the shelf."""
+
+    def names(self) -> Iterable[str]:
+        """What they are called."""
+        ...
+
+    def source(self, name: str) -> Path | Callable[..., Any] | None:
+        """The rubric's file, or the function; None where no plug-in has that judge."""
+        ...
+
+
+_FURTHER: list[FurtherJudges] = []
+
+
+def offer_judges(further: FurtherJudges) -> None:
+    """Makes the judges of plug-ins known wherever judges are named; said by whoever starts the program."""
+    _FURTHER[:] = [further]
+
+
 def judge_names() -> list[str]:
-    """The judges on the shelf: rubrics (turn.toml), and functions of the shelf's modules (keigo.py)."""
-    return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
+    """The judges: rubrics of the shelf (turn.toml), functions of its modules (contains.py), plug-ins'."""
+    ours = {*_toml_names(JUDGES), *_function_modules(JUDGES)}
+    return sorted(ours.union(*(further.names() for further in _FURTHER)))
 
 
 def judge_source(name: str) -> Path | Callable[..., Any]:
@@ -158,6 +179,10 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
     # A module of the shelf may only be imported once it is known to be a judge: its name comes from the user.
     if name in _function_modules(JUDGES):
         return _callable(getattr(shelf_module("judges", name), name), name)
+    if not (JUDGES / f"{name}.toml").is_file():
+        for further in _FURTHER:
+            if source := further.source(name):
+                return source
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
 
 

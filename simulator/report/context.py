@@ -270,7 +270,8 @@ class ReportContext:
 
     `improvements` are None where no turn is red, `likeness` where customers said too little. `page` is where
     its page is written, empty where there is none. `check` is how the worksheet of conversations shows a
-    grade: in words, or as the judge's own JSON. `added` are sections of add-ons.
+    grade: in words, or as the judge's own JSON. `added` are sections of plug-ins,
+    `remarks` their lines among the notes.
     """
 
     results: Results
@@ -283,6 +284,7 @@ class ReportContext:
     check: CheckFormat = "text"
     likeness: Likeness | None = None
     added: tuple[Section, ...] = ()
+    remarks: tuple[Line, ...] = ()
 
     @property
     def wording(self) -> str:
@@ -312,7 +314,12 @@ class ReportContext:
     @cached_property
     def notes(self) -> tuple[Line, ...]:
         """What to know before relying on the figures, alarms first."""
-        listed = (*notes(self.summary, self.gate, self.titles), *self.trusts.notes, *self._unjudged)
+        listed = (
+            *notes(self.summary, self.gate, self.titles),
+            *self.trusts.notes,
+            *self.remarks,
+            *self._unjudged,
+        )
         return tuple(sorted(listed, key=lambda note: note.tone != "alarm"))
 
     @property

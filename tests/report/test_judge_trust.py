@@ -9,7 +9,6 @@ import pytest
 from pydantic import JsonValue
 
 from simulator.cli.app import main
-from simulator.cli.publish import trusts_of
 from simulator.core.document import Report
 from simulator.core.types import Language, Results
 from simulator.report.judges import judge_trusts, trust_section
@@ -63,16 +62,6 @@ def known_of(results: Results, language: Language = "ja") -> JudgeTrusts:
     consistent = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
     results = results.model_copy(update={"conversations": consistent})
     return judge_trusts(results, summed(results), language)
-
-
-def test_customers_who_were_told_different_things_are_an_alarm() -> None:
-    """With what each of the two was told."""
-    results = rehearsed("ja", models={})
-    summary = summed(results)
-    (note,) = trusts_of(results, summary, "ja").notes
-
-    text = said(note.text, "ja")
-    assert (note.tone, "9,800円" in text, "4,800円" in text) == ("alarm", True, True)
 
 
 def everything(language: Language) -> Results:

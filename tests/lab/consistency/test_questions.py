@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from simulator.addons.consistency.grade import (
+from simulator.core.types import Answer, Case, Conversation, Language, Message, Turn
+from simulator.lab.consistency.grade import (
     Comparison,
     FollowUp,
     FollowUpReply,
@@ -15,9 +16,8 @@ from simulator.addons.consistency.grade import (
     verbatim,
     verdict_of,
 )
-from simulator.core.types import Answer, Case, Conversation, Language, Message, Turn
 from simulator.runner.conversation import grading_context
-from tests.addons.consistency.test_consistency import results_of
+from tests.lab.consistency.test_consistency import results_of
 
 
 def talk(*answers: str, language: Language = "ja", case: str = "a") -> Conversation:

@@ -20,7 +20,11 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from simulator.addons.consistency.figures import (
+from simulator.core.concurrency import for_each
+from simulator.core.errors import ModelFailure
+from simulator.core.replies import Lapse
+from simulator.core.types import CONVERSATION, Answer, Conversation, GradingContext, Results, Score, Turn
+from simulator.lab.consistency.figures import (
     NOTE,
     Clash,
     Disagreement,
@@ -28,10 +32,6 @@ from simulator.addons.consistency.figures import (
     answered,
     link_of,
 )
-from simulator.core.concurrency import for_each
-from simulator.core.errors import ModelFailure
-from simulator.core.replies import Lapse
-from simulator.core.types import CONVERSATION, Answer, Conversation, GradingContext, Results, Score, Turn
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
 from simulator.text.segments import normalise

@@ -26,8 +26,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from simulator.addons.consistency.across import Question
-from simulator.addons.consistency.figures import checkable, stored_rows
 from simulator.core import replies
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
@@ -49,6 +47,8 @@ from simulator.core.types import (
     Value,
 )
 from simulator.grading.rubric import LONGEST_EARLIER, earlier_lines
+from simulator.lab.consistency.across import Question
+from simulator.lab.consistency.figures import checkable, stored_rows
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import Prices, total_spending
 from simulator.runner.context import RunContext

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.consistency.figures import across_languages, consistency, disagreement, subject
-from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
+from simulator.lab.consistency import plugin
+from simulator.lab.consistency.figures import across_languages, consistency, disagreement, subject
+from simulator.lab.consistency.report import consistency_line
 from simulator.storage.run_file import open_run
 from simulator.text.entities import specifics_of
 from tests.sample_runs import rehearsed
+from tests.texts import said
 
 # Two answers to the same question, and whether they disagree.
 PAIRS = (
@@ -171,3 +173,11 @@ def _dearer(conversation: Conversation) -> Conversation:
                 text = text.replace(each.text, f"9{each.text}")
         turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))
     return conversation.model_copy(update={"turns": tuple(turns)})
+
+
+def test_customers_who_were_told_different_things_are_an_alarm() -> None:
+    """Reports begin with what each of the two was told."""
+    (note,) = plugin.remarks(rehearsed("ja", models={}))
+
+    text = said(note.text, "ja")
+    assert (note.tone, "9,800円" in text, "4,800円" in text) == ("alarm", True, True)

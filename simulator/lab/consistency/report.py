@@ -7,11 +7,11 @@ answers.
 
 from collections.abc import Iterator, Sequence
 
-from simulator.addons.consistency.figures import Clash, Consistency, consistency
-from simulator.addons.consistency.grade import FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
 from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section, Text
 from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Language, Results
+from simulator.lab.consistency.figures import Clash, Consistency, consistency
+from simulator.lab.consistency.grade import FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
 
 # At most so many of each kind are shown; the JSON has all.
 SHOWN = 20

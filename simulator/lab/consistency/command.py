@@ -11,17 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.addons.consistency import across
-from simulator.addons.consistency.figures import consistency, judged_of
-from simulator.addons.consistency.grade import (
-    Examiner,
-    estimate,
-    examined_json,
-    examined_of,
-    kept_in,
-    targets,
-)
-from simulator.addons.consistency.report import consistency_report
 from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
@@ -32,6 +21,17 @@ from simulator.core.messages import _
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import CONVERSATION, Run
+from simulator.lab.consistency import across
+from simulator.lab.consistency.figures import consistency, judged_of
+from simulator.lab.consistency.grade import (
+    Examiner,
+    estimate,
+    examined_json,
+    examined_of,
+    kept_in,
+    targets,
+)
+from simulator.lab.consistency.report import consistency_report
 from simulator.models.pricing import Ledger, check_prices
 from simulator.runner.context import RunContext
 from simulator.storage.results import without_superseded

@@ -1,0 +1,335 @@
+"""What a room of the lab, or a package of a third party, may add to the program.
+
+A room is a folder of `simulator/lab/` with a `plugin.py`, and is named in `LAB` below with the words and
+settings that ask for it: only then is it imported. A package of a third party names its plug-in in the
+entry-point group `rehearsal.plugins`:
+
+    # pyproject.toml of the package
+    [project.entry-points."rehearsal.plugins"]
+    desk = "desk_plugin:PLUGIN"
+
+    # desk_plugin.py
+    from simulator import GradingContext
+    from simulator.plugins import Plugin
+
+    def greets(context: GradingContext) -> bool:
+        "Whether an answer begins with a greeting."
+        return context.turn.answer.text.startswith("Hello")
+
+    def greetings(run: str = "latest") -> int:
+        "Say hello."
+        print("Hello")
+        return 0
+
+    PLUGIN = Plugin(name="desk", commands={"greetings": greetings}, judges={"greets": greets})
+
+Then `rehearsal greetings` and `rehearsal --judges turn,greets` work, `list` shows the judge and `doctor` the
+package. Only the command line and the Python API ask this module; what the other parts of the program need of
+a plug-in they are given.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, say
+from simulator.core.settings import Settings, flag
+
+if TYPE_CHECKING:  # a page of help needs none of these
+    from pydantic import JsonValue
+
+    from simulator.core.document import Line, Section
+    from simulator.core.types import Conversation, Results
+    from simulator.runner.context import RunContext
+    from simulator.runner.run import Preparation, Progress, RunnerFactory, StoppingRule
+    from simulator.stats.figures import Summary
+    from simulator.storage.run_file import RunFile
+
+GROUP = "rehearsal.plugins"
+
+
+class Engine(Protocol):
+    """Holds the conversations of a run, as `runner.run.perform` does in this process."""
+
+    async def __call__(  # noqa: PLR0917 - the same as of the local engine
+        self,
+        context: "RunContext",
+        plan: "Sequence[Conversation]",
+        open_file: "Callable[[], RunFile]",
+        progress: "Progress",
+        prepare: "Preparation | None" = None,
+        new_runner: "RunnerFactory | None" = None,
+        stopping_rule: "StoppingRule | None" = None,
+    ) -> tuple[Path, Message | str | None]:
+        """Returns the path of the run file, and why the run stopped early, None if it did not."""
+        ...
+
+
+class Preparing(Protocol):
+    """Makes what a run does before its first conversation; None where there is nothing to do."""
+
+    def __call__(self, context: "RunContext", notes: "Mapping[str, JsonValue]") -> "Preparation | None":
+        """`notes` are those of the run file, empty for a new run."""
+        ...
+
+
+class SectionBuilder(Protocol):
+    """Makes a section of every report of a run; None where the run has nothing for it."""
+
+    def __call__(self, results: "Results", summary: "Summary") -> "Section | None":
+        """Figures of a section stand in `--json` under its key."""
+        ...
+
+
+class RemarkBuilder(Protocol):
+    """Says what to know before relying on a run's figures."""
+
+    def __call__(self, results: "Results") -> "Iterable[Line]":
+        """Lines, of the tone "alarm" or "soft"."""
+        ...
+
+
+class Evaluation(Protocol):
+    """Evaluates several data sets, prompts or bots beside each other."""
+
+    def __call__(self, files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]) -> int | None:
+        """Returns the exit code; None where the command line means a single run."""
+        ...
+
+
+class Probing(Protocol):
+    """Tries a judge on pairs of answers that differ in one known way; returns the exit code."""
+
+    def __call__(
+        self,
+        judges: str,
+        settings: Settings,
+        folder: Path,
+        *,
+        cases: str | None,
+        language: str | None,
+        limit: int | None,
+    ) -> int:
+        """`judges` are names with commas, `folder` is that of the calibrations."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandGroup:
+    """A command with subcommands, such as `thresholds suggest`; `about` is its page of help."""
+
+    about: str
+    commands: Mapping[str, Callable[..., int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """What one room or package adds; everything but the name may be left out.
+
+    A command is a function whose parameters are its options (as Typer reads them, or with
+    `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
+    as docs/judges.md describes it, or the path of a rubric in TOML. `check` raises InputError for settings
+    that cannot be used together, before anything is read. `engines` are values of `--engine`.
+    """
+
+    name: str
+    commands: Mapping[str, Callable[..., int] | CommandGroup] = field(default_factory=dict)
+    judges: Mapping[str, Callable[..., Any] | Path] = field(default_factory=dict)
+    sections: tuple[SectionBuilder, ...] = ()
+    remarks: tuple[RemarkBuilder, ...] = ()
+    engines: Mapping[str, Engine] = field(default_factory=dict)
+    runner: "RunnerFactory | None" = None
+    preparation: Preparing | None = None
+    check: Callable[[Settings], None] | None = None
+    evaluation: Evaluation | None = None
+    probing: Probing | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What asks for a room of the lab.
+
+    Words of the command line, each with the first line of its help; settings that are set; judges by name;
+    notes of a run that its reports show. `remarks` where it looks at every run with customers.
+    """
+
+    commands: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    remarks: bool = False
+
+
+# The rooms of the lab, by the names of their folders.
+LAB: Mapping[str, Room] = {
+    "consistency": Room(
+        commands={
+            "cross-examine": "Ask the bot about its own claims, and find where it contradicts itself.",
+        },
+        remarks=True,
+    ),
+}
+
+
+def words() -> dict[str, str]:
+    """The commands of all plug-ins, each with the first line of its help."""
+    offered = {word: about for room in LAB.values() for word, about in room.commands.items()}
+    for plugin in third_party():
+        for word, command in plugin.commands.items():
+            page = command.about if isinstance(command, CommandGroup) else str(command.__doc__ or "")
+            offered.setdefault(word, page.strip().partition("\n")[0])
+    return offered
+
+
+def command(word: str) -> Callable[..., int] | CommandGroup | None:
+    """The command that a plug-in has for this word; None where none has one.
+
+    Raises InputError for a command of a room that is not there.
+    """
+    for name, room in LAB.items():
+        if word in room.commands:
+            return _asked(name, word).commands[word]
+    return next((p.commands[word] for p in third_party() if word in p.commands), None)
+
+
+def asked_by(settings: Settings) -> tuple[Plugin, ...]:
+    """The plug-ins that a run with these settings needs.
+
+    Raises InputError for a setting of a room that is not there.
+    """
+    asked = [
+        _asked(name, flag(given[0]))
+        for name, room in LAB.items()
+        if (given := [key for key in room.settings if _is_set(settings, key)])
+    ]
+    return (*asked, *third_party())
+
+
+def reporting(results: "Results", *, is_judged: bool) -> tuple[Plugin, ...]:
+    """The plug-ins that have something to say of a run in its reports.
+
+    A room that is not there is left out: a run is read without it. Remarks are for runs that a model judged.
+    """
+    is_talk = is_judged and not results.run.asks_once
+    rooms = (
+        _room(name)
+        for name, room in LAB.items()
+        if (room.remarks and is_talk) or any(note in results.notes for note in room.notes)
+    )
+    return (*filter(None, rooms), *third_party())
+
+
+class Judges:
+    """The judges of plug-ins, for the shelf (`core.shelves.offer_judges`)."""
+
+    def names(self) -> tuple[str, ...]:
+        """Those of rooms that are there, and of third parties."""
+        rooms = (name for key, room in LAB.items() if _is_there(key) for name in room.judges)
+        return (*rooms, *(name for plugin in third_party() for name in plugin.judges))
+
+    def source(self, name: str) -> Path | Callable[..., Any] | None:
+        """The function or the rubric's file; None where no plug-in has that judge.
+
+        Raises InputError for one of a room that is not there.
+        """
+        for key, room in LAB.items():
+            if name in room.judges:
+                return _asked(key, _("judge {name}", name=name)).judges[name]
+        return next((p.judges[name] for p in third_party() if name in p.judges), None)
+
+
+def evaluation() -> Evaluation | None:
+    """What evaluates several data sets beside each other; None where that room is not there."""
+    return next((room.evaluation for room in _rooms("matrix")), None)
+
+
+def probing() -> Probing | None:
+    """What tries judges on probes; None where that room is not there."""
+    return next((room.probing for room in _rooms("judging")), None)
+
+
+def missing(asked: Message | str, room: str) -> InputError:
+    """What is said where somebody asks for a room that is not there."""
+    return InputError(
+        _(
+            "{asked} belongs to the lab ({room}), which is not installed here: it takes the folder"
+            " simulator/lab/{room}. pip install rag-rehearsal has it.",
+            asked=asked,
+            room=room,
+        )
+    )
+
+
+def _is_set(settings: Settings, name: str) -> bool:
+    return bool(getattr(settings, name) != Settings.model_fields[name].get_default())
+
+
+def _rooms(name: str) -> Iterator[Plugin]:
+    if room := _room(name):
+        yield room
+
+
+def _asked(name: str, asked: Message | str) -> Plugin:
+    room = _room(name)
+    if room is None:
+        raise missing(asked, name)
+    return room
+
+
+def _is_there(name: str) -> bool:
+    return (Path(__file__).with_name("lab") / name / "plugin.py").is_file()
+
+
+@cache
+def _room(name: str) -> Plugin | None:
+    """The plug-in of a room; None where its folder is not there."""
+    if not _is_there(name):
+        return None
+    module = import_module(f".lab.{name}.plugin", __package__)
+    plugin: Plugin = module.PLUGIN
+    return plugin
+
+
+def third_party() -> tuple[Plugin, ...]:
+    """The plug-ins of installed packages, but for those that are broken."""
+    return tuple(each for each in _loaded() if isinstance(each, Plugin))
+
+
+def faults() -> tuple[Message, ...]:
+    """What is wrong with plug-ins that are broken, a line each."""
+    return tuple(each for each in _loaded() if isinstance(each, Message))
+
+
+@cache
+def _loaded() -> tuple[Plugin | Message, ...]:
+    """The plug-ins of installed packages; one that is broken is left out, and said in a line."""
+    entries = [_load(entry) for entry in entry_points(group=GROUP)]
+    for fault in entries:
+        if isinstance(fault, Message):
+            say(fault)
+    return tuple(entries)
+
+
+def _load(entry: EntryPoint) -> Plugin | Message:
+    why: Message | str
+    try:
+        plugin = entry.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # code of others may even call sys.exit
+        why = f"{type(error).__name__}: {error}"
+    else:
+        if isinstance(plugin, Plugin):
+            return plugin
+        why = _("it is {type}, not a simulator.plugins.Plugin", type=type(plugin).__name__)
+    return _(
+        "Plug-in {name} ({value}) is left out: {why}. Mend or uninstall its package.",
+        name=entry.name,
+        value=entry.value,
+        why=why,
+    )

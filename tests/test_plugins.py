@@ -1,0 +1,107 @@
+"""What rooms of the lab and packages of third parties add, tried as users meet it: by `python run.py`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+# A package as somebody else would write it: a command, a judge, a section of every report.
+DESK = '''
+from simulator import GradingContext
+from simulator.core.document import figures_section
+from simulator.core.messages import verbatim
+from simulator.plugins import Plugin
+
+
+def greets(context: GradingContext) -> bool:
+    """Whether an answer begins with a greeting."""
+    return context.turn.answer.text.startswith("Hello")
+
+
+def greetings(name: str = "you") -> int:
+    """Say hello to somebody."""
+    print(f"Hello, {name}.")
+    return 0
+
+
+def section(results, summary):
+    line, figures = f"{summary.turns} turns at the desk", {"turns": summary.turns}
+    return figures_section(key="desk", title="The desk", line=line, figures=figures)
+
+
+PLUGIN = Plugin(
+    name="desk", commands={"greetings": greetings}, judges={"greets": greets}, sections=(section,)
+)
+'''
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """A folder of installed packages, with that of a third party."""
+    folder = tmp_path / "site"
+    (folder / "desk_plugin-1.0.dist-info").mkdir(parents=True)
+    (folder / "desk_plugin-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: desk-plugin\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (folder / "desk_plugin-1.0.dist-info" / "entry_points.txt").write_text(
+        "[rehearsal.plugins]\ndesk = desk_plugin:PLUGIN\n", encoding="utf-8"
+    )
+    (folder / "desk_plugin.py").write_text(DESK, encoding="utf-8")
+    return folder
+
+
+def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`python run.py`, with the packages of this folder installed."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(folder), "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+RUN = ("--persona", "angry", "--offline", "--limit", "1", "--language", "en", "--judges", "turn,greets")
+
+
+def test_a_package_adds_a_command(packages: Path) -> None:
+    """Its word runs it, its docstring is its help, and the list of commands has it."""
+    assert program(packages, "greetings", "--name", "Ann").stdout == "Hello, Ann.\n"
+    assert "Say hello to somebody." in program(packages, "greetings", "--help").stdout
+    assert "greetings" in program(packages, "--help").stdout
+
+
+def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
+    """Both stand in the run's report and in --json; `list` and `doctor` name them."""
+    done = program(packages, *RUN, "--json")
+    shown = json.loads(done.stdout)
+
+    assert shown["judges"]["greets"]["mean"] == 0
+    assert shown["desk"] == {"turns": shown["turns"]}
+    page = Path(shown["store"]).with_name("report.html").read_text(encoding="utf-8")
+    assert "turns at the desk" in page
+    assert "Whether an answer begins with a greeting." in program(packages, "list").stdout
+    assert "plug-in            desk" in program(packages, "doctor", "--offline").stdout
+
+
+@pytest.mark.parametrize(("code", "why"), [
+    ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+    ("PLUGIN = 5", "it is int, not a simulator.plugins.Plugin"),
+    ("raise SystemExit(7)", "SystemExit: 7"),
+])  # fmt: skip
+def test_a_broken_package_is_one_line_and_stops_nothing(packages: Path, code: str, why: str) -> None:
+    """The run goes on; the line says which package, what is wrong and what to do."""
+    (packages / "desk_plugin.py").write_text(code, encoding="utf-8")
+
+    done = program(packages, *RUN[:-2], "--json")
+
+    line = f"Plug-in desk (desk_plugin:PLUGIN) is left out: {why}. Mend or uninstall its package."
+    assert done.stderr.splitlines().count(line) == 1
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["turns"] > 0
