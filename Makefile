@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
+.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -88,10 +88,7 @@ baseline: $(DEV)
 bench-sheets: $(DEV)
 	$(BIN)/python -m benchmarks.sheets
 
-bench-blame: $(DEV)
-	$(BIN)/python -m benchmarks.blame
-
-# Causes of turns whose fault readers planted, on desks of several trades; and how many sound turns are red.
+# Whether the causes of planted faults are named rightly, on desks of several trades.
 bench-causes: $(DEV)
 	$(BIN)/python -m benchmarks.causes
 
@@ -99,9 +96,9 @@ bench-causes: $(DEV)
 bench-conversation: $(DEV)
 	$(BIN)/python -m benchmarks.conversation_validity
 
-# What a run says of a bot that refuses everything, one that invents, and a repaired one.
+# What a run says of bots that refuse, invent, are rude, leave out a condition, or are right once only.
 bench-bots: $(DEV)
-	$(BIN)/python -m benchmarks.three_bots
+	$(BIN)/python -m benchmarks.five_bots
 
 # What each judge says of 40 answers with a planted fault or none.
 bench-judges: $(DEV)

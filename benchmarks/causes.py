@@ -1,18 +1,19 @@
-"""`make bench-causes`: whether the cause of a red turn is found, on turns whose cause their writers planted.
+"""`make bench-causes`: whether the cause of a red answer is named rightly, on faults that writers planted.
 
-    python -m benchmarks.causes [FOLDER] [--wrong] [--model MODEL]
+    python -m benchmarks.causes [--judge-model NAME] [--part a|b] [--lang ja|en] [--record FILE]
 
 cause_rows/*/LANGUAGE-*.toml are support desks with their articles and turns, each with one planted fault or
-sound. Rules were made with `build`, and with what went wrong on `held`. `fresh` only measures, and whoever
-makes rules does not read it: its sound answers are worded as differently as careful writers could. The
-stand-ins grade all first, as an offline run does: that shows which sound turns are red, and why. Then the
-faults are graded as a model would, with the row's own reason and one grade for all, and the sound turns pass:
-that shows which causes are found, by rules and, with --model, by a model as well.
+sound. First what ids alone prove, on all of them: what is called certain has to be right. Then what a judge's
+model names, on thirty faults of each language, as many of one cause as of another, drawn by a seed from
+`held` and `fresh`: the prompt was written without these. It gets the requests of a run, which hold no label;
+the judge's reason is the one that the row's writer gave. Without --judge-model the verdicts of a file are
+counted, by default cause_rows/verdicts.json.
 """
 
 import argparse
 import asyncio
 import json
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.core.messages import shown
+from simulator.core.concurrency import for_each
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import read_toml
@@ -40,28 +41,26 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.diagnosis.asking import At, CauseJudge, judge_causes, open_turns
-from simulator.diagnosis.evidence import JudgedCause, RootCause
-from simulator.diagnosis.root_cause import root_causes, turn_evidence
-from simulator.grading.judge import Panel
+from simulator.diagnosis.articles import Shelf
+from simulator.diagnosis.asking import open_answers
+from simulator.diagnosis.causes import RootCause, red_answers, root_causes
+from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, answer_key
 from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
-from simulator.runner.context import RunContext
-from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 
 ROWS = Path(__file__).with_name("cause_rows")
-# What readers said in the model's place, who saw its requests alone.
 RECORDED = ROWS / "verdicts.json"
-OFFLINE = "graded by the stand-ins, as offline"
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 SOUND = "sound"
 # Labels of the rows that the program calls otherwise.
 CALLED = {"derived_ignored": "ignored"}
 JUDGES = Settings().judges
-# The grades of a model for every planted fault, and for every sound turn: of five.
-FAULTY, FINE = 2.0, 5.0
-# A model's verdicts by conversation.
+# Of each cause and language so many rows are drawn, by this seed, from these folders.
+EACH, SEED, UNSEEN = 3, 7, ("held", "fresh")
+# What causes named rightly are to reach: as much as word rules did, which are gone.
+TARGET = 0.82
 Verdicts = Mapping[str, JudgedCause]
 
 
@@ -71,22 +70,29 @@ class Row(NamedTuple):
     desk: str
     cause: str
     conversation: Conversation
-    articles: tuple[Passage, ...]
+    shelf: Shelf
     reason: str
-    why: str
 
 
 class Finding(NamedTuple):
-    """A row with what was found: the red turn, None where it is not red, and its cause."""
+    """A planted fault with the cause that was found."""
 
     row: Row
-    red: RedTurn | None
-    root_cause: RootCause | None
+    root_cause: RootCause
 
     @property
     def is_right(self) -> bool:
         """Whether the cause is the planted one."""
-        return self.root_cause is not None and self.root_cause.cause == self.row.cause
+        return self.root_cause.cause == self.row.cause
+
+    @property
+    def is_false(self) -> bool:
+        """Whether it is called certain and is not so.
+
+        An article that the customer's words kept away did not come, which is all that ids say.
+        """
+        planted = "retrieval" if self.row.cause == "spelling" else self.row.cause
+        return self.root_cause.sure and self.root_cause.cause != planted
 
 
 def rows(folder: Path, language: Language) -> list[Row]:
@@ -98,11 +104,11 @@ def desk_rows(path: Path) -> Iterator[Row]:
     """The turns of one desk."""
     tables: Any = read_toml(path)
     language = tables["language"]
-    articles = tuple(
-        Passage(id=each["id"], text=f"# {each['title']}\n\n{each['text'].strip()}")
+    texts = {
+        each["id"]: Passage(id=each["id"], text=f"# {each['title']}\n\n{each['text'].strip()}")
         for each in tables["article"]
-    )
-    texts = {passage.id: passage for passage in articles}
+    }
+    shelf = Shelf(texts.values())
     for turn in tables["turn"]:
         pieces = turn.get("passages", {})
         retrieved = tuple(
@@ -124,7 +130,7 @@ def desk_rows(path: Path) -> Iterator[Row]:
             ended=Ended.TURN_LIMIT,
         )  # fmt: skip
         cause = CALLED.get(turn["cause"], turn["cause"])
-        yield Row(path.stem, cause, conversation, articles, turn.get("reason", ""), turn.get("why", ""))
+        yield Row(path.stem, cause, conversation, shelf, turn.get("reason", ""))
 
 
 def _lines(earlier: Sequence[Sequence[str]]) -> Iterator[Message]:
@@ -134,87 +140,54 @@ def _lines(earlier: Sequence[Sequence[str]]) -> Iterator[Message]:
 
 
 def _answer(text: str, passages: tuple[Passage, ...]) -> Answer:
-
     error = None if text.strip() else Failure(kind="empty", message="empty")
-    return Answer(text=text, passages=passages, error=error)
-
-
-async def counted(every: Sequence[Row]) -> dict[str, list[Score]]:
-    """The stand-ins' grades of each row, by conversation."""
-    settings = Settings(judges=JUDGES, offline=True, cache="off")
-    roles = dict.fromkeys(("user", "judge", "embed", "demo"))
-    panel: Panel = RunContext(settings, roles, (), Ledger({}, None)).panel  # type: ignore[arg-type]
-    return {row.conversation.id: await panel.grade(context_of(row.conversation)) for row in every}
+    return Answer(text=text, passages=passages, shows_passages=True, error=error)
 
 
 def context_of(conversation: Conversation) -> GradingContext:
+    """What a judge sees of its one turn."""
     [turn] = conversation.turns
     return GradingContext(
         conversation=conversation.id, case=conversation.case, persona=conversation.persona, turn=turn
     )
 
 
-def judged(every: Sequence[Row]) -> dict[str, list[Score]]:
-    """The grades that a model might give: the same for every fault, with the reason of the row."""
-    return {row.conversation.id: [_grade(row)] for row in every}
+def faults(language: Language, folders: Iterable[str] = ("build", *UNSEEN)) -> list[Row]:
+    """The planted faults of a language."""
+    every = [row for folder in folders for row in rows(ROWS / folder, language)]
+    return [row for row in every if row.cause != SOUND]
 
 
-def _grade(row: Row) -> Score:
-    raw = FINE if row.cause == SOUND else FAULTY
-    return Score(
-        judge="turn", conversation=row.conversation.id, turn=1, state="scored", value=raw / 5, raw=raw,
-        scale=(0, 5), reason=row.reason, rubric="rows",
-    )  # fmt: skip
+def drawn(language: Language, part: str | None = None) -> list[Row]:
+    """The faults that a model is asked about, in an order that tells nothing; a part is one half of them."""
+    generator = random.Random(f"{SEED}{language}")
+    every = faults(language, UNSEEN)
+    chosen: list[Row] = []
+    for cause in sorted({row.cause for row in every}):
+        own = [row for row in every if row.cause == cause]
+        chosen += generator.sample(own, min(EACH, len(own)))
+    halves = {"a": chosen[::2], "b": chosen[1::2]}
+    own_half = halves[part] if part else chosen
+    return generator.sample(own_half, len(own_half))
 
 
-def run_of(every: Sequence[Row], scores: Mapping[str, Sequence[Score]], *, named: bool) -> Results:
-    """A run with these rows as its conversations; unless `named`, their cases do not name their articles."""
-    conversations = tuple(row.conversation if named else _unnamed(row.conversation) for row in every)
-    settings = {"turns": 1, "judges": list(JUDGES), "offline": True, "adapter": "rows"}
-    return Results(
+def run_of(own: Sequence[Row]) -> tuple[Results, Summary]:
+    """A run with these rows as its conversations, every turn of which is red, and its figures."""
+    scores = [
+        Score(
+            judge="turn", conversation=row.conversation.id, turn=1, state="scored", value=0.4, raw=2.0,
+            scale=(0, 5), reason=row.reason, rubric="rows",
+        )
+        for row in own
+    ]  # fmt: skip
+    settings = {"turns": 1, "judges": list(JUDGES), "adapter": "rows"}
+    results = Results(
         run=Run(id="planted", created=datetime(2026, 1, 1, tzinfo=UTC), settings=settings, status="finished"),
-        planned=len(conversations),
-        conversations=conversations,
-        scores=tuple(score for row in every for score in scores[row.conversation.id]),
+        planned=len(own),
+        conversations=tuple(row.conversation for row in own),
+        scores=tuple(scores),
     )
-
-
-def _unnamed(conversation: Conversation) -> Conversation:
-    return conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": ()})})
-
-
-async def asked(every: Sequence[Row], model_name: str, timeout: float) -> Verdicts:
-    """What the judge's model says of each planted fault whose cause no rule proves, by conversation."""
-    settings = load_settings({"judge_model": model_name, "judge_temperature": 0.0, "timeout": timeout})
-    models = Models(endpoints(settings), settings, Ledger.of(settings))
-    model = models.role("judge", temperature=0.0, priority=GRADING)
-    if model is None:
-        raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
-    found, judge = dict[At, JudgedCause](), CauseJudge(model, settings.seed)
-    try:
-        for own in by_desk(every):
-            results = run_of(own, judged(own), named=True)
-            summary = summary_of(results)
-            looks = list(turn_evidence(results, summary, articles=own[0].articles))
-            by_rule = root_causes(results, summary, articles=own[0].articles)
-            verdicts, _spent = await judge_causes(judge, open_turns(looks, by_rule, {}), settings.calls)
-            found |= verdicts
-    finally:
-        await models.close()
-    return {conversation: verdict for (conversation, _turn), verdict in found.items()}
-
-
-def named_by(every: Sequence[Row], verdicts: Verdicts) -> list[Finding]:
-    """The planted faults with the causes that rules prove, or else these verdicts name."""
-    findings = []
-    for own in by_desk(every):
-        results = run_of(own, judged(own), named=True)
-        summary = summary_of(results)
-        at = {(red.conversation, red.turn): verdicts.get(red.conversation) for red in summary.reddest}
-        known = {key: verdict for key, verdict in at.items() if verdict}
-        causes = root_causes(results, summary, articles=own[0].articles, judged=known)
-        findings += paired(own, summary, causes)
-    return findings
+    return results, summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
 
 
 def by_desk(every: Sequence[Row]) -> Iterator[list[Row]]:
@@ -223,57 +196,39 @@ def by_desk(every: Sequence[Row]) -> Iterator[list[Row]]:
         yield [row for row in every if row.desk == desk]
 
 
-def paired(own: Sequence[Row], summary: Summary, causes: Iterable[RootCause]) -> list[Finding]:
-    """Each row with the red turn and the cause that belong to it."""
-    red = {each.conversation: each for each in summary.reddest}
-    by_id = {cause.conversation: cause for cause in causes}
-    return [Finding(row, red.get(row.conversation.id), by_id.get(row.conversation.id)) for row in own]
-
-
-def found(
-    every: Sequence[Row], scores: Mapping[str, Sequence[Score]], *, named: bool = True
-) -> list[Finding]:
-    """The rows with what makes them red, and its cause; desk by desk, each with its own knowledge."""
+def named(every: Sequence[Row], verdicts: Verdicts) -> list[Finding]:
+    """The rows with the causes that ids prove, or these verdicts name."""
     findings = []
     for own in by_desk(every):
-        results = run_of(own, scores, named=named)
-        summary = summary_of(results)
-        findings += paired(own, summary, root_causes(results, summary, articles=own[0].articles))
+        results, summary = run_of(own)
+        rows_by_id = {row.conversation.id: row for row in own}
+        causes = root_causes(results, summary, own[0].shelf, verdicts)
+        findings += [Finding(rows_by_id[cause.conversation], cause) for cause in causes]
     return findings
 
 
-def summary_of(results: Results) -> Summary:
-    """The figures by the usual rules."""
-    return summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
+def requests(every: Sequence[Row]) -> list[CauseMaterial]:
+    """What a model is asked about, in the order of the rows."""
+    asked = {
+        material.context.conversation: material
+        for own in by_desk(every)
+        for material in open_answers(*run_of(own), own[0].shelf)
+    }
+    return [asked[row.conversation.id] for row in every if row.conversation.id in asked]
 
 
-def lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """Accuracy, that of the certain ones, and the confusion of the red faults."""
-    faults = [each for each in findings if each.row.cause != SOUND and each.root_cause]
-    right, sure = (
-        sum(each.is_right for each in faults),
-        [f for f in faults if f.root_cause and f.root_cause.sure],
-    )
-    certain = sum(each.is_right for each in sure)
-    unclear = sum(each.root_cause is not None and each.root_cause.cause == "unclear" for each in faults)
-    yield (
-        f"  causes right {share(right, len(faults))}; certain ones {share(certain, len(sure))};"
-        f" left unclear {unclear}"
-    )
-
-
-def confusion(findings: Sequence[Finding]) -> Iterator[str]:
-    """Planted (rows) by found (columns)."""
-    pairs: Counter[tuple[str, str]] = Counter(
-        (each.row.cause, each.root_cause.cause)
-        for each in findings
-        if each.root_cause and each.row.cause != SOUND
-    )
-    planted = list(dict.fromkeys(cause for cause, _found in sorted(pairs)))
-    columns = list(dict.fromkeys([*planted, *(found for _cause, found in sorted(pairs))]))
-    yield f"  {'planted/found':<15}" + "".join(f"{cause[:10]:>11}" for cause in columns)
-    for cause in planted:
-        yield f"  {cause:<15}" + "".join(f"{pairs[cause, column] or '.':>11}" for column in columns)
+async def asked(materials: Sequence[CauseMaterial], settings: Settings) -> dict[str, JudgedCause]:
+    """What the judge's model says, by the key of an answer."""
+    models = Models(endpoints(settings), settings, Ledger.of(settings))
+    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
+    if model is None:
+        raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
+    judge = CauseJudge(model, settings.seed)
+    try:
+        said = await for_each(materials, judge, settings.calls)
+    finally:
+        await models.close()
+    return {answer_key(each.context): verdict for each, verdict in zip(materials, said, strict=True)}
 
 
 def share(n: int, of: int) -> str:
@@ -281,88 +236,82 @@ def share(n: int, of: int) -> str:
     return f"{n}/{of}" + (f" ({100 * n / of:.0f} %)" if of else "")
 
 
-def red_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """How many faults and how many sound turns are red, and by which mark."""
-    for name, own in (
-        ("faults", [f for f in findings if f.row.cause != SOUND]),
-        (SOUND, [f for f in findings if f.row.cause == SOUND]),
-    ):
-        red = [each.red for each in own if each.red]
-        marks = Counter(f"{mark.kind} {mark.severity}" for each in red for mark in each.marks)
-        by_mark = ", ".join(f"{mark} {n}" for mark, n in marks.most_common())
-        yield f"  {name} red {share(len(red), len(own))}" + (f": {by_mark}" if by_mark else "")
-    blamed = Counter(f.root_cause.cause for f in findings if f.row.cause == SOUND and f.root_cause)
-    if blamed:
-        yield "  causes named for sound turns: " + ", ".join(f"{c} {n}" for c, n in blamed.most_common())
+def lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """What is named rightly, by cause and in all; and what is called certain."""
+    right, false = [f for f in findings if f.is_right], [f for f in findings if f.is_false]
+    sure = [f for f in findings if f.root_cause.sure]
+    total = Counter(f.row.cause for f in findings)
+    each = Counter(f.row.cause for f in right)
+    yield f"  causes right {share(len(right), len(findings))}, to reach {TARGET:.0%}; not named:" + (
+        f" {sum(f.root_cause.standing == 'open' for f in findings)}"
+    )
+    yield "  " + ", ".join(f"{cause} {each[cause]}/{n}" for cause, n in sorted(total.items()))
+    yield f"  called certain {len(sure)}, certain and false {len(false)} (has to be 0)"
+    for finding in findings:
+        if not finding.is_right or finding.is_false:
+            how = f"{finding.root_cause.cause} ({finding.root_cause.standing})"
+            yield f"    {finding.row.conversation.id}: planted {finding.row.cause}, named {how}"
 
 
-def wrong_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """Each wrong cause with its evidence, and each sound turn that is red."""
-    for each in findings:
-        if each.root_cause is None or each.is_right:
-            continue
-        cause = each.root_cause
-        sure = " CERTAIN" if cause.sure else ""
-        yield f"    {each.row.conversation.id}: {each.row.cause} -> {cause.cause}{sure}"
-        yield f"      {shown(cause.evidence, each.row.conversation.case.language)}"
-        if each.row.cause == SOUND and each.red:
-            yield f"      {[(m.kind, m.severity, m.reason) for m in each.red.marks]}"
+def certain_lines(language: Language) -> Iterator[str]:
+    """What ids alone prove of all planted faults."""
+    findings = named(faults(language), {})
+    sure = [f for f in findings if f.root_cause.sure]
+    false = [f for f in sure if f.is_false]
+    yield (
+        f"  by ids alone: certain {share(len(sure), len(findings))},"
+        f" certain and false {len(false)} (has to be 0)"
+    )
+    yield from (f"    {f.row.conversation.id}: {f.row.cause} -> {f.root_cause.cause}" for f in false)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Prints the figures of both languages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes")
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        default="held",
-        help="held, fresh (read by nobody who makes rules), build (rules were made with it), or a folder",
-    )
-    parser.add_argument("--wrong", action="store_true", help="show every wrong cause")
-    parser.add_argument(
-        "--model", help="ask this model of the usual endpoint for causes, and keep its verdicts"
-    )
+    parser.add_argument("--judge-model", help="ask this model of the usual endpoint")
+    parser.add_argument("--part", choices=("a", "b"), help="only this half of the rows")
+    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
+    parser.add_argument("--record", type=Path, help="add the verdicts to this file, and count what is in it")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     options = parser.parse_args(arguments)
-    folder = Path(options.folder) if Path(options.folder).is_dir() else ROWS / options.folder
-    kept = recorded()
-    for language in LANGUAGES:
-        every = rows(folder, language)
-        if not every:
+    languages = [each for each in LANGUAGES if options.lang in (None, each)]
+    file = options.record or RECORDED
+    kept = recorded(file)
+    if options.judge_model:
+        settings = load_settings({"judge_model": options.judge_model, "timeout": options.timeout})
+        materials = [each for language in languages for each in requests(drawn(language, options.part))]
+        fresh = asyncio.run(asked(materials, settings))
+        kept |= {key: verdict for key, verdict in fresh.items() if verdict.cause or key not in kept}
+        if options.record:
+            stored = {key: verdict.model_dump(mode="json") for key, verdict in sorted(kept.items())}
+            file.write_text(json.dumps(stored, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    for language in languages:
+        every = drawn(language, options.part)
+        print(
+            f"{language}: {len(every)} planted faults that no prompt was written with, of"
+            f" {len(faults(language))}"
+        )
+        print("\n".join(certain_lines(language)))
+        keys = {answer_key(each.context) for each in requests(every)}
+        if not keys & kept.keys():
+            print("  by a model: skipped, nobody has answered yet (--judge-model NAME --record FILE)")
             continue
-        if options.model:
-            kept |= asyncio.run(asked(every, options.model, options.timeout))
-            verdicts = {name: each.model_dump(mode="json") for name, each in sorted(kept.items())}
-            RECORDED.write_text(json.dumps(verdicts, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"{language}: {len(every)} turns, {sum(row.cause == SOUND for row in every)} of them sound")
-        for title, findings in modes(every, kept):
-            print(f" {title}")
-            shown_lines = (
-                *(red_lines(findings) if title == OFFLINE else ()),
-                *lines(findings),
-                *confusion(findings),
-            )
-            print("\n".join(shown_lines))
-            if options.wrong:
-                print("\n".join(wrong_lines(findings)))
+        print(f"  by a model, {share(len(keys & kept.keys()), len(keys))} of the questions answered:")
+        print("\n".join(lines([f for f in named(every, kept) if _is_known(f, kept)])))
 
 
-def modes(every: Sequence[Row], kept: Verdicts) -> Iterator[tuple[str, list[Finding]]]:
-    """The ways in which causes are looked for, and what each of them finds."""
-    yield OFFLINE, found(every, asyncio.run(counted(every)))
-    yield "every fault red, as a model would grade it", found(every, judged(every))
-    unnamed = found(every, judged(every), named=False)
-    yield "the same, where the cases do not name the articles they need", unnamed
-    if any(row.conversation.id in kept for row in every):
-        yield "named by a model where no rule proves a cause (as kept)", named_by(every, kept)
+def _is_known(finding: Finding, kept: Verdicts) -> bool:
+    """Whether it was asked about and answered, or needs no answer."""
+    [answer] = red_answers(*run_of([finding.row]), finding.row.shelf)
+    return answer.key in kept or not answer.is_open
 
 
-def recorded() -> dict[str, JudgedCause]:
+def recorded(file: Path) -> dict[str, JudgedCause]:
     """The verdicts that are kept."""
-    if not RECORDED.is_file():
+    if not file.is_file():
         return {}
-    stored = json.loads(RECORDED.read_text(encoding="utf-8"))
-    return {name: JudgedCause.model_validate(row) for name, row in stored.items()}
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    return {key: JudgedCause.model_validate(verdict) for key, verdict in stored.items()}
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import JUDGES as JUDGES_FOLDER
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
+from simulator.diagnosis.articles import Shelf
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.stats.agreement import quadratic_kappa
@@ -110,7 +111,7 @@ def answered(language: Language) -> list[Row]:
             case = Case(id=name, question="-", language=language, handover="forbidden")
             turn = Turn(index=1, user="-", answer=Answer(text=line[2:]))
             talk = Conversation(id=name, case=case, persona="-", turns=(turn,))
-            found.append(Row("answers", kind, talk, (), "", ""))
+            found.append(Row("answers", kind, talk, Shelf(()), ""))
     return lot.sample(found, len(found))
 
 

@@ -115,6 +115,12 @@ class RunResults:
         return tuple(self._context.summary.reddest)
 
     @property
+    def causes(self) -> dict[tuple[str, int], str]:
+        """Why each red turn is red, by conversation and turn: a sentence, with how sure that is."""
+        context = self._context
+        return {key: context.text(context.cause_sentence(*key)) for key in context.causes}
+
+    @property
     def conversations(self) -> Conversations:
         """The conversations with their turns, in the order of the plan."""
         return self._context.results.conversations

@@ -60,6 +60,7 @@ def _told(result: Any) -> str:
     for turn in result.red[:SHOWN]:
         lines += [f"▲ {turn.case}, turn {turn.turn} ({turn.persona})", f"  {turn.question}"]
         lines += [f"  -> {turn.answer or turn.failure}", f"  {turn.reason}"]
+        lines += [f"  {result.causes.get((turn.conversation, turn.turn), '')}".rstrip()]
     return "\n".join(
         safe_text(" ".join(line.split()) if not line.startswith("  ") else line) for line in lines
     )

@@ -1,15 +1,13 @@
 """`fixes RUN`: what to fix first, ranked by how much it would improve the score.
 
-Causes are named by rule from what the run has (`diagnosis/`). Two options ask more, once per run, and keep
-the answers in the run file: --ask-again the bot, to tell "not found" from "worded differently"; --ask-judge
-the judge's model, for red turns whose cause no rule proves. --focus writes the failed questions, and says how
-to ask only these:
+Causes come from the run file: what ids and marks prove, and what the judge's model said when the run was
+graded (`diagnosis/`). Nobody is asked here. --focus writes the failed questions, and says how to ask only
+these:
 
     Failed questions written to failed.csv: 2. Once fixed, ask only these again:
       python run.py --cases failed.csv --persona angry --adapter demo --offline
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,18 +15,14 @@ from typing import Any
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.show import show_report, write_atomically, write_for_user
-from simulator.cli.terminal import ExitCode, say, stdout_to_stderr, unread_output_allowed
+from simulator.cli.terminal import ExitCode, say, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
-from simulator.core.roles import models_named
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import load_settings
 from simulator.core.types import Results
-from simulator.diagnosis.asking import MOST_PAIRS, ask_again, missed_searches
-from simulator.diagnosis.asking import ask_judge as ask_model
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.diagnosis.recommendations import Fix, improvements_of_run
 from simulator.diagnosis.recommendations import as_json as fixes_json
-from simulator.diagnosis.root_cause import articles_of, stored_checks
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of
@@ -38,24 +32,12 @@ from simulator.storage.run_file import find_run, read_run
 
 # Fixes that a terminal shows without --top; --json and --markdown have all.
 TOP = 10
-# Articles that the bot is asked about at most, with --ask-again: each takes up to `1 + MOST_PAIRS` questions.
-MOST_ARTICLES = 20
 
 
-@takes("knowledge", "offline", "timeout", "runs", "json_output")
-def command(  # noqa: PLR0917 - one for each option
+@takes("knowledge", "runs", "json_output")
+def command(
     flags: dict[str, Any],
     run: str = RUN,
-    ask_again: bool = option(
-        "--ask-again",
-        "Ask the bot a few questions in the words of its articles, to learn whether search misses "
-        "them or only the customer's wording; once per run.",
-    ),
-    ask_judge: bool = option(
-        "--ask-judge",
-        "Ask the judge's model for the cause of each red turn that no rule proves, from the same "
-        "evidence; once per run.",
-    ),
     focus: Path | None = option(
         "--focus FILE",
         "Write the failed questions to FILE (.csv or .jsonl), for a short run of only these.",
@@ -73,12 +55,6 @@ def command(  # noqa: PLR0917 - one for each option
     path = find_run(run, today.runs)
     results = without_superseded(read_run(path))
     settings = settings_of_run(results.run.settings, flags, today)
-    if ask_again:
-        _ask_again(path, results, settings)
-    if ask_judge:
-        _ask_judge(path, results, settings)
-    if ask_again or ask_judge:
-        results = without_superseded(read_run(path))
     summary = figures_of(results, settings)
     improvements = improvements_of_run(results, summary, settings)
     chosen, language = improvements.fixes[:top], report_language(results)
@@ -116,48 +92,3 @@ def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path)
     yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
     yield _("To repeat the very same lines (all conversations):")
     yield as_called(f"  python run.py {replay_options(results, runs)}")
-
-
-def _ask_again(path: Path, results: Results, settings: Settings) -> None:
-    """Says how often it will ask the bot, asks it, and stores the answers."""
-    language, asked_before = report_language(results), stored_checks(results).keys()
-    # Articles that a red turn needed and did not get: asked for in their own words, they are either found, so
-    # that wording is the cause, or not, so that search is.
-    missed = missed_searches(results, figures_of(results, settings), articles_of(settings))
-    articles = min(sum(not set(article.turns) <= asked_before for article in missed), MOST_ARTICLES)
-    if not articles:
-        nothing = _("There is nothing to ask (the articles are not known, or it was asked before).")
-        say(shown(nothing, language))
-        return
-    forecast = _(
-        "To tell what is not found from what is worded differently, the bot is asked at most {n} times, about"
-        " articles that it did not find: {articles}.",
-        n=articles * (1 + MOST_PAIRS),
-        articles=articles,
-    )
-    say(shown(forecast, language))
-    # The bot is the one that was rehearsed.
-    models = models_named(results.run.models)
-    settings = settings.model_copy(update={**models, "replay": None, "script": None})
-    with stdout_to_stderr():
-        asyncio.run(ask_again(path, settings, limit=MOST_ARTICLES))
-    kept = _("The bot's answers are kept in the run file; it will not be asked the same again.")
-    say(shown(kept, language))
-
-
-def _ask_judge(path: Path, results: Results, settings: Settings) -> None:
-    """Has the judge's model name causes, which are stored; says what it could not name.
-
-    What rules call certain is not asked about: it rests on evidence that a model could only contradict.
-    """
-    language = report_language(results)
-    models = models_named(results.run.models)
-    with stdout_to_stderr():
-        asked, failed = asyncio.run(ask_model(path, settings.model_copy(update=models)))
-    kept = _(
-        "The judge's model was asked about red turns: {n}. Its answers are kept in the run file.", n=asked
-    )
-    say(shown(kept, language))
-    if failed:
-        none = _("It named no cause for {n}: the rules' cause stands. Asking once more may help.", n=failed)
-        say(shown(none, language))

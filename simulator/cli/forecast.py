@@ -90,13 +90,13 @@ def _forecast_json(estimate: Forecast) -> dict[str, Any]:
     `usage` has all three by role and model, `range` both ends in sum, `bot` how often the bot is asked.
     """
     usage: dict[str, Any] = {}
-    parts = (("at_most", estimate.high), ("at_least", estimate.low), ("expected", estimate.expected))
+    parts = (("at_most", estimate.most), ("at_least", estimate.low), ("expected", estimate.expected))
     for name, by_model in parts:
         for (role, model), spent in by_model.items():
             usage.setdefault(role, {}).setdefault(model, {})[name] = _spending_json(spent)
     expected = by_role(estimate.expected)
-    ends = (("low", estimate.low), ("high", estimate.high))
-    return _calls_json(by_role(estimate.high)) | {
+    ends = (("low", estimate.low), ("high", estimate.most))
+    return _calls_json(by_role(estimate.most)) | {
         "expected": {role: _spending_json(spent) for role, spent in expected.items()},
         "expected_cost_usd": total_spending(list(expected.values())).cost_usd if estimate.like else None,
         "usage": usage,
@@ -127,7 +127,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
     check_prices(settings, estimate.high)
     most = total_spending(list(estimate.high.values())).cost_usd
     context.cost_of_one = most / len(plan) if most and plan else None
-    say(_("At most {total}.", total=total(estimate.high.values())))
+    say(_("At most {total}.", total=total(estimate.most.values())))
     if estimate.like:
         expected = total(estimate.expected.values())
         say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
@@ -137,7 +137,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
         return
     # What is expected counts against the budget where that is known, else the most that it can be.
     rate, short = settings.jpy_per_usd, None
-    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
+    cost = total_spending(list((estimate.expected or estimate.most).values())).cost_usd or 0.0
     if cost > budget:
         short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
     line = _(

@@ -20,6 +20,7 @@ from simulator.core.messages import Message, _, message_of, say
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import PASSED, GradingContext, Score
+from simulator.diagnosis.asking import ask_for_causes
 from simulator.grading.panel import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger
@@ -32,7 +33,7 @@ TODAYS = ("to", "json_output", "verbose", "quiet", "runs", "offline")
 
 
 @takes(
-    "judges", "outputs", "judging", "retest", "panel", "guidelines", "contacts", "ng_words",
+    "judges", "outputs", "judging", "causes", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "min_graded", "offline", "judge_model",
     "embed_model", "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls",
     "timeout", "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "verbose", "quiet",
@@ -79,7 +80,10 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
 
     async def grade_all() -> Message | str | None:
         try:
-            return await regrade(file, grading, bar.advance, again=again)
+            stopped = await regrade(file, grading, bar.advance, again=again)
+            if stopped is None and (grading.rubrics or grading.forms or results.run.models.get("judge")):
+                await ask_for_causes(file, settings, grading.models, again=again)
+            return stopped
         finally:
             await grading.models.close()
 

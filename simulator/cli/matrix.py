@@ -170,7 +170,7 @@ class _MatrixRun(NamedTuple):
             n = len(cells)
             say(_("{done} of {n} cells are finished.", done=n - len(open_cells), n=n))
         if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
-            most = total(self.forecast()[0].high.values())
+            most = total(self.forecast()[0].most.values())
             say(_("All {n} cells: at most {most}.", n=len(open_cells), most=most))
         for at in open_cells:
             cell = cells[at].cell.shown
@@ -288,6 +288,7 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
     return Forecast(
         low=total_of("low"),
         high=total_of("high"),
+        causes=total_of("causes"),
         expected={} if None in like else total_of("expected"),
         like=", ".join(name for name in like if name) if like and None not in like else None,
         answers=sum(forecast.answers for forecast in forecasts),

@@ -35,7 +35,7 @@ PANELS = {
     ),
     "Judges": (
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
-        "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
+        "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
     "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
     "Running": (
@@ -82,7 +82,7 @@ _SHAPES = {
     "ID": "folder",
     "SCORE": "target",
     "SHARE": "max_failed min_graded max_major confidence retest",
-    "HOW": "customer_faults judging",
+    "HOW": "customer_faults judging causes",
     "PATH": "knowledge",
     "AMOUNT": "budget",
     "YEN": "jpy_per_usd",

@@ -48,6 +48,7 @@ from simulator.core.settings import Protocol, Settings, read_shard
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import read_knowledge, unread_files
+from simulator.diagnosis.asking import ask_after_run
 from simulator.grading.metric_file import read_metric_file
 from simulator.models.pricing import Ledger, money
 from simulator.runner import run
@@ -399,7 +400,9 @@ def play(
     stopping = StoppingRule(batches, certain_decision) if settings.sequential else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
-            work = perform(context, plan, opening, progress, preparation, load_runner, stopping)
+            work = perform(
+                context, plan, opening, progress, preparation, load_runner, stopping, ask_after_run
+            )
             path, stopped = asyncio.run(work)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:

@@ -663,6 +663,11 @@ class Settings(RowSettings):
         "for small models three judges in fewer words (small).",
         "combined",
     )
+    causes: Literal["model", "ids"] = setting(
+        "Who says why an answer is red: the judge's model, one call for each distinct red answer (model), or "
+        "only what ids and marks prove (ids).",
+        "model",
+    )
     retest: Share = setting("Share of turns graded twice, to see how often a verdict changes.", 0.0)
     panel: Names = setting("More models that grade as well, to see how far they agree.", ())
     contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")

@@ -1,9 +1,9 @@
 """What to fix first: red turns grouped by the change that fixes them, ranked by what the score gains.
 
-From causes (diagnosis/root_cause.py) to a list that a team works off:
+From causes (diagnosis/causes.py) to a list that a team works off:
 
-1. A turn with its cause has a place where it is fixed (`FixTarget`): an article, a line of the prompt, a pair
-   of words in the dictionary, how articles are cut, the bot itself.
+1. A turn with its cause has a place where it is fixed (`FixTarget`): an article, a line of the prompt, how
+   articles are cut, the bot itself.
 2. Turns with one cause and one place are one `Group`, because one change fixes them all.
 3. A group gains what its turns lack of an average turn that is not red (`Gains`). 0.4 instead of 0.9 in a
    conversation of two turns adds 0.25 to that conversation's score; of ten conversations it is 2.5 points
@@ -14,7 +14,6 @@ The gains of all fixes add up to the score with all of them done, because each t
 an expectation: a fixed turn may become better than average, or break another.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,31 +21,33 @@ from math import fsum
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
-from simulator.core.titles import TITLES
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
-from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.root_cause import (
-    Articles,
-    articles_of,
+from simulator.diagnosis.articles import Shelf, article_of
+from simulator.diagnosis.causes import (
+    CAUSE_NAMES,
+    STANDINGS,
+    Cause,
+    RootCause,
+    Standing,
+    cause_sentence,
     root_causes,
-    stored_checks,
-    stored_judgements,
+    searched,
 )
+from simulator.diagnosis.knowledge import articles_of
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, gravest_reason, placed_scores, red_marks, worst_severity
 from simulator.stats.summary import MAX_QUOTED, heading_of
 
-PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
+PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "simulator", "open"]
 # Conversation and turn.
 Key = tuple[str, int]
 # The place of each turn on the report's page.
 Anchors = Mapping[Key, str]
 
-_PART = re.compile(r"#\d+\Z")
 # Turns that a fix shows, and fixes that the reports of a run have: the others are counted. A run of 10,000
 # questions can have a fix for each, and each quotes its turns.
 EXAMPLES, MOST_FIXES = 3, 1_000
@@ -62,7 +63,7 @@ RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED
 # Fixed by a line of the prompt.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
     "invented", "ignored", "tone", "should_refuse", "should_answer", "forgotten", "contradictions", "loops",
-    "promises",
+    "promises", "tools",
 })  # fmt: skip
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
@@ -87,33 +88,15 @@ _QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
 _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
 
-# The causes in everyday words, as docs/fixing.md explains them.
-CAUSE_NAMES: dict[Cause, Message] = {
-    "no_answer": pgettext("a cause", "No answer"),
-    "customer": _("Simulated customer"),
-    "should_refuse": _("Should decline"),
-    "should_answer": _("Should answer"),
-    "misunderstood": _("Misunderstood"),
-    "knowledge": _("Missing knowledge"),
-    "outdated": _("Article wrong"),
-    "spelling": _("Other wording"),
-    "retrieval": _("Not retrieved"),
-    "ignored": _("Found but not used"),
-    "invented": _("Made up"),
-    "forbidden": _("Rule broken"),
-    "tone": _("Tone"),
-    **{kind: TITLES["lapse"][kind] for kind in ("forgotten", "contradictions", "loops", "promises")},
-    "unclear": _("Unclear"),
-}
 # The place of a change, in a few words.
 _WHERE: dict[PlaceKind, Message] = {
     "article": _("article {id}"),
     "cutting": _("how articles are cut"),
     "dialogue": _("the search in follow-ups"),
     "prompt": _("prompt"),
-    "pair": _("dictionary"),
     "case": _("question {id}"),
     "rows": _("answers"),
+    "open": _("answers"),
     "bot": _("the bot itself"),
     "simulator": _("simulated customer"),
 }
@@ -122,7 +105,6 @@ _WHO: Mapping[PlaceKind, Message] = {
     "article": _("Article writer"),
     "cutting": _("Search engineer"),
     "dialogue": _("Search engineer"),
-    "pair": _("Search engineer"),
     "prompt": _("Prompt author"),
     "bot": _("Bot engineer"),
 }
@@ -160,7 +142,6 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Make the right answer to “{question}” and what was retrieved agree: correct whichever is out of"
         " date."
     ),
-    ("spelling", "pair"): _("Register “{asked} = {written}” in the dictionary."),
     ("spelling", "article"): _("Add the customers' own words (“{question}”) to {article}."),
     ("spelling", "case"): _(
         "Register words of the same meaning, so that “{question}” finds the material, too."
@@ -186,6 +167,7 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("forbidden", "prompt"): _(
         "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
     ),
+    ("tools", "prompt"): _("Say in the prompt when to call which tool, and which never."),
     ("tone", "prompt"): _(
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
     ),
@@ -210,6 +192,10 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Read the conversations about “{question}” and decide whether to change the material, the search"
         " or the prompt."
     ),
+    ("unclear", "open"): _(
+        "Read the answers whose cause nobody has looked into: {n}. In a run with a model the judge says what"
+        " caused them."
+    ),
     ("unclear", "rows"): _(
         "Rows without a known cause: {n}. Read their answers and decide whether to change the material,"
         " the search or the prompt."
@@ -233,7 +219,7 @@ _UNSEEN: dict[Cause, Message] = {
 
 
 class Example(Value):
-    """One turn behind a fix: `evidence` says why this is its cause, `reference` is a right answer.
+    """One turn behind a fix: `cause` is the sentence about it, `evidence` why; `reference` is a right answer.
 
     `reason` is the judge's. Texts are excerpts; a `reference` is empty where nobody wrote a right answer.
     """
@@ -246,6 +232,7 @@ class Example(Value):
     answer: str
     failure: str | None
     reason: str
+    cause: Text
     evidence: Text
     reference: str
 
@@ -254,10 +241,9 @@ class Fix(Value):
     """One change, and the red turns that it should fix.
 
     `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
-    gain; the gains of all fixes of a run add up. `sure` says whether the cause is certain for every one of
-    the turns. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the
-    id of the article to change, `pair` the spelling to register: the question's, the article's.
-    `who` does it, empty where nobody can tell.
+    gain; the gains of all fixes of a run add up. `standing` is that of the least sure of the turns' causes.
+    `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the id of the
+    article to change. `who` does it, empty where nobody can tell.
 
     `title` is cause and place in a few words, `what` the change in a sentence, `where` the place alone.
     `severity` is that of the gravest turn; `examples` are at most `EXAMPLES`, from different questions, then
@@ -267,7 +253,7 @@ class Fix(Value):
     rank: int
     key: str
     cause: Cause
-    sure: bool
+    standing: Standing
     severity: Severity
     title: Text
     what: Text
@@ -279,7 +265,6 @@ class Fix(Value):
     examples: tuple[Example, ...]
     gain: float
     article: str = ""
-    pair: tuple[str, str] | None = None
 
 
 class Improvements(Value):
@@ -300,6 +285,11 @@ class Improvements(Value):
     customer: tuple[Fix, ...] = ()
     root_causes: tuple[RootCause, ...] = ()
     unsearched: bool = False
+
+    @property
+    def causes(self) -> dict[Key, RootCause]:
+        """The causes by conversation and turn."""
+        return {(cause.conversation, cause.turn): cause for cause in self.root_causes}
 
     @property
     def foretells(self) -> bool:
@@ -324,6 +314,7 @@ def as_json(
     def as_dict(fix: Fix) -> dict[str, Any]:
         fields = fix.model_dump(mode="json", exclude={"who", "turns", "examples", "gain"})
         return fields | {
+            "sure": fix.standing == "certain",
             "title": text(fix.title),
             "what": text(fix.what),
             "where": text(fix.where),
@@ -335,6 +326,7 @@ def as_json(
     def example(each: Example) -> dict[str, Any]:
         anchor = anchors.get((each.conversation, each.turn))
         return each.model_dump(mode="json") | {
+            "cause": text(each.cause),
             "evidence": excerpt(text(each.evidence)),
             "link": f"report.html#{anchor}" if anchor else None,
         }
@@ -371,7 +363,7 @@ class Library:
 
         `faq.csv#12` stays what it is, because there is no article `faq.csv` to be changed as a whole.
         """
-        bare = _PART.sub("", passage)
+        bare = article_of(passage)
         return bare if bare in self._ids else passage
 
 
@@ -451,7 +443,7 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
     """The turns by the change that fixes them, in the order of each group's gravest turn.
 
     `rows`: of a single-turn data set, whose rows without a known cause are one group. Two thousand rows would
-    otherwise be two thousand fixes that say the same.
+    otherwise be two thousand fixes that say the same. So are turns into which nobody has looked.
     """
     # Case and article of each first question whose article was not found.
     missed = {
@@ -462,8 +454,7 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
     found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
     for each in diagnosed:
         cause = each.root_cause.cause
-        # Neither a spelling nor a cut explains why the article was not found.
-        lost = cause in OF_THE_SEARCH and not (each.root_cause.pair or each.root_cause.cut)
+        lost = cause in OF_THE_SEARCH and not each.root_cause.cut
         # A follow-up was searched for by its own words, though the question itself finds the article.
         if lost and each.red.turn > 1 and (each.red.case, each.article) not in missed:
             cause, place = "retrieval", FixTarget("dialogue")
@@ -471,19 +462,19 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
             place = _place(each)
             if rows and cause == "unclear" and place.kind == "case":
                 place = FixTarget("rows")
+            elif each.root_cause.standing == "open":
+                place = FixTarget("open")
         found.setdefault((cause, place), []).append(each)
     return [Group(cause, place, tuple(members)) for (cause, place), members in found.items()]
 
 
-def _place(each: DiagnosedTurn) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
+def _place(each: DiagnosedTurn) -> FixTarget:
     """Where a turn is fixed: by its cause where that is enough, else in its article, else by its question."""
-    cause, pair = each.root_cause.cause, each.root_cause.pair
+    cause = each.root_cause.cause
     if cause == "customer":
         return FixTarget("simulator")
     if cause == "no_answer":
         return FixTarget("bot", each.red.failure or "")
-    if cause == "spelling" and pair:
-        return FixTarget("pair", "=".join(pair))
     if each.handover:
         return FixTarget("prompt", HANDOVER)
     if cause in OF_THE_PROMPT:
@@ -495,17 +486,12 @@ def _place(each: DiagnosedTurn) -> FixTarget:  # noqa: PLR0911 - one for each ki
     return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
 
 
-def certainty(sure: bool) -> Message:
-    """The word for a cause that is certain, or likely."""
-    return _("certain") if sure else _("likely")
-
-
 def who(cause: Cause, kind: PlaceKind) -> Text:
     """Whose work the change is; empty where conversations have to be read first to know it."""
     if cause == "unclear":
         return ""
     if kind == "case":
-        kind = "article" if cause in ("knowledge", "outdated") else "pair"
+        return _WHO["article"] if cause in ("knowledge", "outdated") else _WHO["cutting"]
     return _WHO.get(kind, "")
 
 
@@ -517,7 +503,6 @@ def what(group: Group, library: Library, question: str) -> Message:
     """
     cause, kind, name = group.cause, group.place.kind, group.place.name
     length = _QUESTION[language_of(question)]
-    pair = next((each.root_cause.pair for each in group.members if each.root_cause.pair), ("", ""))
     title = library.titles.get(name, "") if kind == "article" else ""
     article = _("the article “{title}” ({id})", title=title, id=excerpt(name, _NAME))
     sentence = _WHAT.get((cause, name if kind in ("bot", "prompt") else "")) or _WHAT[cause, kind]
@@ -530,8 +515,6 @@ def what(group: Group, library: Library, question: str) -> Message:
         article=article,
         # Within quotation marks, inner ones are others.
         question=excerpt(question, length).translate(_INNER),
-        asked=excerpt(pair[0], length),
-        written=excerpt(pair[1], length),
     )
 
 
@@ -560,10 +543,18 @@ def improvements(
             diagnosed.append(DiagnosedTurn(red, cause, article, handover))
     found = groups(diagnosed, rows=summary.rows)
 
-    def best_first(fix: tuple[Group, float]) -> tuple[float, int, int, int, str]:
+    def best_first(fix: tuple[Group, float]) -> tuple[bool, float, int, int, int, str]:
         (group, gain), reds = fix, [each.red for each in fix[0].members]
         severity = worst_severity(mark for red in reds for mark in red.marks)
-        return -round(gain, 4), RANK[severity], -len({red.persona for red in reds}), -len(reds), group.key
+        is_open = group.place.kind == "open"
+        return (
+            is_open,
+            -round(gain, 4),
+            RANK[severity],
+            -len({red.persona for red in reds}),
+            -len(reds),
+            group.key,
+        )
 
     # Spoilt turns are shown apart: nothing is to be done about them in the bot, so they have no rank.
     gaining = [
@@ -606,7 +597,7 @@ def _fix(
         rank=rank,
         key=group.key,
         cause=group.cause,
-        sure=all(each.root_cause.sure for each in members),
+        standing=max((each.root_cause.standing for each in members), key=STANDINGS.index),
         severity=worst_severity(mark for red in reds for mark in red.marks),
         title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
         what=what(group, library, first.question),
@@ -618,7 +609,6 @@ def _fix(
         examples=tuple(examples),
         gain=gain,
         article=group.place.name if group.place.kind == "article" else "",
-        pair=next((each.root_cause.pair for each in members if each.root_cause.pair), None),
     )
 
 
@@ -645,6 +635,7 @@ def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example
         answer=excerpt(turn.answer.text),
         failure=red.failure,
         reason=excerpt(reason),
+        cause=cause_sentence(each.root_cause),
         evidence=each.root_cause.evidence,
         reference=excerpt(references[0]) if references else "",
     )
@@ -661,17 +652,11 @@ def improvements_of_run(
 
 
 def improvements_of(
-    results: Results, summary: Summary, articles: Articles | None = None, most: int | None = None
+    results: Results, summary: Summary, shelf: Shelf | None = None, most: int | None = None
 ) -> Improvements:
-    """At most so many fixes of a run; without the articles causes that depend on them are only likely."""
-    if summary.rows and not results.conversations.select("with_passages"):
+    """At most so many fixes of a run, from the causes in its file; `shelf` has the bot's articles."""
+    if not searched(results, summary):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
-    found = root_causes(
-        results,
-        summary,
-        articles=articles,
-        found=stored_checks(results),
-        judged=stored_judgements(results),
-    )
-    return improvements(results, summary, found, articles=articles or (), most=most)
+    articles = shelf.passages if shelf else ()
+    return improvements(results, summary, root_causes(results, summary, shelf), articles=articles, most=most)

@@ -20,7 +20,7 @@ from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores
-from simulator.diagnosis.evidence import RootCause
+from simulator.diagnosis.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.diagnosis.recommendations import Improvements
 from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
@@ -319,6 +319,7 @@ class ReportContext:
             *self.trusts.notes,
             *self.remarks,
             *self._unjudged,
+            *self._causes_note(),
         )
         return tuple(sorted(listed, key=lambda note: note.tone != "alarm"))
 
@@ -333,6 +334,22 @@ class ReportContext:
         why = unjudged_reason(max(each.unjudged for each in places), self.results)
         return (Line(_("Refusals and handovers: {why}", why=why), "alarm"),) if why else ()
 
+    def _causes_note(self) -> Iterator[Line]:
+        """That the judge's model could not be asked about all red answers, and how it still can be."""
+        stopped = self.results.notes.get(STOPPED_NOTE)
+        n = sum(cause.standing == "open" for cause in self.causes.values())
+        if stopped and n:
+            why = _("the budget is spent") if stopped == "budget" else _("its endpoint did not answer")
+            yield Line(
+                _(
+                    "Red answers whose cause the judge was not asked about: {n} ({why}). Ask for them:"
+                    " python run.py grade {run}",
+                    n=n,
+                    why=why,
+                    run=self.results.run.id,
+                )
+            )
+
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
@@ -346,8 +363,12 @@ class ReportContext:
     @cached_property
     def causes(self) -> dict[tuple[str, int], RootCause]:
         """The causes of the red turns."""
-        found = self.improvements.root_causes if self.improvements else ()
-        return {(cause.conversation, cause.turn): cause for cause in found}
+        return self.improvements.causes if self.improvements else {}
+
+    def cause_sentence(self, conversation: str, turn: int) -> Text:
+        """The sentence about the cause of a red turn, the same in every report; empty where it is not red."""
+        cause = self.causes.get((conversation, turn))
+        return cause_sentence(cause) if cause else ""
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

@@ -39,7 +39,7 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
 
 def _cost_text(forecast: Forecast, rate: float) -> Message:
     """The cost with its range, in both currencies; or that it is not known."""
-    spendings = (forecast.low, forecast.expected, forecast.high)
+    spendings = (forecast.low, forecast.expected, forecast.most)
     low, usual, high = (total_spending(list(each.values())).cost_usd for each in spendings)
     going_by = _("Going by run {run}.", run=forecast.like) if forecast.like else None
     if low is None or usual is None or high is None:
@@ -62,7 +62,7 @@ def _cost_text(forecast: Forecast, rate: float) -> Message:
 
 def _table(forecast: Forecast) -> Table:
     """Calls, tokens and cost of each model: what is expected, or the range where nothing is."""
-    ends = (forecast.expected,) if forecast.like else (forecast.low, forecast.high)
+    ends = (forecast.expected,) if forecast.like else (forecast.low, forecast.most)
     rows: list[tuple[Text, ...]] = []
     for role, model in ends[-1]:
         spent = [each.get((role, model), Spending(cost_usd=0.0)) for each in ends]
@@ -92,7 +92,8 @@ def _assumptions(forecast: Forecast) -> Message:
     )
     if forecast.rows:
         ends = _("At least, if answers and grades are short; at most, if they are long.")
-    return sentences(ends, asked_again)
+    causes = _("The most has a call for the cause of every answer, as if all were red (--causes ids: none).")
+    return sentences(ends, causes if forecast.causes else "", asked_again)
 
 
 def _why_free(forecast: Forecast) -> Message | None:

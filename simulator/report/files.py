@@ -27,7 +27,8 @@ from simulator.storage.results import conversations_with_scores
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
-    "answer_seconds", "passages", "response", "red", "severity", "marks", "reason",
+    "answer_seconds", "passages", "response", "red", "severity", "marks", "reason", "cause",
+    "cause_standing", "cause_text",
 )  # fmt: skip
 
 
@@ -39,7 +40,12 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
     """One mapping per turn, with plain values: texts, numbers, lists and None."""
     for conversation, by_turn in conversations_with_scores(context.results):
         for turn in conversation.turns:
-            scores, red = by_turn.get(turn.index, {}), context.red.get((conversation.id, turn.index))
+            place = conversation.id, turn.index
+            scores, red, cause = (
+                by_turn.get(turn.index, {}),
+                context.red.get(place),
+                context.causes.get(place),
+            )
             grade = scores.get(context.summary.primary)
             yield turn_values(conversation, turn) | {
                 "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
@@ -51,6 +57,9 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "severity": worst_severity(red.marks) if red else None,
                 "marks": [mark.kind for mark in red.marks] if red else [],
                 "reason": (red.reason if red else "") or (grade.reason if grade else ""),
+                "cause": cause.cause if cause and cause.standing != "open" else None,
+                "cause_standing": cause.standing if cause else None,
+                "cause_text": context.text(context.cause_sentence(*place)) if cause else None,
                 "scores": {
                     name: {key: getattr(scores[name], key) for key in _SCORE}
                     for name in context.summary.judges
@@ -135,7 +144,8 @@ def junit_xml(context: ReportContext) -> str:
         elif grade["state"] == "skipped":
             SubElement(case, "skipped", message=_text(grade["reason"]))
         if found is not None:
-            found.text = _text(f"Q: {row['user']}\nA: {row['answer']}")
+            why = f"\n{row['cause_text']}" if row["cause_text"] else ""
+            found.text = _text(f"Q: {row['user']}\nA: {row['answer']}{why}")
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         trial = context.summary.trial

@@ -32,8 +32,8 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Language
-from simulator.diagnosis.evidence import Cause
-from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
+from simulator.diagnosis.causes import CAUSE_NAMES, cause_name, cause_sentence, standing_name
+from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
@@ -72,11 +72,6 @@ def counts_text(fix: Fix) -> Message:
     kinds = ngettext("{n} kind of customer", "{n} kinds of customer", n=len(fix.personas))
     questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
     return _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
-
-
-def cause_text(cause: Cause, sure: bool) -> Message:
-    """'検索漏れ（推定）': the cause, and whether it is certain."""
-    return _("{name} ({how})", name=CAUSE_NAMES[cause], how=certainty(sure))
 
 
 def spoilt_text(found: Improvements) -> Text:
@@ -120,6 +115,7 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
     On a later turn the question is followed by what the customer said there.
     """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
+    causes = found.causes
     asked = {case.case: case.question for case in summary.cases}
     items = []
     for red in gravest[:SHOWN]:
@@ -129,7 +125,11 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
             where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
         marked = _("{mark} · {where}", mark=mark_text(red), where=where)
         reason = failure_text(red.failure) or excerpt(red.reason, _REASON[language])
-        told = tuple(Fact("", each) for each in (marked, reason) if each)
+        cause = causes.get((red.conversation, red.turn))
+        why: Text = ""
+        if cause and cause.standing != "open" and not red.failure:
+            why = changed(cause_sentence(cause), lambda text: excerpt(text, _REASON[language]))
+        told = tuple(Fact("", each) for each in (marked, reason, why) if each)
         items.append(Item(excerpt(asked.get(red.case) or red.question, _QUESTION), told, "strong"))
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
@@ -155,7 +155,7 @@ def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
 def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:
     """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), fix.who, counts)
+    figures = (gain_text(fix, found), cause_name(fix.cause, fix.standing), fix.who, counts)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
@@ -197,7 +197,7 @@ def _item(fix: Fix, found: Improvements, titles: Titles) -> Item:
     ]
     if first.reason.strip() and not first.failure:
         facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
-    facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.evidence, excerpt)))
+    facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.cause, excerpt)))
     if first.reference.strip():
         facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
     where = ((turn_text(each.persona, each.case, each.turn, titles), each.question) for each in others)
@@ -234,16 +234,16 @@ def cards(
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
             "cause": CAUSE_NAMES[fix.cause],
-            "sure": certainty(fix.sure),
+            "sure": standing_name(fix.standing),
             "counts": counts_text(fix),
-            "said": failure_text(fix.examples[0].failure) or fix.examples[0].reason,
+            "said": changed(fix.examples[0].cause, excerpt),
         }
         for fix in fixes
     ]
 
 
-def red_turns_section(summary: Summary, language: Language) -> Section | None:
-    """The gravest red turns with what was said, folded."""
+def red_turns_section(found: Improvements, summary: Summary, language: Language) -> Section | None:
+    """The gravest red turns with what was said, and what caused it, folded."""
     if not summary.reddest:
         return None
     titles, items = summary.titles(language), []
@@ -251,6 +251,8 @@ def red_turns_section(summary: Summary, language: Language) -> Section | None:
         where = turn_text(red.persona, red.case, red.turn, titles)
         reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
         title = _("{mark} · {where}", mark=mark_text(red), where=where)
-        items.append(Item(title, (*dialogue(red), reason), "strong"))
+        cause = found.causes.get((red.conversation, red.turn))
+        why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
+        items.append(Item(title, (*dialogue(red), reason, *why), "strong"))
     name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red)
     return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

@@ -112,7 +112,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if context.improvements:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)
-        yield red_turns_section(summary, context.language)
+        yield red_turns_section(context.improvements, summary, context.language)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)

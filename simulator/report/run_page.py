@@ -233,6 +233,7 @@ def _question(
             "answer": tables.failure_text(same[0].failure) or excerpt(answer, QUOTED_LENGTH),
             "expected": said.get((same[0].conversation, same[0].turn), ("", ""))[1],
             "mark": tables.mark_text(same[0]),
+            "cause": context.cause_sentence(same[0].conversation, same[0].turn),
             "failure": tables.failure_text(same[0].failure),
             "customers": [
                 (anchors.get((red.conversation, red.turn), ELSEWHERE), red.persona, red.turn) for red in same

@@ -25,15 +25,16 @@ from typing import NamedTuple
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, excerpt, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, safe_text, sentences
+from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
-from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
+from simulator.diagnosis.causes import CAUSE_NAMES, standing_name
+from simulator.diagnosis.recommendations import Fix, Improvements
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
 from simulator.report.context import ReportContext, counts_text, interval_text, trial_notice
-from simulator.report.fixes import cause_text, rest_text
+from simulator.report.fixes import rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
@@ -480,16 +481,14 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     if turn.index > 1:  # after the question that it is about
         asked = excerpt(conversation.case.question)
         said = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=said)
-    cause = SheetCell()
-    if blame := context.causes.get(place):  # a suggestion beside the team's own
-        cause = text_cell(text(cause_text(blame.cause, blame.sure)), note=text(blame.evidence))
+    cause = context.cause_sentence(*place)  # beside the team's own
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "persona": text_cell(text(_customers(turns, context))),
         "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
-        "likely_cause": cause,
+        "likely_cause": text_cell(text(cause)) if cause else SheetCell(),
         "scores": text_cell(text(_("{parts}", parts=graded))),
         "passages": text_cell(_passages(turn)),
         "earlier": text_cell(_earlier(conversation, turn, context)),
@@ -569,12 +568,13 @@ def _fix_row(fix: Fix | int, found: Improvements | None, context: ReportContext)
         told = rest_text(fix, context.results.run.id)
         return Row(key=context.key("more"), cells={"what": text_cell(context.text(told))})
     first = fix.examples[0]
-    evidence = excerpt(context.text(first.evidence))
     cells = {
         "what": text_cell(context.text(fix.what)),
         "where": text_cell(context.text(fix.where)),
-        "found_cause": text_cell(context.text(CAUSE_NAMES[fix.cause]), note=evidence),
-        "sure": SheetCell(text=context.text(certainty(fix.sure))),
+        "found_cause": text_cell(
+            context.text(CAUSE_NAMES[fix.cause]), note=context.text(changed(first.cause, excerpt))
+        ),
+        "sure": SheetCell(text=context.text(standing_name(fix.standing))),
         "turns": number_cell(len(fix.turns)),
         **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
         "question": text_cell(first.question),

@@ -3,7 +3,8 @@
 The calls of each conversation are counted with the run's real prompts; lines, answers and passages that do
 not exist yet are filler text. The range has two ends. The least: every customer leaves after the first
 answer, a bot that may show no passages shows none, texts are short. The most: everybody stays to the last
-turn, passages are shown, texts are long. A reply that has to be asked for once more is not counted.
+turn, passages are shown, texts are long. A reply that has to be asked for once more is not counted. Beside
+the most stands a call for the cause of every answer, as if all were red.
 
 After a run with the same settings nothing needs to be assumed: what it took for each of its conversations
 is what is expected.
@@ -28,6 +29,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +52,7 @@ from simulator.core.types import (
     Spending,
     Turn,
 )
+from simulator.grading.cause import NEAREST, CauseMaterial, CausePrompt
 from simulator.grading.rubric import ReplySchema
 from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext, embeds
@@ -67,6 +70,8 @@ PASSAGES = 4
 LINE = {"ja": 40, "en": 80}
 # Tokens of a filled-in form at most: of several grades, of each further one, of leaving beside the line.
 GRADES, GRADE, LEAVING = 420, 90, 40
+# Of the cause of a red answer.
+CAUSE = 110
 # A judge that embeds what a model filled in compares this many texts with the customer's line.
 FILLED_TEXTS = 3
 # Of conversations that make the same calls, so many are measured, and stand for the others. Their questions
@@ -77,7 +82,7 @@ NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models. An earlier run that differs in
 # one of them is not like this one. The questions may be others: what counts is the mean conversation.
 _DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "retest", "panel", "guidelines", "voice_opening", "script",
+    "adapter", "judges", "judging", "causes", "retest", "panel", "guidelines", "voice_opening", "script",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
 # Values of settings that runs of earlier versions did not store.
@@ -128,7 +133,8 @@ class Forecast(NamedTuple):
     All three are of what is still to be held. Something is expected only after a run `like` this one (its
     id), by what its conversations took. `answers` is how many the bot gives at most; their costs are the
     bot's own and not included. `rows`: a single-turn data set; `offline`: no role has a model. `cases` is the
-    number of questions.
+    number of questions. `causes` are the calls for the causes of red answers, if all are red; they come last,
+    so that no conversation waits for them.
     """
 
     low: ByModel
@@ -140,6 +146,15 @@ class Forecast(NamedTuple):
     offline: bool = False
     language: Language = "en"
     cases: int = 0
+    causes: ByModel = MappingProxyType({})
+
+    @property
+    def most(self) -> ByModel:
+        """The most with the causes of red answers."""
+        return {
+            key: total_spending([each[key] for each in (self.high, self.causes) if key in each])
+            for key in {**self.high, **self.causes}
+        }
 
 
 def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | None = None) -> Forecast:
@@ -164,6 +179,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
         offline=context.offline and bool(context.models()),
         language=_language(settings.language, sample),
         cases=len(cases_of_plan(plan)),
+        causes=_priced(context, _cause_calls(context, sample)),
     )
 
 
@@ -282,11 +298,37 @@ def _calls(
             yield ("demo", demo.model), 1, framing + shown + said, tokens(answer.text)
             said += tokens(answer.text)
     for seen in grading_contexts(held):
-        if judge := models["judge"]:
-            yield from _grades(context, judge.model, seen, end)
-        for _unused, each in context.grading.judges_per_turn if seen.closing is None else ():
-            if (embedding := models["embed"]) and embeds(each) and (size := _embedded(each, seen, line)):
-                yield ("embed", embedding.model), 1, size, 0
+        yield from _graded(context, seen, end, line)
+
+
+def _graded(
+    context: RunContext, seen: GradingContext, end: End, line: int
+) -> Iterator[tuple[RoleModel, float, float, float]]:
+    """The calls that grade a turn or the whole."""
+    models, turn = context.endpoints, seen.closing is None
+    if judge := models["judge"]:
+        yield from _grades(context, judge.model, seen, end)
+    for _unused, each in context.grading.judges_per_turn if turn else ():
+        if (embedding := models["embed"]) and embeds(each) and (size := _embedded(each, seen, line)):
+            yield ("embed", embedding.model), 1, size, 0
+
+
+def _cause_calls(
+    context: RunContext, sample: Sequence[tuple[Conversation, float]]
+) -> dict[RoleModel, Totals]:
+    """One call for the cause of every answer, as if each were red and no two alike."""
+    totals: dict[RoleModel, Totals] = {}
+    judge, settings = context.endpoints["judge"], context.settings
+    if judge is None or settings.causes != "model" or not context.is_played("judge"):
+        return totals
+    for conversation, times in sample:
+        for seen in grading_contexts(_held(context, conversation, context.turns(conversation)[0], MOST)):
+            # Where rows are asked and nothing is retrieved, there is no search to blame.
+            if seen.closing is None and (context.has_customers or seen.turn.answer.passages):
+                key: RoleModel = ("judge", judge.model)
+                size = times, times * _cause_tokens(seen), times * CAUSE
+                totals[key] = _each(operator.add, totals.get(key, _NOTHING), size)
+    return totals
 
 
 def _held(context: RunContext, conversation: Conversation, turns: int, end: End) -> Conversation:
@@ -360,6 +402,19 @@ def _grades(
         reply = GRADES if whole or len(group) > 1 or group[0].name == "turn" else GRADE
         reply += GRADE * (len(group) - 1)
         yield ("judge", model), times, times * size, times * reply * end.length
+
+
+def _cause_tokens(seen: GradingContext) -> int:
+    """The tokens of the request for the cause of a red answer."""
+    language = seen.case.language
+    verdict, article = _filler(language, ANSWER, MOST), _filler(language, PASSAGE, MOST)
+    near = tuple(Passage(id=f"{n:02}-article", text=article) for n in range(NEAREST))
+    return prompt_tokens(_cause_prompt().messages(CauseMaterial(seen, verdict, near)))
+
+
+@cache
+def _cause_prompt() -> CausePrompt:
+    return CausePrompt()
 
 
 def _embedded(judge: Any, seen: GradingContext, line: int) -> int:

@@ -247,6 +247,8 @@ class StoppingRule(NamedTuple):
 
 # Done with the open run file before the first conversation.
 Preparation = Callable[[RunFile], Awaitable[None]]
+# Done when all is graded: what is asked about red answers, which stand above this package (`diagnosis/`).
+Closing = Callable[[RunFile, RunContext], Awaitable[None]]
 
 
 def create_run(
@@ -279,6 +281,7 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
     prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
+    closing: "Closing | None" = None,
 ) -> tuple[Path, Message | str | None]:
     """Connects the bot, opens the run file and rehearses.
 
@@ -290,7 +293,8 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
         bot = await context.bot(plan)
         file = open_file()
         try:
-            return file.path, await rehearse(file, context, bot, progress, prepare, new_runner, stopping_rule)
+            work = rehearse(file, context, bot, progress, prepare, new_runner, stopping_rule, closing)
+            return file.path, await work
         finally:
             file.close()
     finally:
@@ -305,13 +309,14 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
+    closing: "Closing | None" = None,
 ) -> Message | str | None:
     """Plays what is still open in the run file; returns why it stopped early, None if it did not.
 
     Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
     `prepare` runs before the first conversation, paid and stored like the rest of the run. `new_runner` makes
     another kind of Runner, such as one whose workers are elsewhere. `stopping_rule` ends the run as soon as
-    the gate's verdict is certain.
+    the gate's verdict is certain. `closing` is done when all is graded; it changes no grade.
     """
     new_runner = new_runner or Runner
     started = time.monotonic()
@@ -332,6 +337,8 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
             if context.settings.customer_faults == "replay" and not runner.out_of_budget:
                 runner = await _repeat_spoiled(file, runner, new_runner)
             file.commit()
+            if closing is not None:
+                await closing(file, context)
         status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, an outage, disk full: nothing else can succeed
         error = first_error(group)

@@ -59,16 +59,6 @@ def test_the_failed_questions_can_be_asked_again(runs: Path, tmp_path: Path, fix
     assert "--replay " in said
 
 
-def test_the_bot_is_asked_once(runs: Path, fixes: Command) -> None:
-    """How often is said before; the second time there is nothing left to ask."""
-    first, second = fixes("--ask-again"), fixes("--ask-again")
-
-    assert (first.code, second.code) == (0, 0)
-    assert "ボットに最大" in first.err
-    assert "asked_again" in read_run(newest(runs)).notes
-    assert "たずねることはありません" in second.err
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [

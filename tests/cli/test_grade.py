@@ -24,9 +24,10 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Results:
 def test_what_is_graded_is_not_paid_again(run: Results, server: OpenAIServer) -> None:
     """A judge that has graded is asked only where it failed; `--again` asks it for every turn."""
     turns = sum(len(conversation.turns) for conversation in run.conversations)
-    assert main(("grade", "latest", "--judges", "turn", "--cache", "off")) == 0
+    more = ("--cache", "off", "--causes", "ids")
+    assert main(("grade", "latest", "--judges", "turn", *more)) == 0
     assert server.requests == []
-    assert main(("grade", "latest", "--judges", "turn", "--cache", "off", "--again")) == 0
+    assert main(("grade", "latest", "--judges", "turn", *more, "--again")) == 0
     assert len(server.requests) == turns
     assert open_run().spending["judge"].calls == turns
 

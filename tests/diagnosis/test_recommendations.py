@@ -19,7 +19,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.diagnosis.evidence import Cause, RootCause
+from simulator.diagnosis.causes import Cause, RootCause
 from simulator.diagnosis.recommendations import (
     Gains,
     Improvements,
@@ -67,7 +67,13 @@ def run_of(grades: Sequence[Sequence[int]], *, answer: Answer = LOST, **case: An
 def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[RootCause]:
     """The same cause for every red turn."""
     return [
-        RootCause(conversation=red.conversation, turn=red.turn, cause=cause, evidence="なぜなら。", **known)
+        RootCause(
+            conversation=red.conversation,
+            turn=red.turn,
+            cause=cause,
+            evidence="なぜなら。",
+            **{"standing": "judge", **known},
+        )
         for red in summary.reddest
     ]
 
@@ -78,7 +84,12 @@ def found(
     """What there is to mend when the red turns, gravest first, have these causes."""
     results, summary = run_of(grades, **case)
     told = [
-        RootCause(conversation=red.conversation, turn=red.turn, evidence="なぜなら。", **cause)
+        RootCause(
+            conversation=red.conversation,
+            turn=red.turn,
+            evidence="なぜなら。",
+            **{"standing": "judge", **cause},
+        )
         for red, cause in zip(summary.reddest, causes, strict=True)
     ]
     return improvements(results, summary, told, most=most)
@@ -109,15 +120,6 @@ def test_inventions_are_of_the_prompt() -> None:
 
     assert fix.key == "invented/prompt"
     assert "プロンプトに「資料にないことは答えない」を足す" in said(fix.what, "ja")
-
-
-def test_a_spelling_is_a_pair_of_the_dictionary() -> None:
-    """The same pair twice is one fix, whatever the article."""
-    pair = {"cause": "spelling", "pair": ("違約金", "契約解除料")}
-    (fix,) = found([[2], [2]], [pair | {"articles": ("a",)}, pair | {"articles": ("b",)}]).fixes
-
-    assert said(fix.what, "ja") == "辞書に「違約金＝契約解除料」を登録する。"
-    assert fix.pair == ("違約金", "契約解除料")
 
 
 def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:
@@ -203,7 +205,9 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     """All fixes together bring what a run with those turns mended would score, and never more than 1."""
     results, summary = run_of(grades)
     told = [
-        RootCause(conversation=r.conversation, turn=r.turn, cause=c, evidence="-", articles=("a",))
+        RootCause(
+            conversation=r.conversation, turn=r.turn, cause=c, standing="judge", evidence="-", articles=("a",)
+        )
         for r, c in zip(summary.reddest, causes, strict=False)
     ]
     made = improvements(results, summary, told)
@@ -231,13 +235,22 @@ def test_an_answer_that_never_came_names_the_failure() -> None:
     assert said(fix.what, "ja").startswith("ボットが時間内に答えるようにする")
 
 
-def test_a_fix_is_certain_where_each_of_its_turns_is() -> None:
-    """One doubtful turn in three makes the whole a likely one."""
-    causes = [{"cause": "ignored", "articles": ("a",), "sure": True} for _ in range(3)]
-    doubtful = [{**cause, "sure": n > 0} for n, cause in enumerate(causes)]
+@pytest.mark.parametrize(
+    ("standings", "whole"),
+    [
+        (["certain", "certain"], "certain"),
+        (["certain", "likely"], "likely"),
+        (["judge", "certain"], "judge"),
+        (["likely", "judge"], "judge"),
+    ],
+)
+def test_a_fix_is_as_sure_as_the_least_sure_of_its_turns(standings: list[str], whole: str) -> None:
+    """One doubtful turn in two makes the whole a doubtful one."""
+    causes = [{"cause": "ignored", "articles": ("a",), "standing": standing} for standing in standings]
+    made = found([[2]] * 2, causes)
 
-    assert found([[2]] * 3, causes).fixes[0].sure
-    assert not found([[2]] * 3, doubtful).fixes[0].sure
+    assert made.fixes[0].standing == whole
+    assert as_json(made, made.fixes, {}, str)["fixes"][0]["sure"] == (whole == "certain")
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -274,6 +287,20 @@ def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> Non
 
     assert only.article == "a"
     assert len(only.turns) == 2
+
+
+def test_turns_that_nobody_looked_into_are_one_group_and_the_last() -> None:
+    """Whatever they would bring: there is nothing to mend before they were read."""
+    causes = [
+        {"cause": "unclear", "standing": "open"},
+        {"cause": "unclear", "standing": "open"},
+        {"cause": "tone"},
+    ]
+    made = found([[1], [1], [3]], causes)
+
+    assert [fix.key for fix in made.fixes] == ["tone/prompt", "unclear/open"]
+    assert len(made.fixes[1].turns) == 2
+    assert "2" in said(made.fixes[1].what, "en")
 
 
 def test_rows_without_a_known_cause_are_one_group() -> None:

@@ -190,7 +190,10 @@ BOT = 'def answer(question):\n    return "Delivery costs 550 yen.", ["Delivery c
 ROWS = "id,question,references\n" + "".join(
     f"q{n},How much is delivery to place {n}?,Delivery costs 550 yen.\n" for n in range(6)
 )
-EVALUATE = ("evaluate", "rows.csv", "--adapter", "bot.py:answer", "--judges", "turn,rouge_l", "--json")
+EVALUATE = (
+    "evaluate", "rows.csv", "--adapter", "bot.py:answer", "--judges", "turn,rouge_l", "--causes", "ids",
+    "--json",
+)  # fmt: skip
 
 
 @pytest.fixture

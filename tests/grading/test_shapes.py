@@ -11,7 +11,7 @@ from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import Reply
 from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, Score
-from simulator.diagnosis.asking import CauseReply
+from simulator.grading.cause import CauseReply
 from simulator.grading.model_judge import SAID, ModelJudge
 from simulator.grading.rubric import Rubric, load_form
 from simulator.lab.consistency.grade import Comparison

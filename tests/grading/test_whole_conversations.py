@@ -21,7 +21,7 @@ from simulator.core.types import (
     Results,
     Score,
 )
-from simulator.diagnosis.root_cause import root_causes
+from simulator.diagnosis.causes import root_causes
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan

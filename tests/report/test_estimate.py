@@ -16,7 +16,10 @@ PRICED: dict[str, Any] = {
 
 
 def test_money_comes_first() -> None:
-    """From what to what, in dollars and yen; then calls and tokens by role, and what the range means."""
+    """From what to what, in dollars and yen; then calls and tokens by role, and what the range means.
+
+    The judge is asked for thirty grades at most, and for the causes of thirty answers.
+    """
     plan = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)]
     report = forecast_report(forecast(a_stage(SERVER, **PRICED), plan))
     _title, _gap, *lines = terminal(report, 300).splitlines()
@@ -26,9 +29,9 @@ def test_money_comes_first() -> None:
     assert " JPY). Yen at 150 JPY per USD" in first
     assert (gap, " ".join(head.split())) == ("", "role model calls tokens in tokens out USD")
     assert [line.split()[:3] for line in (customer, judge)] == [
-        ["Customer", "gpt-4.1-mini", "10-30"], ["Judge", "gpt-4.1", "10-30"],
+        ["Customer", "gpt-4.1-mini", "10-30"], ["Judge", "gpt-4.1", "10-60"],
     ]  # fmt: skip
-    assert total.split()[:2] == ["total", "20-60"]
+    assert total.split()[:2] == ["total", "20-90"]
     assert meaning.startswith("At least, if every customer leaves after the first answer")
     assert "run it with --limit 3 first" in advice
     assert rest[-1] == "Nothing was started."

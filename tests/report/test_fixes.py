@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.diagnosis.evidence import RootCause
+from simulator.diagnosis.causes import RootCause
 from simulator.diagnosis.recommendations import improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report
@@ -34,7 +34,7 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     causes = [
         RootCause(
             conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
-            cause="customer" if number % 2 else "ignored", articles=(f"a{number}",),
+            cause="customer" if number % 2 else "ignored", articles=(f"a{number}",), standing="judge",
         )
         for number, red in enumerate(summary.reddest)
     ]  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import RedRules
+from simulator.diagnosis.causes import root_causes
 from simulator.diagnosis.recommendations import improvements
-from simulator.diagnosis.root_cause import root_causes
 from simulator.stats.red import red_marks, rule_tallies
 from simulator.stats.summary import figures_of
 from tests.commands import Command

@@ -54,6 +54,7 @@ from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.run import (
+    Closing,
     Preparation,
     Progress,
     Runner,
@@ -399,6 +400,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     prepare: Preparation | None = None,
     new_runner: RunnerFactory | None = None,
     stopping_rule: StoppingRule | None = None,
+    closing: Closing | None = None,
 ) -> tuple[Path, Message | str | None]:
     """Like `perform` of the local engine: returns the run file, and why the run stopped early, None if not.
 
@@ -420,7 +422,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
                 batches = partial(BatchRunner, cluster)
                 with contextlib.closing(open_file()) as file:
                     return file.path, await rehearse(
-                        file, context, _remote_bot, progress, prepare, batches, stopping_rule
+                        file, context, _remote_bot, progress, prepare, batches, stopping_rule, closing
                     )
             finally:
                 await cluster.close()

@@ -233,8 +233,8 @@ def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.
               "--dry-run")[1]  # fmt: skip
 
     assert code == 0
-    assert shown["forecast"]["judge"]["calls"] == 12 * 3
-    assert one["forecast"]["judge"]["calls"] == 3
+    assert shown["forecast"]["judge"]["calls"] == 12 * 6  # and as many for causes, if all are red
+    assert one["forecast"]["judge"]["calls"] == 6
     assert (server.requests, Path("runs").exists()) == ([], False)
 
 

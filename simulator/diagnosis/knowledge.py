@@ -1,0 +1,33 @@
+"""Which articles a bot has, by the settings of its run: those that causes and fixes name."""
+
+from collections.abc import Iterable
+
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.shelves import DEMO
+from simulator.core.types import Passage
+from simulator.data.files import language_of
+from simulator.data.knowledge import read_knowledge
+from simulator.diagnosis.articles import Shelf
+from simulator.runner.masking import redactor_of
+
+
+def articles_of(settings: Settings) -> Shelf:
+    """The bot's own articles: what `--knowledge` names, or what the bundled bot answers from; else none.
+
+    Personal data in them is masked where the run masks it. Raises InputError where what `--knowledge` names
+    cannot be read.
+    """
+    found: Iterable[Passage] = ()
+    if settings.knowledge:
+        found = read_knowledge(settings.knowledge)
+    elif settings.adapter == "demo":
+        try:
+            found = tuple(read_knowledge(settings.set.get("knowledge") or DEMO / "knowledge"))
+        except InputError:  # moved since the run: the run can still be shown
+            found = ()
+    if settings.redacts:
+        redactor = redactor_of(settings)
+        masked = ((each, redactor.redact(each.text, language_of(each.text)).text) for each in found)
+        found = [each.model_copy(update={"text": text}) for each, text in masked]
+    return Shelf(found)
