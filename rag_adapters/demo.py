@@ -19,10 +19,9 @@ from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from langchain_core.documents import Document
 from numpy.typing import NDArray
 
 from simulator.extending import (
@@ -38,10 +37,8 @@ from simulator.extending import (
     read_text_file,
 )
 
-with warnings.catch_warnings():
-    # Its bindings warn about themselves on import; nobody here can fix that.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import faiss
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 Vector = NDArray[np.float32]
 
@@ -329,8 +326,10 @@ class FaissRetriever:
     index: PassageIndex
     top: int
 
-    def invoke(self, query: str) -> list[Document]:
+    def invoke(self, query: str) -> "list[Document]":
         """The documents, nearest first."""
+        from langchain_core.documents import Document
+
         return [
             Document(
                 id=passage.id,
@@ -351,6 +350,11 @@ def build(passages: Sequence[Passage]) -> PassageIndex:
 
     def counts() -> Iterator[Grams]:
         return (grams(passage.text) for passage in passages) if held is None else iter(held)
+
+    with warnings.catch_warnings():
+        # Its bindings warn about themselves on import; nobody here can fix that.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import faiss
 
     fitting = 1 << (_PLACES // max(len(passages), 1)).bit_length() - 1
     dimensions = min(max(fitting, _FEWEST), _MOST)

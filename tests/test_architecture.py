@@ -55,6 +55,8 @@ IN_FUNCTIONS = {
     "simulator.addons.dask.driver": 1,  # sent as code
     "simulator.cli.evaluate": 2,  # the engine
     "simulator.cli.harness": 1,  # lm_eval
+    "simulator.cli.rehearsal": 1,  # the reports
+    "simulator.cli.runs": 1,
     "simulator.cli.simulate": 1,
     "simulator.data.workbooks": 2,  # openpyxl
 }

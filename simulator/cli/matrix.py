@@ -29,11 +29,11 @@ from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.report import matrix_report, matrix_worksheet
 from simulator.cli.destinations import check_destinations, push_to_sheet
 from simulator.cli.forecast import show_forecast, total
-from simulator.cli.publish import page_html, report_context, say_stopped
+from simulator.cli.publish import page_html, report_context
 from simulator.cli.rehearsal import check_engine, check_folder, run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.show import show_report, write_atomically
-from simulator.cli.terminal import ExitCode, say, stdout_to_stderr
+from simulator.cli.terminal import ExitCode, say, say_stopped, stdout_to_stderr
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _

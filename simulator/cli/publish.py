@@ -25,7 +25,7 @@ from simulator.addons.lm_eval import report as harness
 from simulator.addons.load import report as load
 from simulator.cli.destinations import ReportOutput, write_reports
 from simulator.cli.show import write_atomically
-from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, run_words, say
+from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, say, say_stopped
 from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
@@ -84,12 +84,6 @@ def publish(
             _publish(path, settings)
     say_stopped(path, stopped, resume)
     return ExitCode.INCOMPLETE
-
-
-def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}") -> None:
-    """Says on stderr why a run ended early, and how to finish it."""
-    onward = _("Finish it with: python run.py {words}", words=resume.format(run=run_words(path.parent)))
-    say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
 
 
 def _publish(path: Path, settings: Settings) -> int:

@@ -32,13 +32,13 @@ from simulator.addons.dask import driver as dask_engine
 from simulator.addons.load.pace import LoadRunner, check_load
 from simulator.cli.forecast import announce_cost, show_forecast
 from simulator.cli.options import foreign_settings
-from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import (
     ExitCode,
     ProgressBar,
     print_json,
     progress_bar,
     say,
+    say_stopped,
     stdout_to_stderr,
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
@@ -86,6 +86,8 @@ class FinishedRun(NamedTuple):
         if settings.shard and settings.target is not None:
             say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
             settings = settings.model_copy(update={"target": None, "confidence": None})
+        from simulator.cli.publish import publish  # the first question does not wait for the reports
+
         try:
             return publish(self.path, settings, self.stopped)
         except RehearsalError:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.cli.destinations import check_destinations
 from simulator.cli.options import given_flags
 from simulator.cli.rehearsal import check_engine, run_settings, start
 from simulator.cli.resume import resume
@@ -30,6 +29,8 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
     settings = run_settings(settings, protocol)
     check_engine(settings)
     if settings.to:
+        from simulator.cli.destinations import check_destinations  # and with it the reports
+
         check_destinations(settings)
     if settings.resume is None and settings.replay and (extra := set(given_flags(flags)) & REPLAYED):
         names = tuple(sorted(map(flag, extra)))

@@ -134,6 +134,12 @@ def run_words(folder: Path) -> str:
     return shlex.quote(folder.name if is_usual else str(folder))
 
 
+def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}") -> None:
+    """Says on stderr why a run ended early, and how to finish it."""
+    onward = _("Finish it with: python run.py {words}", words=resume.format(run=run_words(path.parent)))
+    say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
+
+
 def reason_of(error: BaseException) -> Message | str:
     """Why a command ended early."""
     return message_of(error) or _("interrupted")

@@ -98,7 +98,7 @@ def test_a_report_that_cannot_be_painted_is_painted_later(
         raise LookupError(msg)
 
     with monkeypatch.context() as there:
-        there.setattr("simulator.cli.rehearsal.publish", gone)
+        there.setattr("simulator.cli.publish.publish", gone)
         assert main(GIVEN) == 4
     last = capsys.readouterr().err.splitlines()[-1]
 
