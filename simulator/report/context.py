@@ -82,9 +82,9 @@ class _Judged(Protocol):
     def trial(self) -> bool: ...
 
 
-def trial_notice(run: _Judged) -> Text:
-    """What to know of a run that no model judged; empty for others."""
-    return STAND_INS if run.offline else _COUNTED if run.trial else ""
+def trial_notice(run: _Judged, *, rows: bool = False) -> Text:
+    """What to know of a run that no model judged; empty for others. Nobody plays the customer of `rows`."""
+    return STAND_INS if run.offline and not rows else _COUNTED if run.trial else ""
 
 
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:

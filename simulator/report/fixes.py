@@ -179,7 +179,7 @@ def fixes_report(
         lead=tuple(lead),
         sections=tuple(sections),
         about=run,
-        notice=trial_notice(summary),
+        notice=trial_notice(summary, rows=summary.rows),
         wording="rows" if summary.rows else "",
     )
 

@@ -81,7 +81,7 @@ def run_report(context: ReportContext) -> Report:
         ),
         sections=tuple(filter(None, _sections(context))),
         about=run.id,
-        notice=trial_notice(summary),
+        notice=trial_notice(summary, rows=summary.rows),
         wording=context.wording,
     )
 

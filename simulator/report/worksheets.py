@@ -129,7 +129,7 @@ def _verdict_cell(context: ReportContext) -> SheetCell:
 def _means(context: ReportContext) -> Iterator[_Figure]:
     """The conditions of the gate, the score, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.rules.overall
-    if notice := trial_notice(summary):
+    if notice := trial_notice(summary, rows=summary.rows):
         yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), notice
     if len(context.gate.conditions) > 1:
         conditions = conditions_table(context.gate, trial=summary.trial)

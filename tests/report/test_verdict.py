@@ -199,6 +199,20 @@ def test_where_only_the_customers_had_a_model_it_is_a_trial_all_the_same(command
     assert [compared[side]["trial"] for side in ("before", "after")] == [True, True]
 
 
+def test_of_rows_nobody_played_a_customer(command: Command) -> None:
+    """`evaluate` without a model is a trial whose notice speaks of judges alone; rules need no model."""
+    rows = "".join(f"{n},Question {n}?,Answer {n}.,Answer {n}.\n" for n in range(6))
+    Path("rows.csv").write_text(f"id,question,reference,answer\n{rows}", encoding="utf-8")
+    some = ("evaluate", "rows.csv", "--adapter", "recorded", "--offline", "--target", "50")
+    counted, ruled = (command(*some, "--judges", judge) for judge in ("turn", "em"))
+
+    assert (counted.code, ruled.code) == (0, 0)
+    assert flat("stand-ins (word overlap) played the judges") in flat(counted.out)
+    assert flat("played the customer") not in flat(counted.out)
+    assert flat("Trial: score") in flat(counted.out)
+    assert flat("Passed: score 100") in flat(ruled.out)
+
+
 @pytest.mark.parametrize("offline", [True, False])
 def test_no_condition_of_a_trial_is_green(offline: bool, command: Command) -> None:
     """Its conditions hold or do not hold, in every table; a model's pass and fail."""
