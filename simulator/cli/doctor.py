@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator import plugins
 from simulator.cli.destinations import check_destinations
@@ -33,6 +33,7 @@ from simulator.core.templates import request
 from simulator.core.titles import Titles
 from simulator.core.types import Answer, Conversation, GradingContext, Passage, Query, Role, Turn
 from simulator.grading.rubric import ReplySchema
+from simulator.models.client import Model
 from simulator.models.pricing import Ledger
 from simulator.report.customers import reactions_report
 from simulator.runner.bot_choice import with_bot
@@ -43,9 +44,6 @@ from simulator.runner.reactions import problems, react, turns_of
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull
 from simulator.stats.figures import rounded
-
-if TYPE_CHECKING:
-    from simulator.models.client import Model
 
 # Characters of a passage, and what a judge is told that has no rubric.
 _PASSAGE = 500
@@ -281,7 +279,7 @@ async def _check_model(
     return _("{address}: replies in {format}", address=address, format=reply_format)
 
 
-async def _grade(context: RunContext, conversation: Conversation, model: "Model") -> None:
+async def _grade(context: RunContext, conversation: Conversation, model: Model) -> None:
     """Has the judge grade one answer with passages, by the longest of the run's prompts and in its form."""
     grading, frame, case = context.grading, context.grading.frame, conversation.case
     whole = grading.conversation_rubrics

@@ -10,7 +10,7 @@ stand there as it is quoted. What does not is left out of the sentence that peop
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from simulator.core import shelves
 from simulator.core.errors import HOPELESS, ModelFailure
@@ -19,11 +19,9 @@ from simulator.core.replies import Reply, Text
 from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
 from simulator.core.types import GradingContext, Language, Passage, Value
 from simulator.grading.rubric import LONGEST_MATERIAL, earlier_lines, within
+from simulator.models.client import Model
 from simulator.models.pricing import JUDGE
 from simulator.text.segments import normalise
-
-if TYPE_CHECKING:
-    from simulator.models.client import Model
 
 # What the calls are counted under, beside the judges: `usage` and the cost of a run have a row of that name.
 NAME = "cause"
@@ -172,7 +170,7 @@ def _shown(material: CauseMaterial) -> tuple[list[Passage], list[Passage]]:
 class CauseJudge:
     """Asks a model for the cause of a red answer."""
 
-    def __init__(self, model: "Model", seed: int) -> None:
+    def __init__(self, model: Model, seed: int) -> None:
         """Raises PromptError where judges/_cause.toml is not what it should be."""
         self.model, self.seed, self.prompt = model, seed, CausePrompt()
         self.rubric = fingerprint(self.prompt.fingerprint(), model.endpoint.model)

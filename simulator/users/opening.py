@@ -16,7 +16,6 @@ is meant to refuse too much rather than too little: what is refused costs a plai
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -33,6 +32,7 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
+from simulator.models.client import Messages, Model
 from simulator.text.acts import negated_words
 from simulator.text.entities import lacking
 from simulator.text.evidence import STOP_WORDS, stem
@@ -40,10 +40,6 @@ from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
 from simulator.users.guard import LONGEST, Guard, compiled
 from simulator.users.persona import spoken
-
-if TYPE_CHECKING:
-    from simulator.models.client import Messages, Model
-
 
 # The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
@@ -108,7 +104,7 @@ class OpeningPrompts:
             for language in LANGUAGES
         }
 
-    def messages(self, case: Case, persona: Persona) -> "Messages":
+    def messages(self, case: Case, persona: Persona) -> Messages:
         """The request: persona, question, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
         kinds = {"message": "text", "kana": "texts"}
@@ -147,7 +143,7 @@ class OpeningPrompts:
 class VoicedOpening:
     """The first line of a conversation: the case's question in the persona's voice."""
 
-    def __init__(self, persona: Persona, model: "Model | None", prompts: OpeningPrompts, seed: int) -> None:
+    def __init__(self, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int) -> None:
         """Without a model the question is asked as it stands; `seed` belongs to this conversation."""
         self.persona, self.model, self.prompts, self.seed = persona, model, prompts, seed
 
