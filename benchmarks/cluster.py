@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.measured import ROOT, Measured, measure, middle
-from simulator.addons.dask.driver import perform
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
+from simulator.lab.dask.driver import perform
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan

@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
-from simulator.addons.compare.comparison import PairwiseFigures, compared
-from simulator.addons.compare.grade import (
+from simulator.core import shelves
+from simulator.core.roles import GRADING, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
+from simulator.data.rows import read_rows
+from simulator.lab.compare.comparison import PairwiseFigures, compared
+from simulator.lab.compare.grade import (
     Outcome,
     Pair,
     PairJudge,
@@ -24,11 +29,6 @@ from simulator.addons.compare.grade import (
     Verdict,
     judge_pairs,
 )
-from simulator.core import shelves
-from simulator.core.roles import GRADING, endpoints
-from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
-from simulator.data.rows import read_rows
 from simulator.models.by_role import Models
 from simulator.models.pricing import Ledger
 from simulator.stats.intervals import interval_of_mean

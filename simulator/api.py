@@ -190,14 +190,9 @@ def compare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
     """
 
     def work() -> dict[str, Any]:
-        from simulator.addons.compare import comparison as pairs
-        from simulator.cli.forecast import spent_json
-
         settings = load_settings(_checked(flags))
         names = [str(run.path if isinstance(run, RunResults) else run) for run in runs]
-        comparison = pairs.Comparison(names, settings)
-        outcomes = asyncio.run(comparison.judged(lambda *_unused: None))
-        return {**pairs.as_json(comparison.result(outcomes)), **spent_json(comparison.ledger)}
+        return plugins.comparing()(names, settings)
 
     return _quietly(work)
 

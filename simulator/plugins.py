@@ -28,13 +28,13 @@ package. Only the command line and the Python API ask this module; what the othe
 a plug-in they are given.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
@@ -46,11 +46,12 @@ if TYPE_CHECKING:  # a page of help needs none of these
     from simulator.core.document import Line, Section
     from simulator.core.types import Conversation, Results
     from simulator.runner.context import RunContext
-    from simulator.runner.run import Preparation, Progress, RunnerFactory, StoppingRule
+    from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory, StoppingRule
     from simulator.stats.figures import Summary
     from simulator.storage.run_file import RunFile
 
 GROUP = "rehearsal.plugins"
+Part = TypeVar("Part")
 
 
 class Engine(Protocol):
@@ -65,6 +66,7 @@ class Engine(Protocol):
         prepare: "Preparation | None" = None,
         new_runner: "RunnerFactory | None" = None,
         stopping_rule: "StoppingRule | None" = None,
+        closing: "Closing | None" = None,
     ) -> tuple[Path, Message | str | None]:
         """Returns the path of the run file, and why the run stopped early, None if it did not."""
         ...
@@ -81,7 +83,7 @@ class Preparing(Protocol):
 class SectionBuilder(Protocol):
     """Makes a section of every report of a run; None where the run has nothing for it."""
 
-    def __call__(self, results: "Results", summary: "Summary") -> "Section | None":
+    def __call__(self, results: "Results", summary: "Summary", /) -> "Section | None":
         """Figures of a section stand in `--json` under its key."""
         ...
 
@@ -89,7 +91,7 @@ class SectionBuilder(Protocol):
 class RemarkBuilder(Protocol):
     """Says what to know before relying on a run's figures."""
 
-    def __call__(self, results: "Results") -> "Iterable[Line]":
+    def __call__(self, results: "Results", /) -> "Iterable[Line]":
         """Lines, of the tone "alarm" or "soft"."""
         ...
 
@@ -99,6 +101,14 @@ class Evaluation(Protocol):
 
     def __call__(self, files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]) -> int | None:
         """Returns the exit code; None where the command line means a single run."""
+        ...
+
+
+class Comparing(Protocol):
+    """Has a judge pick the better answer of two runs, turn by turn."""
+
+    def __call__(self, runs: Sequence[str], settings: Settings) -> dict[str, Any]:
+        """`runs` are two names of runs; returns what `compare --json` prints."""
         ...
 
 
@@ -147,6 +157,7 @@ class Plugin:
     preparation: Preparing | None = None
     check: Callable[[Settings], None] | None = None
     evaluation: Evaluation | None = None
+    comparing: Comparing | None = None
     probing: Probing | None = None
 
 
@@ -173,6 +184,25 @@ LAB: Mapping[str, Room] = {
         },
         remarks=True,
     ),
+    "compare": Room(commands={"compare": "Have a judge pick the better answer of two runs, turn by turn."}),
+    "dask": Room(
+        commands={
+            "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate."
+        },
+        settings=("engine", "scheduler", "workers"),
+    ),
+    "datasets": Room(commands={"thresholds": "Find out from which score on an answer is right."}),
+    "harness": Room(
+        commands={
+            "harness": (
+                "Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports."
+            )
+        },
+        notes=("harness",),
+    ),
+    "judging": Room(settings=("check",)),
+    "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
+    "matrix": Room(),
 }
 
 
@@ -243,14 +273,29 @@ class Judges:
         return next((p.judges[name] for p in third_party() if name in p.judges), None)
 
 
-def evaluation() -> Evaluation | None:
-    """What evaluates several data sets beside each other; None where that room is not there."""
-    return next((room.evaluation for room in _rooms("matrix")), None)
+def evaluated(
+    files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any], *, is_several: bool
+) -> int | None:
+    """The exit code of a matrix; None where the command line means a single run.
+
+    Raises InputError where several are asked for (`is_several`), and the room of matrices is not there.
+    """
+    room = (
+        _asked("matrix", _("evaluate with several files, prompts or models"))
+        if is_several
+        else _room("matrix")
+    )
+    return room.evaluation(files, prompts, flags) if room and room.evaluation else None
 
 
-def probing() -> Probing | None:
-    """What tries judges on probes; None where that room is not there."""
-    return next((room.probing for room in _rooms("judging")), None)
+def probing() -> Probing:
+    """What tries judges on probes. Raises InputError where that room is not there."""
+    return _part(_asked("judging", "calibrate --probes").probing)
+
+
+def comparing() -> Comparing:
+    """What compares two runs in pairs. Raises InputError where that room is not there."""
+    return _part(_asked("compare", "compare").comparing)
 
 
 def missing(asked: Message | str, room: str) -> InputError:
@@ -266,12 +311,14 @@ def missing(asked: Message | str, room: str) -> InputError:
 
 
 def _is_set(settings: Settings, name: str) -> bool:
+    if name == "check":  # its other values say how grades are shown
+        return settings.calibration_file is not None
     return bool(getattr(settings, name) != Settings.model_fields[name].get_default())
 
 
-def _rooms(name: str) -> Iterator[Plugin]:
-    if room := _room(name):
-        yield room
+def _part(part: Part | None) -> Part:
+    assert part is not None  # noqa: S101 - the room was made for it
+    return part
 
 
 def _asked(name: str, asked: Message | str) -> Plugin:

@@ -164,7 +164,7 @@ async def _performed(
     opened: Callable[[], RunFile],
     progress: Progress | None,
 ) -> tuple[Results, str | None]:
-    from simulator.addons.dask.driver import perform as perform_there
+    from simulator.lab.dask.driver import perform as perform_there
 
     perform = perform_there if settings.engine == "dask" else perform_here
     path, stopped = await perform(context, plan, opened, progress or Quiet())

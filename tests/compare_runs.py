@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.compare.grade import Ballot, Outcome, Side, Verdict, settled
 from simulator.core.types import (
     Answer,
     Case,
@@ -19,6 +18,7 @@ from simulator.core.types import (
     Run,
     Turn,
 )
+from simulator.lab.compare.grade import Ballot, Outcome, Side, Verdict, settled
 from tests.diff_runs import START, stored
 from tests.servers.replies import ChatRequest, text_of
 

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.addons.matrix.figures import (
+from simulator.core.types import PASSED, Language
+from simulator.lab.matrix.figures import (
     CellComparison,
     CellFigures,
     DataFigures,
@@ -11,8 +12,7 @@ from simulator.addons.matrix.figures import (
     Labels,
     MatrixFigures,
 )
-from simulator.addons.matrix.plan import CellId
-from simulator.core.types import PASSED, Language
+from simulator.lab.matrix.plan import CellId
 
 ID = "20261121-090400512-matrix-3f2a"
 NOT_HELD: dict[str, Any] = {

@@ -52,9 +52,9 @@ CEILINGS = {
 # What comes with them takes longer than all that a page of help, or a run without a workbook, does.
 IN_FUNCTIONS = {
     "simulator.api": 9,  # the engine, by the first call
-    "simulator.addons.dask.driver": 1,  # sent as code
+    "simulator.lab.dask.driver": 1,  # sent as code
     "simulator.cli.evaluate": 2,  # the engine
-    "simulator.cli.harness": 1,  # lm_eval
+    "simulator.lab.harness.command": 1,  # lm_eval
     "simulator.cli.rehearsal": 1,  # the reports
     "simulator.cli.runs": 1,
     "simulator.cli.simulate": 1,
@@ -73,14 +73,14 @@ DOORS = {
     "langchain": ("simulator/models/providers.py", "rag_adapters/"),
     "langchain_core": ("simulator/models/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),
-    "dask": ("simulator/addons/dask/",),
-    "distributed": ("simulator/addons/dask/",),
+    "dask": ("simulator/lab/dask/",),
+    "distributed": ("simulator/lab/dask/",),
     "gspread": ("simulator/sheets/",),
     "google": ("simulator/sheets/",),
     "oauth2client": ("simulator/sheets/",),
-    "pandas": ("simulator/core/types.py", "simulator/addons/matrix/figures.py"),
-    "lm_eval": ("simulator/addons/lm_eval/",),
-    "datasets": ("simulator/addons/lm_eval/",),
+    "pandas": ("simulator/core/types.py", "simulator/lab/matrix/figures.py"),
+    "lm_eval": ("simulator/lab/harness/",),
+    "datasets": ("simulator/lab/harness/",),
 }
 SHELVES = ("judges", "rag_adapters")
 
@@ -159,7 +159,7 @@ def imported(module: Module, *, inside: bool = True) -> set[str]:
 
 
 def package(module: str) -> str:
-    """`simulator.stats.gate` is of `stats`, `simulator.addons.load.pace` of `addons.load`."""
+    """`simulator.stats.gate` is of `stats`, `simulator.lab.load.pace` of `lab.load`."""
     parts = module.split(".")
     return ".".join(parts[1:3]) if parts[1] in ("addons", "lab") and len(parts) > 2 else parts[1]
 

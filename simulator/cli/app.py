@@ -78,12 +78,8 @@ COMMANDS = {
         "Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression."
     ),
     "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
-    "compare": "Have a judge pick the better answer of two runs, turn by turn.",
-    "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
     "cases": "Make test questions from your documents.",
-    "thresholds": "Find out from which score on an answer is right.",
-    "harness": "Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
     "sheets": "Connect a Google Sheet, for results to be reviewed there.",
     "init": "Write a folder that runs as it is: rehearsal.toml, a small bot and a question file.",

@@ -4,26 +4,20 @@ Both are saved in calibrations/ under the hash of the judge's rubric and model, 
 (`report/judges.py`). A result that rests on fewer answers than the one that is there does not replace it.
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.bias_probes import report
-from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun
+from simulator import plugins
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
-from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
-from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import _, ngettext, safe_text, shown
+from simulator.cli.terminal import exit_code_of_failures, say, stdout_to_stderr
+from simulator.core.errors import InputError
+from simulator.core.messages import _, ngettext
 from simulator.core.settings import load_settings
-from simulator.core.templates import LANGUAGES
-from simulator.report.judges import family_notes
-from simulator.report.painters.console import print_report
 from simulator.stats import judge_trust
-from simulator.stats.figures import rounded
 
 
 @takes(
@@ -83,18 +77,9 @@ def command(  # noqa: PLR0917 - one for each option
             missing="FILE" if file is None else "--label",
         )
         raise InputError(msg)
-    # Several judges at once, for they see the same pairs.
     if probes:
-        names = tuple(dict.fromkeys(name.strip() for name in judge.split(",") if name.strip()))
-        if not names:
-            raise InputError(_("--judge names nobody."))
-        spoken = next((each for each in LANGUAGES if each == language), None)
-        if language and spoken is None:
-            raise UnknownName(_("language"), language, LANGUAGES)
-        request = ProbeRequest(names, cases, spoken, limit)
-        with stdout_to_stderr():
-            probe_run = ProbeRun(request, settings, Path(calibrations))
-        return _probe(probe_run)
+        probing = plugins.probing()
+        return probing(judge, settings, Path(calibrations), cases=cases, language=language, limit=limit)
 
     # Everything that can be wrong with file, label and judge shows while the run is made, before any call.
     labels = CalibrationRequest(str(file), judge, str(label), good, limit)
@@ -129,59 +114,3 @@ def command(  # noqa: PLR0917 - one for each option
     # What was skipped lacks what the judge needs, and is no failure.
     tried = counts.rows - counts.skipped
     return exit_code_of_failures(counts.failed, tried, settings.max_failed, counts.reason)
-
-
-def _probe(run: ProbeRun) -> int:
-    """Grades the pairs of probes, shows and saves what moved the judge; returns the exit code."""
-    settings, models = run.settings, run.context.models()
-    about = _(
-        "{pairs}, {answers} to grade, judges: {judges}.",
-        pairs=ngettext("{n} pair", "{n} pairs", n=len(run.probes)),
-        answers=ngettext("{n} answer", "{n} answers", n=len(run.contexts)),
-        judges=", ".join(run.judges),
-    )
-    # Said before money is spent: a judge of the bot's family may be the wrong one to calibrate.
-    notes = family_notes(settings.model_dump(), models)
-    if not settings.dry_run:
-        for note in notes:
-            say(_("Warning: {note}", note=note.text) if note.tone == "alarm" else note.text)
-    pieces, most = len(run.contexts), run.forecast()
-    bias = judged(settings, run.grade, about, models["judge"], pieces=pieces, most=most)
-    paths = run.keep(bias)
-    for judge in (judge for judge, path in paths.items() if path is None):
-        say(_("Not saved for {judge}: there is a result from more pairs of the same questions.", judge=judge))
-    languages = report.languages_of(bias)
-    for language in languages:
-        shown_probes = report.probes_report(bias, language, run.grader, models["judge"], notes)
-        print_report(shown_probes, as_json=settings.json_output)
-    stream = sys.stderr if settings.json_output else sys.stdout
-    for path in filter(None, paths.values()):
-        stream.write(safe_text(shown(_("Saved: {path}", path=path), languages[-1])) + "\n")
-    if settings.json_output:
-        print_json(
-            {
-                "probes": bias.probes,
-                "answers": bias.contexts,
-                "seed": bias.seed,
-                "source": run.source,
-                "model": models["judge"],
-                "judges": {
-                    judge: {
-                        "rubric": run.rubric(judge),
-                        "broken": [
-                            rounded(row.model_dump(mode="json"))
-                            for row in bias.broken
-                            if row.judge in (judge, f"{judge}.correctness")
-                        ],
-                        "saved": str(paths[judge]) if paths[judge] else None,
-                    }
-                    for judge in run.judges
-                },
-                "rows": [rounded(row.model_dump(mode="json")) for row in bias.rows],
-                "warnings": [str(note.text) for note in notes],
-                "failed": run.states["failed"],
-                **spent_json(run.context.ledger),
-            }
-        )
-    failed = run.states["failed"]
-    return exit_code_of_failures(failed, failed + run.states["scored"], settings.max_failed)

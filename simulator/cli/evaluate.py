@@ -6,6 +6,7 @@ Whether it is a matrix is seen from the command line: two files, two --prompt, o
 
 from typing import Any
 
+from simulator import plugins
 from simulator.cli.options import argument, takes_settings
 from simulator.core.settings import load_settings
 
@@ -34,10 +35,9 @@ def command(
     keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
     several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
     if several or flags["resume"] or any(name.endswith(".toml") for name in files):
-        from simulator.cli import matrix as matrices
-
-        if matrix := matrices.matrix_or_record(files, prompts, one):
-            return matrices.run_matrix(matrix, one)
+        code = plugins.evaluated(files, prompts, one, is_several=several)
+        if code is not None:
+            return code
     from simulator.cli.runs import run_or_resume  # the whole engine: a page of help does without
 
     settings = load_settings(one | {"cases": files[0] if files else None})

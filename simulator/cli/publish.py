@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import plugins
-from simulator.addons.lm_eval import report as harness
-from simulator.addons.load import report as load
 from simulator.cli.destinations import ReportOutput, write_reports
 from simulator.cli.show import write_atomically
 from simulator.cli.terminal import ExitCode, only_the_verdict, print_json, say, say_stopped
@@ -49,7 +47,7 @@ from simulator.stats.gate import as_json, gate_of
 from simulator.stats.likeness import measured
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
-from simulator.storage.run_file import HARNESS_NOTE, read_run, replay_of
+from simulator.storage.run_file import read_run, replay_of
 
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
 # one is drawn again, with fewer conversations.
@@ -148,12 +146,8 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
 
 
 def added_sections(results: Results, summary: Summary, added: Iterable[plugins.Plugin]) -> Iterator[Section]:
-    """The sections of plug-ins and add-ons, of those whose notes the run has."""
+    """The sections that plug-ins have of this run."""
     yield from filter(None, (build(results, summary) for plugin in added for build in plugin.sections))
-    if HARNESS_NOTE in results.notes and (section := harness.section(results)):
-        yield section
-    if "load" in results.notes and (section := load.section(results, summary)):
-        yield section
 
 
 def page_html(context: ReportContext, report: Report | None = None) -> bytes:

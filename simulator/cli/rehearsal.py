@@ -21,15 +21,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.addons.calibration.drift import checking
-from simulator.addons.dask import driver as dask_engine
-from simulator.addons.load.pace import LoadRunner, check_load
+from simulator import plugins
 from simulator.cli.forecast import announce_cost, show_forecast
 from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import (
@@ -55,9 +52,9 @@ from simulator.runner import run
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import forecast
-from simulator.runner.merge import SHARD_NOTE, shard_conversations, shard_position
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
+from simulator.runner.shard import SHARD_NOTE, shard_conversations, shard_position
 from simulator.stats.contest import contest_settings
 from simulator.stats.likeness import logged_reference
 from simulator.stats.red import primary_judge, red_marks
@@ -118,20 +115,11 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     return settings
 
 
-def check_engine(settings: Settings) -> None:
-    """Raises InputError for options that cannot be used together, and where the extra is missing."""
-    if settings.engine == "local":
-        if settings.scheduler or settings.workers:
-            given = "--scheduler" if settings.scheduler else "--workers"
-            raise InputError(_("{value} can only be used with --engine dask.", value=given))
-        return
-    if find_spec("distributed") is None or find_spec("cryptography") is None:
-        msg = _("--engine dask needs the extra 'dask': pip install 'distributed>=2025.4' 'cryptography>=45'.")
-        raise InputError(msg)
-    if not (settings.scheduler or settings.workers):
-        raise InputError(_("--engine dask needs --workers N on this machine, or --scheduler ADDRESS."))
-    if settings.customers:
-        raise InputError(_("--customers needs one machine to measure from: leave out --engine dask."))
+def check_added(settings: Settings) -> None:
+    """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
+    for plugin in plugins.asked_by(settings):
+        if plugin.check:
+            plugin.check(settings)
 
 
 def check_folder(runs: Path) -> None:
@@ -297,8 +285,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     if settings.shard and settings.sequential:
         raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     # All before the questions are read, for these can take a while.
-    if settings.customers or settings.arrival or settings.think is not None:
-        check_load(settings)
+    check_added(settings)
     planned = read_plan(settings)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
@@ -377,8 +364,9 @@ def play(
     on a second Ctrl-C, which does not wait for answers in flight.
     """
     settings = context.settings
-    checks = settings.calibration_file is not None
-    preparation = checking(context, notes) if checks else None
+    added = plugins.asked_by(settings)
+    preparing = next((each.preparation for each in added if each.preparation), None)
+    preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
         estimate = forecast(context, unfinished, settings.runs)
         show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
@@ -397,8 +385,10 @@ def play(
         return opened[0]
 
     # One process with one event loop, or batches on dask's workers; the same signature.
-    perform = run.perform if settings.engine == "local" else dask_engine.perform
-    load_runner = None if settings.customers is None else LoadRunner
+    engines: dict[str, plugins.Engine] = {"local": run.perform}
+    engines.update(*(each.engines for each in added))
+    perform = engines[settings.engine]
+    load_runner = next((each.runner for each in added if each.runner), None)
     stopping = StoppingRule(batches, certain_decision) if settings.sequential else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():

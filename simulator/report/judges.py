@@ -112,7 +112,7 @@ _TRUST: dict[TrustLevel, Message] = {
     "not_calibrated": _("not calibrated"),
 }
 # What was done to an answer, its customer or its passages without making it better or worse: the probes of
-# `calibrate --probes` that should not move a judge (`addons/bias_probes`).
+# `calibrate --probes` that should not move a judge (`lab/judging`).
 _CHANGES: dict[str, Message] = {
     "padding": _("adding thanks"),
     "curt": _("answering curtly"),

@@ -1,6 +1,6 @@
 """Probes graded and compared: what moves a judge although it should not, and what should and does not.
 
-A probe is a pair of answers to one question that differ in one known way (addons/bias_probes makes them).
+A probe is a pair of answers to one question that differ in one known way (lab/judging makes them).
 Both are graded, and the grades compared, judge by judge and kind by kind:
 
     flipped_fact   an amount, date or yes turned into another    falls by 2 grades, and turns red

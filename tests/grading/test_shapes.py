@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.compare.grade import Preference
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import Reply
@@ -14,6 +13,7 @@ from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, Sc
 from simulator.grading.cause import CauseReply
 from simulator.grading.model_judge import SAID, ModelJudge
 from simulator.grading.rubric import Rubric, load_form
+from simulator.lab.compare.grade import Preference
 from simulator.lab.consistency.grade import Comparison
 from tests.run_helpers import a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.openai import OpenAIServer

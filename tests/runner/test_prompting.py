@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.dask.worker import user_files
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
+from simulator.lab.dask.worker import user_files
 from simulator.runner.prompts import (
     AppliedPrompt,
     Prompt,

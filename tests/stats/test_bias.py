@@ -2,8 +2,8 @@
 
 import pytest
 
-from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.types import GradingContext, Score, State
+from simulator.lab.judging.plan import bundled, probes
 from simulator.stats.bias import Bias, BiasRow, is_bound, measure_bias
 
 CASES, KNOWLEDGE = bundled()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.addons.matrix.record import NAME, Record, RecordFile, find_record, record_ids
 from simulator.cli.app import main
+from simulator.lab.matrix.record import NAME, Record, RecordFile, find_record, record_ids
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.excel import Person
 

@@ -13,7 +13,7 @@ tags) and languages of a case (`subject`). Every two of their conversations are 
 that of its pairs that agree, and the run's the mean over questions, with an interval over these.
 
 Alarms have to be right more than complete, because each is read by somebody: on 1,012 conversations of the
-bundled bot there was none. Where models compared the answers (addons/consistency/across.py), their verdict
+bundled bot there was none. Where models compared the answers (lab/consistency/across.py), their verdict
 goes before what is counted.
 """
 

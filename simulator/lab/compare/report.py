@@ -1,0 +1,202 @@
+"""What a comparison says, as a report: the verdict, whether the judge can be believed, wins to read.
+
+Runs are A and B throughout, because their ids are too long for tables; which is which stands at the top.
+Examples are wins of either run, B's first, each of another question; what a judge read comes before what a
+rule decided.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from simulator.core.document import (
+    Block,
+    Fact,
+    Facts,
+    Item,
+    Items,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Table,
+    Text,
+    excerpt,
+)
+from simulator.core.messages import _
+from simulator.core.types import LEXICAL
+from simulator.lab.compare.comparison import Duel, PairwiseResult, Share
+from simulator.lab.compare.grade import Outcome, Side
+
+# Wins shown of each run.
+EXAMPLES = 3
+# With fewer pairs nothing is said about bias: seven of eight are p = 0.07.
+FEW = 8
+
+
+def pairwise_report(result: PairwiseResult) -> Report:
+    """The comparison of two runs, A and B: from the verdict to the details."""
+    duel = result.figures.duel
+    # From who is better to whether the judge can be believed, then what to read for oneself.
+    sections = [
+        Section("duels", _("Wins and losses"), tuple(_wins(duel))),
+        Section("bias", _("Bias of the judge"), (Facts(tuple(_bias(result))),)),
+    ]
+    sections += [_examples(result, side) for side in ("b", "a")]
+    if duel.differing or duel.alone or duel.unjudged:
+        sections.append(Section("apart", _("Not compared"), tuple(_apart(duel))))
+    return Report(
+        title=_("Comparison of runs  A / B"),
+        language=result.language,
+        lead=(Notes.of(_about(result)),),
+        sections=tuple(sections),
+    )
+
+
+def _about(result: PairwiseResult) -> Iterator[Text | Line]:
+    """The runs, the judge, and how many pairs there were."""
+    figures = result.figures
+    # Which is which comes first: everything below says A and B.
+    for letter, run in (("A", figures.duel.a), ("B", figures.duel.b)):
+        yield _("{letter} = {run}", letter=letter, run=run)
+    if result.model == LEXICAL:
+        yield _("Judge: an offline stand-in (common words, no language model; blind to order and length)")
+    else:
+        yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=result.model)
+    yield _(
+        "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
+        n=figures.pairs,
+        asked=figures.asked,
+        ruled=figures.pairs - figures.asked,
+    )
+    if figures.failed:
+        failed = _(
+            "Failed verdicts: {failed} ({problem}). They count neither as ties nor as losses.",
+            failed=figures.failed,
+            problem=figures.problem,
+        )
+        yield Line(failed, "alarm")
+
+
+def _wins(duel: Duel) -> Iterator[Block]:
+    """Who is better, and the wins of each."""
+    # "No clear difference" is not "equal": too few questions look the same.
+    verdict = _("No clear difference between {a} and {b}.", a="A", b="B")
+    if duel.cases == 1:
+        verdict = _("There is only one question, too few to show a difference.")
+    elif duel.lead != "level":
+        verdict = _("{a} vs {b}: {winner} is better beyond chance.", a="A", b="B", winner=duel.lead.upper())
+    yield Line(verdict, "strong")
+    columns = (
+        "",
+        _("{letter} wins", letter="A"),
+        _("Ties"),
+        _("{letter} wins", letter="B"),
+        _("Win rate of {letter}", letter="B"),
+    )
+    wins = (duel.wins_a, duel.ties, duel.wins_b)
+    row: list[Text] = [_("{a} vs {b}", a="A", b="B"), *map(str, wins), bounded(duel.share)]
+    yield Table.of("wins", columns, [row])
+    note = _(
+        "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
+        " when it leaves out 50 % and the sign test over questions is below 5 %."
+    )
+    yield Line(note, "soft")
+
+
+def _bias(result: PairwiseResult) -> Iterator[Fact]:
+    """Whether the judge prefers what stands first, or answers of some length."""
+    position, length = result.figures.position, result.figures.length
+    # Order: a stand-in sees none, a model chose what stood first in some share of its preferences.
+    line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
+    if result.model == LEXICAL:
+        line = _("The stand-in does not see the order, so it has no such bias.")
+    elif position is not None:
+        line = _(
+            "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
+            " the order: {disagreed}",
+            first=bounded(position.first),
+            disagreed=bounded(position.disagreed),
+        )
+        if _is_off(position.first):
+            warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
+    yield Fact(_("Order"), line, warnings)
+    # Length: whether the longer one wins is no fault by itself, for longer answers may be better; examples
+    # tell.
+    line = _("No pair had both a winner and answers of different length.")
+    if length.longer.n:
+        line = _(
+            "Pairs with a winner: {n}. The longer answer won {longer}; rank correlation of length ratio"
+            " and outcome: {correlation}",
+            n=length.longer.n,
+            longer=bounded(length.longer),
+            correlation="-" if length.correlation is None else f"{length.correlation:+.2f}",
+        )
+    warning = _("Shorter answers often win. The examples below show whether they lack something.")
+    if (length.longer.value or 0) > 0.5:
+        warning = _("Longer answers often win. The examples below show whether they are better.")
+    yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
+
+
+def _examples(result: PairwiseResult, side: Side) -> Section:
+    """Wins of one run, each of another case; what a judge read stands before what a rule decided."""
+    by_case: dict[str, list[Outcome]] = {}
+    # Of each question the first win, with everybody who was told the same two answers.
+    for outcome in sorted(result.outcomes, key=lambda outcome: outcome.how == "rule"):
+        if outcome.verdict == side:
+            alike = by_case.setdefault(outcome.case, [])
+            if not alike or alike[0].same_texts(outcome):
+                alike.append(outcome)
+    letter = side.upper()
+    blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
+    if shown := list(by_case.values())[:EXAMPLES]:
+        blocks = (Items(tuple(_example(result, each) for each in shown)),)
+        # Reasons of rules and of the stand-in name no answer.
+        if any(each[0].how == "model" for each in shown):
+            note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
+            blocks += (Line(note, "soft"),)
+    return Section(f"wins-{side}", _("Clear wins of {letter}", letter=letter), blocks)
+
+
+def _example(result: PairwiseResult, alike: Sequence[Outcome]) -> Item:
+    """One win, with everybody who asked the same and was told the same."""
+    outcome = alike[0]
+    personas = tuple(result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
+    one, other = map(excerpt, outcome.answers)
+    return Item(
+        _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
+        facts=(Fact(_("Customer"), excerpt(outcome.question)), Fact(_("Reason"), excerpt(outcome.reason))),
+        sides=((Fact("A", one), Fact("B", other)),),
+    )
+
+
+def _apart(duel: Duel) -> Iterator[Line]:
+    apart = _(
+        "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
+        a="A",
+        b="B",
+        n=duel.differing,
+        alone=duel.alone,
+    )
+    if duel.unjudged:
+        n = duel.unjudged
+        apart = _("{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=n)
+    yield Line(apart)
+    hint = _("To have customers say the same after the first question, run with --replay {run}.", run=duel.a)
+    yield Line(hint, "soft")
+
+
+def _is_off(share: Share) -> bool:
+    """Whether the interval leaves out one half by more than a little; never with a few pairs.
+
+    Nearly every judge leans somewhere; five points of it decide nothing.
+    """
+    if share.low is None or share.high is None or share.n < FEW:
+        return False
+    return share.low > 0.55 or share.high < 0.45
+
+
+def bounded(share: Share) -> str:
+    """`58% [51, 66]`; a hyphen for None."""
+    text = "-" if share.value is None else f"{100 * share.value:.0f}%"
+    if share.low is None or share.high is None:
+        return text
+    return f"{text} [{100 * share.low:.0f}, {100 * share.high:.0f}]"

@@ -1,0 +1,435 @@
+"""`--engine dask`: workers play the conversations of a run, and this process alone writes the run file.
+
+Each worker gets a batch of conversations as a task, plays them to their end and tells all that happens; this
+process writes that down at once, and gives the worker the next batch. What is written is the whole state:
+after kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a
+batch whose worker is lost to another one, which asks for what is left of it, a bounded number of times.
+
+Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
+workers that are there at the start. Of the budget, a batch may spend an equal part of what is neither spent
+nor granted; the run ends with the first batch for which that was too little.
+
+    driver                                          worker
+    Cluster.open: wait for workers, compare
+      environments, send the Setup            --->  prepare: connect the bot
+    a Batch of conversations, as a task       --->  play
+                                              <---  events: ["save_answer", ...], ["charge", ...], in order
+    BatchRunner._happened: writes them down
+                                              <---  Played: how the batch ended
+    the next Batch ...
+    Cluster.close                             --->  dismiss: close the connections
+
+Setup, batches and events cross the network as JSON, since the scheduler need not have this program; workers
+must have the same version of it, which is checked. Keys and files of the user are never sent; a worker has
+its own.
+
+Events come back by a topic of Dask and not as the result, so that a worker that dies loses what it was in the
+middle of, and nothing that it had finished.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import validate_call
+
+from simulator.core import shelves
+from simulator.core.errors import InputError, Outage, RehearsalError
+from simulator.core.messages import Message, _, message_of
+from simulator.core.roles import models_named
+from simulator.core.secrets import missing_secrets
+from simulator.core.settings import PREFIX, Settings
+from simulator.core.types import Conversation, Ended, Query, Role, Usage
+from simulator.lab.dask import worker
+from simulator.lab.dask.worker import Batch, Played, Setup
+from simulator.models.pricing import JUDGE
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import grading_contexts
+from simulator.runner.run import (
+    Closing,
+    Preparation,
+    Progress,
+    Runner,
+    RunnerFactory,
+    StoppingRule,
+    rehearse,
+)
+from simulator.storage.run_file import RunFile
+
+# Seconds to wait for a scheduler's answer, and for all workers.
+PATIENCE, START_TIMEOUT = 10.0, 120.0
+# A batch has at most so many conversations for each that is played at a time: a larger one leaves a worker
+# without work less often, a smaller one is lost with less.
+ROUNDS = 3
+LOCAL = _("this machine")
+
+
+class Cluster:
+    """The workers of a run: checks them, has them connect the bot, and gives them batches."""
+
+    def __init__(self, client: Any, context: RunContext, plan: Sequence[Conversation]) -> None:
+        """Contacts no worker yet."""
+        self.client, self.context, self.plan = client, context, plan
+        self.run = f"rehearsal-{uuid.uuid4().hex}"
+        # The workers that play; each gets one batch at a time.
+        self.addresses: list[str] = []
+        self._environment = worker.environment(worker.user_files(context.settings))
+        self._setup = ""
+
+    async def open(self) -> None:
+        """Waits for the workers and sets them up. Raises InputError for anything the user has to fix."""
+        settings = self.context.settings
+        count = settings.workers or 1
+        with contextlib.suppress(TimeoutError):
+            await self.client.wait_for_workers(count, timeout=START_TIMEOUT)
+        # By address, so that shares of limits and budget are dealt out the same way each time.
+        there = sorted(await self.client.nthreads())
+        if len(there) < count:
+            msg = _(
+                "{address} has {n} of {count} workers after {patience:g} s; start them with:"
+                " dask worker (docs/scale.md).",
+                address=settings.scheduler or LOCAL,
+                n=len(there),
+                count=count,
+                patience=START_TIMEOUT,
+            )
+            raise InputError(msg)
+        # A worker needs a place, a conversation and a request a minute of its own, or it would stand idle.
+        rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
+        self.addresses = there[: min(settings.concurrency, settings.calls, max(1, len(self.plan)), *rates)]
+        self._setup = self._packed().model_dump_json()
+        await self._set_up()
+
+    def _packed(self) -> Setup:
+        """What workers need."""
+        context, settings, n = self.context, self.context.settings, len(self.addresses)
+        limits = {
+            f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // n)) if most else ""
+            for role, end in context.endpoints.items()
+            for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
+        }
+        # Named as this process found them: a default or a variable may be another one there.
+        own = models_named(context.models())
+        offered = context.offered(self.plan)
+        connect = shelves.connector(settings.adapter, settings.set)
+        bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
+        # Only for prompts, and an adapter that takes them: there may be a million.
+        needs_cases = context.applied_prompt is not None or "cases" in bound
+        return Setup(
+            run=self.run,
+            settings=settings.stored_values() | own | {"calls": max(1, settings.calls // n)},
+            personas=tuple(context.personas.values()),
+            cases=tuple(offered["cases"]) if needs_cases else (),
+            models=worker.models(context),
+            limits=limits,
+            folder=None if settings.scheduler else str(Path.cwd()),
+        )
+
+    async def _set_up(self) -> None:
+        """Checks every worker and has it connect the bot, unless it has. Raises InputError."""
+        # Outside the workers' tasks, for the scheduler would keep those.
+        answers = await self.client.run(worker.prepare, self._environment, self._setup, on_error="return")
+        for address, error in answers.items():
+            # Said by our own code there; the message travels pickled, with its values.
+            if isinstance(error, RehearsalError):
+                raise InputError(_("worker {address}: {reason}", address=address, reason=message_of(error)))
+            # Whatever keeps a foreign process from loading our module, or the bot; one may be gone by now.
+            if error is not None and not isinstance(error, OSError):
+                msg = _(
+                    "worker {address}: cannot load the program or the bot ({why}); its log says more."
+                    " PYTHONPATH has to name the folder of run.py there (docs/scale.md).",
+                    address=address,
+                    why=_brief(error),
+                )
+                raise InputError(msg)
+
+    async def play(self, address: str, batch: Callable[[str], Batch]) -> Played:
+        """How a batch ended on this worker or, once that is gone, on others; it is made anew for each."""
+
+        def play(batch: str) -> Any:
+            # Sent as code, for a scheduler reads tasks and may not have this program.
+            from simulator.lab.dask.worker import play
+
+            return play(batch)
+
+        import dask
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        # Dask counts only workers that died while they had this task; here also those that came back without
+        # the run.
+        lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
+        while True:
+            made = batch(address)
+            future = self.client.submit(
+                play, made.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
+                workers=[address], allow_other_workers=True, pure=False,
+            )  # fmt: skip
+            try:
+                played: Played | str = await future.result()
+            except KilledWorker:
+                lost = most + 1
+            except ImportError as error:  # of a worker that came later
+                raise RehearsalError(
+                    _("a worker cannot load the program ({why})", why=_brief(error))
+                ) from None
+            except FutureCancelledError:
+                msg = _(
+                    "the scheduler at {address} is lost; any engine can finish the run.",
+                    address=self.context.settings.scheduler or LOCAL,
+                )
+                raise RehearsalError(msg) from None
+            else:
+                if not isinstance(played, str):
+                    return played
+                # The batch went to a worker that it was not made for: it is made anew, for that one.
+                address, lost = played, lost + 1
+            finally:  # no worker goes on when nobody waits for it
+                future.release()
+            if lost > most:
+                ids = ", ".join(conversation.id for conversation in made.conversations)
+                msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
+                raise RehearsalError(msg)
+            await self._set_up()  # it may have come while the run goes on
+
+    async def forget(self) -> None:
+        """Has the scheduler drop what it still holds of what workers told."""
+
+        def forget(run: str, dask_scheduler: Any) -> None:
+            dask_scheduler._broker.truncate(run)
+
+        with contextlib.suppress(Exception):  # a scheduler of another version, or a lost one
+            await self.client.run_on_scheduler(forget, self.run)
+
+    async def close(self) -> None:
+        """Has the workers close what they opened; those that are gone have."""
+        if self.client.status == "running":
+            with contextlib.suppress(Exception):
+                leaving = self.client.run(worker.dismiss, self.run, on_error="ignore")
+                await asyncio.wait_for(leaving, PATIENCE)
+
+
+def _brief(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+class BatchRunner(Runner):
+    """Gives every worker one batch of conversations at a time, and writes down what comes back."""
+
+    file: RunFile
+
+    def __init__(self, cluster: Cluster, *args: Any) -> None:
+        """The workers, and what every Runner takes."""
+        super().__init__(*args)
+        self.cluster = cluster
+        # What is granted and not spent returns to the run when the batch is over.
+        self._granted: dict[str, float] = {}  # dollars that a batch may still spend, by its id
+        # What reads the arguments of a call is made once: it takes longer than the call.
+        self._method = cache(lambda name: validate_call(getattr(self.file, name)))
+
+    async def run(self) -> None:
+        """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
+        unread = self._batches()
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                self.cluster.client.subscribe_topic(self.cluster.run, self._happened)
+                for address in self.cluster.addresses:
+                    self._tasks.create_task(self._keep_busy(address, unread))
+        finally:
+            self.cluster.client.unsubscribe_topic(self.cluster.run)
+        # What was never handed out: with the budget spent, it is marked and open to --resume.
+        for conversations in unread:
+            for conversation in conversations:
+                if conversation.ended is None:
+                    self.file.save_ending(conversation.id, Ended.BUDGET, "", "")
+                    self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
+
+    def _batches(self) -> Iterator[list[Conversation]]:
+        """The plan in parts, smaller ones towards the end, so that all workers end together.
+
+        None has fewer than are played at a time, as long as there are so many for each worker.
+        """
+        conversations, left = iter(self._plan), len(self._plan)
+        workers, most = len(self.cluster.addresses), ROUNDS * self._at_once
+        while left > 0:
+            size = min(most, max(left // (2 * workers), min(self._at_once, -(-left // workers))))
+            yield list(itertools.islice(conversations, size))
+            left -= size
+
+    @property
+    def _at_once(self) -> int:
+        """How many conversations a worker plays at a time."""
+        return -(-self.context.settings.concurrency // len(self.cluster.addresses))
+
+    async def _keep_busy(self, address: str, unread: Iterator[list[Conversation]]) -> None:
+        while not self.out_of_budget and (taken := next(unread, None)):
+            name, budget = uuid.uuid4().hex, self.context.ledger.budget
+            if budget is not None:
+                free = budget - self.context.ledger.spent.least_usd - sum(self._granted.values())
+                self._granted[name] = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
+            played = await self.cluster.play(address, partial(self._batch, name, taken))
+            self._granted.pop(name, None)
+            self._over(taken, played)
+            # Events stay with the scheduler otherwise, until its memory is full of them.
+            await self.cluster.forget()
+
+    def _batch(self, name: str, taken: Sequence[Conversation], worker: str) -> Batch:
+        """The conversations as far as they have come, for this worker."""
+        conversations = list(self.file.conversations().with_ids([each.id for each in taken]))
+        pending = self.file.unanswered()
+        return Batch(
+            run=self.cluster.run,
+            id=name,
+            worker=worker,
+            conversations=tuple(conversations),
+            pending={each.id: pending[each.id] for each in taken if each.id in pending},
+            scores=tuple(s for each in conversations if each.turns for s in self.file.scores(each.id)),
+            concurrency=self._at_once,
+            budget=self._granted.get(name),
+        )
+
+    def _happened(self, event: tuple[float, str]) -> None:
+        """Does here what a batch did there, in order; what cannot be written ends the run."""
+        name, calls = json.loads(event[1])
+        try:
+            for method, arguments in calls:
+                if method == "charge":
+                    self._charge(name, *arguments)
+                else:
+                    self._method(method)(*arguments)
+        # Called by Dask, which would swallow it; a task of the group that fails ends the run.
+        except RehearsalError as error:
+            self._tasks.create_task(_raising(error))
+
+    def _charge(self, name: str, judge: str, role: Role, usage: dict[str, Any], cached: bool) -> None:
+        ledger = self.context.ledger
+        before = ledger.spent.least_usd
+        JUDGE.set(judge)
+        ledger.charge(role, Usage.model_validate(usage), cached=cached)
+        if name in self._granted:
+            self._granted[name] = max(0.0, self._granted[name] - (ledger.spent.least_usd - before))
+
+    def _over(self, taken: Sequence[Conversation], played: Played) -> None:
+        """Shows what became of a batch. Raises RehearsalError where it stopped."""
+        # Progress is shown of what is written, and only then.
+        self.file.commit()
+        earlier = {conversation.id: len(conversation.turns) for conversation in taken}
+        for conversation in self.file.conversations().with_ids(list(earlier)):
+            for length in range(earlier[conversation.id], len(conversation.turns)):
+                self.progress.turn(
+                    conversation.model_copy(update={"turns": conversation.turns[: length + 1]})
+                )
+            scores = self.file.scores(conversation.id)
+            for context in grading_contexts(conversation):
+                turn, is_whole = context.turn.index, context.closing is not None
+                own = [score for score in scores if (score.turn, score.is_whole) == (turn, is_whole)]
+                self.progress.graded(context, own)
+            self.progress.ended(conversation)
+        if played.error:
+            raise Outage("error", played.error) if played.is_outage else RehearsalError(played.error)
+        if played.out_of_budget:
+            self.out_of_budget = _(
+                "too little is left of the budget of {budget} USD for every worker; a larger --budget goes"
+                " on, or one process without --engine dask",
+                budget=f"{self.context.ledger.budget:g}",
+            )
+
+
+async def _raising(error: RehearsalError) -> None:
+    raise error
+
+
+@asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[Any]:
+    """A client of `--scheduler`, or of a cluster on this machine with `--workers`; closed at the end."""
+    import dask
+    import distributed as library
+    from distributed.utils import silence_logging_cmgr
+
+    distributed: Any = library  # without types
+    # What the libraries log about lost peers, this program reports in one line.
+    quiet = logging.CRITICAL + 1
+    timeouts = {"distributed.comm.timeouts.connect": f"{PATIENCE:g}s"}
+    async with contextlib.AsyncExitStack() as opened:
+        opened.enter_context(silence_logging_cmgr(quiet))
+        opened.enter_context(dask.config.set(timeouts))
+        where: Any = settings.scheduler
+        if where is None:
+            # Without a dashboard, and nothing listens beyond this machine.
+            pages: dict[str, Any] = {
+                f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
+            }
+            opened.enter_context(dask.config.set(pages))
+            # Encrypted with a key of its own: other users of this machine could send it code otherwise.
+            cluster = distributed.LocalCluster(
+                n_workers=settings.workers, threads_per_worker=1, memory_limit=0, security=True,
+                dashboard_address="127.0.0.1:0", silence_logs=quiet, asynchronous=True,
+            )  # fmt: skip
+            where = await opened.enter_async_context(cluster)
+        try:
+            client = await distributed.Client(
+                where, asynchronous=True, timeout=PATIENCE, set_as_default=False
+            )
+        except (OSError, ValueError, ImportError) as error:
+            msg = _(
+                "--scheduler {address}: cannot be reached ({why}).",
+                address=settings.scheduler or LOCAL,
+                why=_brief(error),
+            )
+            raise InputError(msg) from None
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(TimeoutError, OSError):
+                await client.close(timeout=PATIENCE if client.status == "running" else 1.0)
+
+
+async def perform(  # noqa: PLR0917 - the same as of the local engine
+    context: RunContext,
+    plan: Sequence[Conversation],
+    open_file: Callable[[], RunFile],
+    progress: Progress,
+    prepare: Preparation | None = None,
+    new_runner: RunnerFactory | None = None,
+    stopping_rule: StoppingRule | None = None,
+    closing: Closing | None = None,
+) -> tuple[Path, Message | str | None]:
+    """Like `perform` of the local engine: returns the run file, and why the run stopped early, None if not.
+
+    The file is opened once every worker is checked and has connected the bot; nothing is paid before.
+    `new_runner` is ignored: other kinds of Runner work in one process only.
+    """
+    try:
+        if secrets := missing_secrets(context.settings.stored_values()["set"]):
+            msg = _(
+                "--set {name}: secrets do not travel to workers. Write ${{NAME}} instead, and set that"
+                " variable where the workers run.",
+                name=secrets[0],
+            )
+            raise InputError(msg)
+        async with connected(context.settings) as client:
+            cluster = Cluster(client, context, plan)
+            try:
+                await cluster.open()
+                batches = partial(BatchRunner, cluster)
+                with contextlib.closing(open_file()) as file:
+                    return file.path, await rehearse(
+                        file, context, _remote_bot, progress, prepare, batches, stopping_rule, closing
+                    )
+            finally:
+                await cluster.close()
+    finally:
+        await context.close(None)
+
+
+async def _remote_bot(_query: Query) -> str:
+    """Stands in for the bot, which is connected and asked on the workers only."""
+    raise NotImplementedError

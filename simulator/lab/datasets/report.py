@@ -1,0 +1,118 @@
+"""The report of suggested thresholds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.core.document import (
+    Line,
+    Notes,
+    Report,
+    Table,
+    Text,
+)
+from simulator.core.messages import Message, _, ngettext
+from simulator.core.types import Language
+from simulator.grading.metric_file import DEFAULT
+from simulator.lab.datasets.thresholds import (
+    JudgedScores,
+    SuggestedThreshold,
+    SuggestionMethod,
+    ThresholdChange,
+)
+
+
+class ThresholdsOutcome(NamedTuple):
+    """What is reported: the source, the method, the suggestions, and what was written where."""
+
+    source: str
+    how: SuggestionMethod
+    evidence: JudgedScores
+    suggestions: Sequence[SuggestedThreshold]
+    language: Language
+    path: Path | None = None
+    changes: Sequence[ThresholdChange] = ()
+
+
+def thresholds_report(outcome: ThresholdsOutcome) -> Report:
+    """The method, the table, notes, and what was written."""
+    how = outcome.how
+    method = _("Method: the value that parts right from wrong answers best (balanced accuracy).")
+    if how.method == "quantile":
+        method = _(
+            "Method: the highest value that at least {percent:g} % of the right answers reach"
+            " (quantile {quantile:g}).",
+            percent=100 * (1 - how.quantile),
+            quantile=how.quantile,
+        )
+    notes = Notes.of(_threshold_notes(outcome))
+    return Report(
+        title=_("Suggested thresholds  {source}", source=outcome.source),
+        language=outcome.language,
+        lead=(Line(method), _suggestions(outcome.suggestions), notes, *map(Line, _changes(outcome))),
+    )
+
+
+def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
+    """Without the column of outputs where there are none."""
+    columns: dict[Text, Callable[[SuggestedThreshold], Text | None]] = {}
+    if any(each.output != DEFAULT for each in suggestions):
+        columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
+    columns[_("Judge")] = lambda each: each.judge
+    # Names stand to the left, figures to the right.
+    words = frozenset(range(len(columns)))
+    columns |= {
+        _("Threshold"): lambda each: _filled("{:.4g}", each.suggestion.threshold),
+        _("95 % interval"): lambda each: _filled("{:.3g}–{:.3g}", *(each.suggestion.interval or (None,))),
+        _("Right passing/n"): lambda each: _filled(
+            "{:.1%}/{:,}", each.suggestion.right_passing, each.suggestion.right
+        ),
+        _("Wrong passing/n"): lambda each: _filled(
+            "{:.1%}/{:,}", each.suggestion.wrong_passing, each.suggestion.wrong
+        ),
+    }
+    return Table.listing("thresholds", suggestions, columns, words=words)
+
+
+def _filled(form: str, first: float | None, *others: float) -> str | None:
+    return None if first is None else form.format(first, *others)
+
+
+def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
+    """Why there is no threshold, or that it rests on few answers; then what was not used."""
+    evidence = outcome.evidence
+    for each in outcome.suggestions:
+        found = each.suggestion
+        # Only what is doubtful needs a line.
+        if found.threshold is not None and not found.few:
+            continue
+        text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
+        if found.threshold is not None:
+            text = ngettext(
+                "{name}: only {n} right answer; 20 or more should decide.",
+                "{name}: only {n} right answers; 20 or more should decide.",
+                n=found.right,
+            )
+        yield Line(text.format(name=each.name, n=found.right), "alarm")
+    if evidence.skipped or evidence.failed:
+        skipped, failed = evidence.skipped, evidence.failed
+        yield _("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed)
+    yield _(
+        "Intervals by bootstrap (over questions, 2,000 draws, seed {seed:d}). An answer that"
+        " is its reference after normalisation always passes.",
+        seed=outcome.how.seed,
+    )
+
+
+def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
+    """What was written into the metric file."""
+    path, changes = outcome.path, outcome.changes
+    if path is not None and not changes:
+        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+    elif path is not None:
+        yield _("Written to {path}:", path=path)
+    # Old and new, so that a version-controlled file needs no second look.
+    for each in changes:
+        before = "–" if each.before is None else f"{each.before:g}"
+        name = f"{each.output}.{each.judge}"
+        yield _("  {name}: {before} → {after:g}", name=name, before=before, after=each.after)

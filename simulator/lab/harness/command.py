@@ -1,0 +1,93 @@
+"""`harness`: lm-evaluation-harness asks the bot, and what it measures becomes a run like any other."""
+
+from pathlib import Path
+from typing import Any
+
+from simulator.cli.destinations import check_destinations
+from simulator.cli.options import OWN_SETTINGS, PANELS, option, takes
+from simulator.cli.publish import publish
+from simulator.cli.rehearsal import check_folder, progress_on_stderr, run_settings
+from simulator.cli.terminal import say, stdout_to_stderr
+from simulator.core.errors import InputError
+from simulator.core.messages import _
+from simulator.core.secrets import restore_secrets
+from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
+from simulator.lab.harness.tasks import TaskRequest, check_installed, prepare_library, sources_of
+from simulator.runner.bot_choice import is_bundled, unknown_bot_error
+from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
+
+# Settings that the tasks of lm_eval have themselves, or that it has no use for.
+_WITHOUT = frozenset({
+    "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
+    "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
+    "rules", "tokenizer", "columns", "worksheet",
+    *(OWN_SETTINGS["single_turn"] - {"shots"}),
+    *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),
+})  # fmt: skip
+_OPTIONS = tuple(name for names in PANELS.values() for name in names if name not in _WITHOUT)
+
+
+@takes(*_OPTIONS)
+def command(
+    flags: dict[str, Any],
+    tasks: list[str] | None = option(
+        "--tasks NAME,...", "Tasks of lm_eval, or your own FILE.yaml; repeatable."
+    ),
+    include: list[str] | None = option(
+        "--include FOLDER", "A folder of task files, which --tasks can then name."
+    ),
+) -> int:
+    """Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.
+
+    python run.py harness --tasks gsm8k --limit 50 --adapter openai_chat --set model=...
+    """
+    settings = run_settings(load_settings(flags), "single_turn")
+    check_destinations(settings)
+    check_installed()
+    if settings.resume:
+        return _resume(settings)
+    names = [name.strip() for listed in tasks or () for name in listed.split(",") if name.strip()]
+    if not names:
+        raise InputError(_("harness needs tasks: --tasks NAME or FILE.yaml."))
+    if "adapter" not in settings.model_fields_set and not all(map(is_bundled, names)):
+        # Else they would go to the demo bot, and be taken for results of the user's.
+        raise unknown_bot_error(", ".join(names))
+    return _evaluate(settings, TaskRequest.of(names, include or (), settings))
+
+
+def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
+    """Has lm_eval ask the bot, and publishes the run; `resumed` is the file of one that was interrupted.
+
+    lm_eval is imported here, and prints as it likes: stdout is kept for the summary.
+    """
+    check_folder(settings.runs)
+    say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
+    with stdout_to_stderr():
+        sources = sources_of(request.tasks, request.include)
+        prepare_library(own=sources.own)
+        from simulator.lab.harness.grade import evaluate
+
+        path, stopped = evaluate(settings, request, sources, progress_on_stderr, resumed)
+    return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
+
+
+def _resume(settings: Settings) -> int:
+    """Continues a run with the options it was started with; reports and secrets are today's."""
+    path = find_run(str(settings.resume), settings.runs)
+    results = read_run(path)
+    note = results.notes.get(HARNESS_NOTE)
+    if not isinstance(note, dict):
+        raise InputError(_("{run} is not a run of lm_eval: python run.py --resume {run}", run=results.run.id))
+    stored = _as_stored(path, settings)
+    if results.run.status == "finished":
+        return publish(path, stored)
+    adapter_settings = restore_secrets(stored_settings(results.run.settings).set, settings.set)
+    request = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
+    return _evaluate(stored.model_copy(update={"set": adapter_settings}), request, path)
+
+
+def _as_stored(path: Path, settings: Settings) -> Settings:
+    """The settings of a run, with today's reports and budget; everything else is as it was started."""
+    today = {name: getattr(settings, name) for name in NOT_STORED}
+    budget = {"budget": settings.budget} if settings.budget else {}
+    return stored_settings(read_run(path).run.settings, **today, **budget)

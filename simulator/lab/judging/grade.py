@@ -1,0 +1,151 @@
+"""`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge.
+
+The judges are those of a run, asked in the same words (`judge_settings`), since a judge that shares its call
+with others has another prompt. Every context is graded once, though the right answer of a question is the
+base of many pairs. The result is stored with the rubric's hash: it is shown beside grades of that rubric, and
+of no other.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.messages import _
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spending
+from simulator.data.cases import read_cases
+from simulator.grading.rubric import Rubric
+from simulator.lab.judging.plan import bundled, probes
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import grading_estimate
+from simulator.runner.labelled_answers import GraderKind, judge_panel, judge_settings
+from simulator.stats import judge_trust
+from simulator.stats.bias import Bias, Probe, measure_bias
+from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
+
+
+class ProbeRequest(NamedTuple):
+    """Which judges are probed, and with whose questions: the bundled ones, or those of a file."""
+
+    judges: tuple[str, ...]
+    cases: str | None = None
+    language: Language | None = None
+    limit: int | None = None
+
+
+class ProbeRun:
+    """Probes graded by judges. Making it reads all input, so that errors show before anything is paid."""
+
+    def __init__(self, request: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
+        """Makes the probes and reads the judges without connecting to anything."""
+        self.request, self.folder = request, folder
+        cases, passages = (read_cases(request.cases), ()) if request.cases else bundled()
+        made = probes(cases, passages, language=request.language, seed=settings.seed)
+        self.probes = limited(made, request.limit, settings.seed)
+        if not self.probes:
+            msg = _(
+                "{cases}: no pair can be made. Questions need a right answer and contexts.",
+                cases=request.cases or _("the bundled questions"),
+            )
+            raise InputError(msg)
+        known = endpoints(settings)
+        by_model = known["judge"] is not None
+        # Further models are other judges, with probes of their own.
+        plain = settings.model_copy(update={"panel": ()})
+        self.settings = judge_settings(plain, *request.judges, by_model=by_model)
+        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        names = dict(zip(self.settings.judges, self.context.judges, strict=True))
+        self.judges = tuple(names[name] for name in request.judges)
+        self.panel = judge_panel(self.context, set(self.judges))
+        self.states: Counter[str] = Counter()
+        self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
+
+    @property
+    def source(self) -> str:
+        """Whose questions they are."""
+        return Path(self.request.cases).name if self.request.cases else BUNDLED
+
+    @property
+    def contexts(self) -> list[GradingContext]:
+        """What is graded, each once: the right answer of many pairs is one."""
+        return list({e.conversation: e for p in self.probes for e in (p.base, p.changed)}.values())
+
+    @property
+    def grader(self) -> GraderKind:
+        """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
+        if not any(map(self._has_rubric, self.judges)):
+            return "by_function"
+        return "by_stand_in" if self.context.models()["judge"] == LEXICAL else "by_model"
+
+    def _has_rubric(self, judge: str) -> bool:
+        return isinstance(self.context.judges[judge], Rubric) or judge in shelves.form_names()
+
+    def forecast(self) -> Spending:
+        """Calls, tokens and dollars at most, from the real prompts."""
+        return grading_estimate(self.context, set(self.judges), self.contexts)
+
+    async def grade(self, progress: Callable[[Score], None] = lambda _: None) -> Bias:
+        """All of them graded and compared, and every connection closed.
+
+        Raises BudgetSpent, or what makes grading impossible.
+        """
+
+        async def one(context: GradingContext) -> list[Score]:
+            graded = {score.judge: score for score in await self.panel.grade(context)}
+            scores = [graded[judge] for judge in self.judges if judge in graded]
+            for score in scores:
+                self.states[score.state] += 1
+                # Grades by rule have no rubric, and say nothing of the judge.
+                if score.state == "scored" and score.rubric and not score.by_rule:
+                    self.rubrics[score.judge][score.rubric] += 1
+            progress(scores[0])
+            return scores
+
+        rules, seed, calls = self.settings.red, self.settings.seed, self.settings.calls
+        try:
+            return await measure_bias(self.probes, one, rules=rules, seed=seed, at_once=calls)
+        finally:
+            await self.context.close(None)
+
+    def keep(self, bias: Bias) -> dict[str, Path | None]:
+        """Writes what was found, one file a judge; None where more pairs were known before."""
+        models, paths = self.context.models(), dict[str, Path | None]()
+        # One file for each, since a judge may be probed again alone.
+        for judge in self.judges:
+            # A function may ask the model of embeddings.
+            model = models["embed"] if judge == "cosine" else LEXICAL
+            stored = StoredBias(
+                judge=judge,
+                rubric=self.rubric(judge),
+                model=models["judge"] if self._has_rubric(judge) else model,
+                source=self.source,
+                seed=bias.seed,
+                date=judge_trust.today(),
+                rows=tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness")),
+            )
+            paths[judge] = save_bias(stored, self.folder)
+        return paths
+
+    def rubric(self, judge: str) -> str:
+        """The rubric that graded most."""
+        return next((rubric for rubric, _n in self.rubrics[judge].most_common(1)), "")
+
+
+def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe, ...]:
+    """At most so many pairs of each kind and language, by lot, in their order."""
+    if limit is None:
+        return tuple(made)
+    groups: dict[tuple[str, str], list[Probe]] = {}
+    for probe in made:
+        groups.setdefault((probe.language, probe.kind), []).append(probe)
+    return tuple(
+        group[at]
+        for group in groups.values()
+        for at in sorted(random.Random(seed).sample(range(len(group)), min(limit, len(group))))  # noqa: S311 - no secret
+    )

@@ -1,0 +1,157 @@
+"""What every report says of a load rehearsal.
+
+A headline (how many customers, how they came), percentiles of both times, the quiet and the busy third beside
+each other, throughput and failures; then what to be careful with: fewer lines in flight than customers were
+asked for, a rehearsal that was late itself, several sessions, timeouts.
+"""
+
+from collections.abc import Iterator
+
+from simulator.core.document import (
+    Block,
+    Cell,
+    Fact,
+    Facts,
+    Line,
+    Notes,
+    Section,
+    Table,
+    Text,
+    points,
+)
+from simulator.core.messages import Message, _, ngettext
+from simulator.core.titles import title
+from simulator.core.types import Results
+from simulator.lab.load.figures import Level, Load, as_json, load_of
+from simulator.stats.figures import Summary
+
+# The rehearsal's own lateness (p95) is reported above this share of the median answer time, and above 0.05 s:
+# from there on the figures are partly this machine's.
+MUCH = 0.1
+
+
+def section(results: Results, summary: Summary) -> Section | None:
+    """What reports say about a load rehearsal; None for any other run."""
+    load = load_of(results, summary)
+    if load is None:
+        return None
+    note = _(
+        "Grading began when the last customer had left. Answer times run from the sending of a line; times"
+        " from schedule run from when it was due, so that time spent waiting to send counts too (coordinated"
+        " omission)."
+    )
+    blocks: tuple[Block, ...] = (
+        Line(headline(load), "strong"),
+        _times_table(load),
+        *_levels(load),
+        Facts(tuple(_facts(load))),
+        Notes.of((*cautions(load), Line(note, "soft")), "alarm"),
+    )
+    return Section("load", _("Load rehearsal"), blocks, as_json(load))
+
+
+def headline(load: Load) -> Message:
+    """How many customers there were, how they arrived, and how long they thought."""
+    n = load.customers
+    who = ngettext("{n} customer at the same time", "{n} customers at the same time", n=n)
+    if load.arrival:
+        who = ngettext(
+            "{n} customer at the same time, arriving {arrival}",
+            "{n} customers at the same time, arriving {arrival}",
+            n=n,
+            arrival=load.arrival,
+        )
+    if load.think is None:
+        return who
+    return _("{who}, thinking for {think} s (median)", who=who, think=f"{load.think:g}")
+
+
+def cautions(load: Load) -> Iterator[Message]:
+    """Reasons to be careful with the figures."""
+    if load.most_in_flight < load.customers / 2:
+        yield _(
+            "{customers} customers were requested, but at most {most} lines were in flight. For more load:"
+            " more --repeats, or a shorter --think.",
+            customers=load.customers,
+            most=load.most_in_flight,
+        )
+    if load.late and load.answers and load.late.p95 > max(0.05, MUCH * load.answers.p50):
+        yield _(
+            "The rehearsal itself was {late} s late (p95): the customers' model or this machine does not"
+            " keep up.",
+            late=_seconds(load.late.p95),
+        )
+    if load.sittings > 1:
+        yield _(
+            "The run was interrupted and resumed ({n} sessions); its load differs from that of an"
+            " uninterrupted run.",
+            n=load.sittings,
+        )
+    if load.failures.get("timeout"):
+        yield _("Timeouts count with the full {timeout} s.", timeout=f"{load.timeout:g}")
+
+
+def _times_table(load: Load) -> Table:
+    """Percentiles of answer times, in seconds."""
+    times = ((_("Answer time"), load.answers), (_("From schedule"), load.scheduled))
+    rows = (
+        (name, _cell(each.p50), _cell(each.p95), _cell(each.p99), _cell(each.longest), each.n)
+        for name, each in times
+        if each
+    )
+    return Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows, counts=2)
+
+
+def _facts(load: Load) -> Iterator[Fact]:
+    """What else was measured."""
+    throughput = _(
+        "{rate} answers a second ({asked} in {seconds} s)   in flight: {most} at most",
+        rate=f"{load.throughput:.3g}",
+        asked=load.asked,
+        seconds=f"{load.seconds:.1f}",
+        most=load.most_in_flight,
+    )
+    yield Fact(_("Throughput"), throughput)
+    n = sum(load.failures.values())
+    kinds = [_("{kind} {n}", kind=title("failure", kind), n=count) for kind, count in load.failures.items()]
+    share = f"{100 * n / load.asked:.1f}"
+    yield Fact(
+        _("No answer"), _("{n} ({share} %): {kinds}", n=n, share=share, kinds=kinds) if n else _("none")
+    )
+
+
+def _levels(load: Load) -> Iterator[Table]:
+    """What the bot was like with few and with many lines in flight; nothing where all are alike."""
+    if not (load.quiet and load.busy):
+        return
+    rows = [
+        (
+            name,
+            f"{level.least}–{level.most}",
+            _cell(level.times.p95) if level.times else "–",
+            _score(level),
+            level.failed,
+            level.turns,
+        )
+        for name, level in ((_("quiet"), load.quiet), (_("busy"), load.busy))
+    ]
+    columns = (_("Quality under load"), _("in flight"), "p95", _("score"), _("no answer"), _("turns"))
+    yield Table.of("levels", columns, rows)
+
+
+def _score(level: Level) -> Text:
+    if level.score is None:
+        return _("no grades")
+    if level.interval is None:
+        return points(level.score)
+    low, high = map(points, level.interval)
+    return _("{score} ({low} to {high})", score=points(level.score), low=low, high=high)
+
+
+def _cell(seconds: float) -> Cell:
+    return Cell(text=_("{n} s", n=_seconds(seconds)), number=seconds)
+
+
+def _seconds(value: float) -> str:
+    """Seconds with as many decimals as say something: 0.042, 0.42, 4.2, 42."""
+    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"

@@ -1,0 +1,111 @@
+"""Whether a judge still is what it was when it was calibrated."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.lab.judging.drift import FrozenRows, drift, frozen_sets
+from simulator.stats.judge_trust import Calibration, Drift, save_calibration
+from tests.labelled_answers import labelled, written
+from tests.run_helpers import a_stage
+from tests.servers.openai import OpenAIServer
+
+
+def always(grade: int) -> Any:
+    """A model that grades everything the same, but for what concerns a lamp."""
+
+    def reply(request: dict[str, Any]) -> str:
+        text = request["messages"][-1]["content"]
+        form = request["response_format"]["json_schema"]["schema"]["properties"]
+        own = max(1, grade - 1) if "lamp" in text else grade
+        values: dict[str, Any] = {"integer": own, "string": "so", "array": ["so"]}
+        return json.dumps({key: values.get(kind.get("type", "integer"), own) for key, kind in form.items()})
+
+    return reply
+
+
+async def calibrated(server: OpenAIServer, path: Path) -> tuple[Calibration, Path]:
+    """A calibration of the model at the server, and where it is stored."""
+    context = a_stage(server, judges=("groundedness",))
+    work = CalibrationRun(
+        CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
+    )
+    work.context, work.judge = context, "groundedness"
+    graded = await work.grade(lambda _: None)
+    calibration = work.calibration(work.compare(graded))
+    return calibration, save_calibration(calibration)
+
+
+async def checked(server: OpenAIServer, frozen: FrozenRows, rows: int = 40, **settings: Any) -> Drift:
+    """The check, as a run makes it."""
+    context = a_stage(server, judges=("groundedness",), **settings)
+    mode = context.connections.cache.mode
+    try:
+        found = await drift(context, frozen, seed=1, rows=rows)
+        assert context.connections.cache.mode == mode
+    finally:
+        await context.close(None)
+    return found
+
+
+async def test_a_judge_that_grades_as_before_has_not_drifted(server: OpenAIServer, tmp_path: Path) -> None:
+    """The frozen rows are asked anew, past the cache, and the cache is as before afterwards."""
+    server.reply = always(4)
+    path = written(tmp_path / "labels.jsonl", labelled())
+    calibration, _stored = await calibrated(server, path)
+    server.counts.clear()
+    [frozen] = frozen_sets(path, ("turn", "groundedness"))
+    first, second = [await checked(server, frozen, rows=20, cache="on") for _ in range(2)]
+
+    assert (first.n, first.shift, first.equal, first.drifted) == (20, 0, 1, False)
+    assert (first.same_rubric, first.failed, calibration.n) == (True, 0, 36)
+    assert first == second
+    assert server.counts["chat"] == 40
+
+
+async def test_a_milder_judge_has_drifted(server: OpenAIServer, tmp_path: Path) -> None:
+    """One grade more is a quarter of the scale; another model is told apart by its rubric."""
+    server.reply = always(3)
+    path = written(tmp_path / "labels.jsonl", labelled())
+    await calibrated(server, path)
+    server.reply = always(4)
+    [frozen] = frozen_sets(path, ["groundedness"])
+    found = await checked(server, frozen, judge_model="newer")
+
+    assert (found.n, found.shift, found.equal) == (36, 0.25, 0)
+    assert (found.drifted, found.same_rubric) == (True, False)
+
+
+async def test_the_calibration_of_the_runs_own_prompt_is_checked(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    """Of several with one label file; where none is of this prompt, the newest."""
+    server.reply = always(4)
+    path = written(tmp_path / "labels.jsonl", labelled())
+    calibration, _stored = await calibrated(server, path)
+    newer = calibration.date + timedelta(days=1)
+    save_calibration(calibration.model_copy(update={"rubric": "newer", "date": newer}))
+
+    found = [
+        frozen_sets(path, ["groundedness"], {rubric})[0].calibration.rubric
+        for rubric in (calibration.rubric, "none")
+    ]
+    assert found == [calibration.rubric, "newer"]
+
+
+async def test_a_check_needs_a_calibration_of_the_same_file(server: OpenAIServer, tmp_path: Path) -> None:
+    """A judge that was not calibrated, and a label file that has changed since."""
+    path = written(tmp_path / "labels.jsonl", labelled())
+    await calibrated(server, path)
+
+    with pytest.raises(InputError, match="none of the judges turn was calibrated with this file"):
+        frozen_sets(path, ["turn"])
+    written(path, labelled()[:10])
+    with pytest.raises(InputError, match="none of the judges groundedness was calibrated with this file as"):
+        frozen_sets(path, ["groundedness"])
