@@ -194,6 +194,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         table=tables.personas_table(summary, context.titles),
         endings=endings,
         questions=asked,
+        cause_label=pgettext("of a fix", "Cause"),
         questions_left=every[SHOWN_QUESTIONS:],
         whole=SHOWN_WHOLE,
         brief=SHOWN_BRIEF,

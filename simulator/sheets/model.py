@@ -285,7 +285,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "judge_is": ColumnKind(pgettext("a column", "Is the judge right?"), team=True),
     "correct_answer": ColumnKind(pgettext("a column", "Right answer"), 34, team=True),
     "cause": ColumnKind(pgettext("a column", "Cause"), 14, team=True),
-    "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 18),
+    "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 40),
     "rank": ColumnKind(pgettext("a column", "Rank"), 8, kind="number"),
     "what": ColumnKind(pgettext("a column", "What to do"), 52),
     "where": ColumnKind(pgettext("a column", "Where"), 24),
