@@ -39,6 +39,7 @@ story: $(READY)
 # In the order of their folders: a file of one long test would otherwise come last, with one core idle.
 test: $(DEV)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	scripts/without-lab
 
 check: $(DEV)
 	$(BIN)/ruff check .

@@ -10,7 +10,6 @@ from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
-from simulator.lab.dask.worker import user_files
 from simulator.runner.prompts import (
     AppliedPrompt,
     Prompt,
@@ -281,17 +280,3 @@ def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
         AppliedPrompt(Settings(prompt="choose"))
-
-
-def test_workers_need_every_file_of_a_prompt() -> None:
-    """The prompt and its examples have to be the same there; nothing of what lies beside them."""
-    text = "version=1\n[ja]\nuser='$examples $question'\nexample='$answer'\n"
-    text += "[examples]\nfile='train.csv'\nshots=1"
-    for name, content in {"prompts/mine.toml": text, "prompts/train.csv": "question,label\nA,1\n"}.items():
-        Path(name).parent.mkdir(exist_ok=True)
-        written(content, name)
-
-    for name in ("mine", "./prompts/mine.toml"):
-        files = user_files(Settings(protocol="single_turn", prompt=name, adapter="demo"))
-
-        assert sorted(Path(each).name for each in files) == ["mine.toml", "train.csv"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.commands import Command, Done
-from tests.compare_runs import (
+from tests.lab.compare.compare_runs import (
     LONG,
     SHORT,
     a_conversation,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.lab.compare.comparison import PairwiseFigures, compared
 from simulator.lab.compare.grade import Outcome, TurnPairs, Verdict
-from tests.compare_runs import an_outcome
+from tests.lab.compare.compare_runs import an_outcome
 from tests.properties import examples
 
 NOTHING = TurnPairs(())

@@ -20,7 +20,7 @@ from simulator.lab.compare.grade import (
     outcome,
 )
 from simulator.storage.run_file import find_run, read_run
-from tests.compare_runs import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
+from tests.lab.compare.compare_runs import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 

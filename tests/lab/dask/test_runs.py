@@ -18,7 +18,7 @@ from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import read_run
-from tests.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed, wait_for
+from tests.lab.dask.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed, wait_for
 from tests.paths import ROOT
 from tests.runner.test_run import played
 from tests.servers.openai import OpenAIServer

@@ -9,7 +9,7 @@ from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.lab.dask import plugin, worker
-from tests.clusters import offline, rehearsed
+from tests.lab.dask.clusters import offline, rehearsed
 
 KEY = "sk-never-to-be-seen-1234567890"
 
@@ -101,3 +101,17 @@ def test_the_files_of_the_user_have_to_be_the_same(tmp_path: Path) -> None:
     assert str(worker.difference(here, worker.environment(here) | {"bot.py": here["bot.py"]})) == (
         f"it has mine.py none, this machine {here['mine.py']}"
     )
+
+
+def test_workers_need_every_file_of_a_prompt() -> None:
+    """The prompt and its examples have to be the same there; nothing of what lies beside them."""
+    text = "version=1\n[ja]\nuser='$examples $question'\nexample='$answer'\n"
+    text += "[examples]\nfile='train.csv'\nshots=1"
+    for name, content in {"prompts/mine.toml": text, "prompts/train.csv": "question,label\nA,1\n"}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(content, encoding="utf-8")
+
+    for name in ("mine", "./prompts/mine.toml"):
+        files = worker.user_files(Settings(protocol="single_turn", prompt=name, adapter="demo"))
+
+        assert sorted(Path(each).name for each in files) == ["mine.toml", "train.csv"]

@@ -10,7 +10,7 @@ from simulator.core.types import Language
 from simulator.lab.matrix.figures import MatrixFigures
 from simulator.lab.matrix.report import matrix_report, matrix_worksheet
 from simulator.sheets.excel import paint
-from tests.matrices import ID, WHY, compared
+from tests.lab.matrix.matrices import ID, WHY, compared
 from tests.texts import terminal
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.validity import main
-from tests.compare_runs import LONG, SHORT, judge, prefers_longer
+from tests.lab.compare.compare_runs import LONG, SHORT, judge, prefers_longer
 from tests.labelled_answers import written
 from tests.servers.openai import serve
 
