@@ -304,7 +304,7 @@ class Price(BaseModel):
     `cached_input` is for tokens that the endpoint had in its own cache of prompts; None: as dear as others.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     input: float = Field(ge=0)
     output: float = Field(0.0, ge=0)
@@ -324,7 +324,7 @@ class Price(BaseModel):
         return Rates(self.input / over, self.output / over, cached / over)
 
 
-_PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
+_PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price], config=ConfigDict(defer_build=True))
 
 
 def read_amount(value: Any, given: ValidationInfo) -> Any:
@@ -561,7 +561,7 @@ class RowSettings(BaseModel):
     `protocol` is no option: the command decides it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
     prompt: str | None = setting("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
