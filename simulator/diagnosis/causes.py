@@ -250,7 +250,8 @@ class RedAnswer:
                 " instead it said {quote}.",
                 quote=_('"{text}"', text=excerpt(self.turn.answer.text)),
             )
-            return self._because("should_refuse", "certain" if self._is_read else "likely", said)
+            sure = self._is_read and response == "answered"
+            return self._because("should_refuse", "certain" if sure else "likely", said)
         if self.case.answerable is False and self.is_first:
             return None
         if absent := self._absent() or self._cut():

@@ -132,12 +132,12 @@ def run_two() -> Results:
     return results.model_copy(update={"conversations": (conversation.model_copy(update={"case": case}),)})
 
 
-@pytest.mark.parametrize("response", ["answered", "partly"])
-def test_an_unanswerable_question_that_was_answered_is_certain(response: str) -> None:
-    """By the case's mark, and by what the judge read the answer as."""
+@pytest.mark.parametrize(("response", "standing"), [("answered", "certain"), ("partly", "likely")])
+def test_an_unanswerable_question_that_was_answered_is_certain(response: str, standing: str) -> None:
+    """By the case's mark, and by what the judge read the answer as; half an answer may be half a refusal."""
     cause = cause_of(run_of(response=response, answerable=False, references=(), passages=(HOURS,)))
 
-    assert short(cause) == ("should_refuse", "certain")
+    assert short(cause) == ("should_refuse", standing)
     assert "2,000円" in said(cause.evidence, "ja")
 
 
