@@ -57,7 +57,7 @@ CAUSE_NAMES: dict[Cause, Message] = {
     "ignored": _("Found but not used"),
     "invented": _("Made up"),
     "forbidden": _("Rule broken"),
-    "tools": _("Tool not used as expected"),
+    "tools": pgettext("a cause", "Tools"),
     "tone": _("Tone"),
     **{kind: TITLES["lapse"][kind] for kind in ("forgotten", "contradictions", "loops", "promises")},
     "unclear": _("Unclear"),

@@ -386,6 +386,7 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "should_answer": pgettext("a cause", "Should answer"),
         "misunderstood": pgettext("a cause", "Misunderstood"),
         "forbidden": pgettext("a cause", "Rule broken"),
+        "tools": pgettext("a cause", "Tools"),
         "tone": pgettext("a cause", "Tone"),
         "forgotten": pgettext("a cause", "Forgotten"),
         "contradictions": pgettext("a cause", "Contradiction"),
