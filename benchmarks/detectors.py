@@ -14,14 +14,14 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from simulator.shelves.judges.facts import facts
 from simulator.shelves.judges.handover import handover
-from simulator.shelves.judges.language_match import language_match
 
 from simulator import GradingContext
 from simulator.core.types import Answer, Case, Language, Passage, Turn
+from simulator.lab.judging.facts import facts
+from simulator.lab.judging.language_match import language_match
 from simulator.text.acts import is_refusal
 
 ROOT = Path(__file__).parents[1]
@@ -122,7 +122,8 @@ def _facts(row: str, language: Language) -> Iterator[Verdict]:
     pieces = marked.replace("»", "«").split("«")
     answer = "".join(pieces)
     score = facts(_context(answer, language, passages=(Passage(id="p", text=passage),)))
-    called = [str(each["text"]) for each in score.detail.get("facts", []) if not each["found"]]
+    details: Any = score.detail.get("facts", [])
+    called = [str(each["text"]) for each in details if not each["found"]]
     for wrong in pieces[1::2]:
         hit = [text for text in called if text in wrong or wrong in text]
         yield Verdict(truth=True, said=bool(hit), text=f"{wrong} | {passage}")

@@ -14,10 +14,9 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from simulator.shelves.judges.language_match import languages_of
-
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical, outputs
+from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
     acts,

@@ -18,6 +18,7 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 from typer.core import TyperGroup
 
+from simulator import plugins
 from simulator.cli.app import REMARKS, command_tree, help_record
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT, HELP, SHELF, verbatim
@@ -83,6 +84,11 @@ def shelf_texts() -> Iterator[tuple[str, str]]:
         for path in (folder / f"{name}.py" for name in names):
             if path.exists():
                 yield str(shelves.summary_line(path)), path.relative_to(ROOT).as_posix()
+    for name in plugins.Judges().names():
+        source = plugins.Judges().source(name)
+        if callable(source):
+            path = Path(inspect.getfile(source))
+            yield str(shelves.summary_line(path)), path.relative_to(ROOT).as_posix()
 
 
 def help_texts() -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from scripts.messages import commands
+from simulator import plugins
 from simulator.cli.app import command_tree, help_record, in_japanese
 from simulator.cli.list import shelf
 from simulator.cli.options import PANELS
@@ -111,6 +112,7 @@ def page(language: Language) -> str:
                 yield f"\n### {path}\n\n{told(_first(command.help))}"
                 yield from _command(context, told, say, table, f"{CHECKOUT} {path}")
         yield f"\n## {say('Judges')}\n\n{say('More: [judges](judges.md).')}"
+        shelves.offer_judges(plugins.Judges())
         judges = shelf(shelves.JUDGES, shelves.judge_names())
         default = Settings().judges
         yield from table(

@@ -200,7 +200,7 @@ LAB: Mapping[str, Room] = {
         },
         notes=("harness",),
     ),
-    "judging": Room(settings=("check",)),
+    "judging": Room(settings=("check",), judges=("facts", "keigo", "language_match")),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "matrix": Room(),
 }

@@ -75,6 +75,8 @@ def _about(folder: Path, name: str) -> Message | str:
     source = shelves.judge_source(name)  # a plug-in's
     if isinstance(source, Path):
         return _titles(source)
+    if (module := Path(inspect.getfile(source))).stem == name:
+        return shelves.summary_line(module)
     return verbatim((inspect.getdoc(source) or "").partition("\n")[0], SHELF)
 
 

@@ -5,7 +5,7 @@ user's, looked up from the working directory.
 
     angry                  personas/angry.toml
     turn                   judges/turn.toml
-    keigo                  judges/keigo.py, the function `keigo` in it
+    contains               judges/contains.py, the function `contains` in it
     em                     exact_match: the name that articles use
     ./louder.toml          a persona, judge or prompt of the user's
     bot.py:answer          the object `answer` in the user's bot.py: the bot, or with `:connect` what makes it
@@ -158,6 +158,8 @@ class FurtherJudges(Protocol):
 
 
 _FURTHER: list[FurtherJudges] = []
+# Judges of the lab stand below this, also where the program is installed like a library.
+_LAB = str(Path(__file__).parents[1] / "lab")
 
 
 def offer_judges(further: FurtherJudges) -> None:
@@ -213,7 +215,7 @@ def judge_files(function: Callable[..., Any]) -> list[Path]:
         function = inspect.unwrap(function.func)
     module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
     source = getattr(module, "__file__", None) or "<none>"
-    is_library = source.startswith(LIBRARIES) and not source.startswith(str(JUDGES))
+    is_library = source.startswith(LIBRARIES) and not source.startswith((str(JUDGES), _LAB))
     is_own = source.endswith(".py") and not is_library
     return source_files(Path(source)) if is_own and Path(source).is_file() else []
 
@@ -370,7 +372,7 @@ def _toml_names(shelf: Path) -> list[str]:
 def _function_modules(shelf: Path, mark: str = "") -> list[str]:
     """Modules with a top-level function named like them, or with `mark`; read, not imported.
 
-    `keigo.py` is a judge because it holds "def keigo(". Importing all judges would take seconds for `list`.
+    `contains.py` is a judge because it holds "def contains(". Importing all would take seconds for `list`.
     """
     found = []
     for path in sorted(shelf.glob("*.py")):

@@ -47,6 +47,8 @@ _STOPPING = (*HOPELESS, BudgetSpent, RunFileError)
 
 # Where all grading by counting happens: one after the other, and never while a bot's time is measured.
 counting = Worker("counting judges")
+# Where functions of ours that grade stand.
+_OURS = (["simulator", "shelves"], ["simulator", "lab"])
 
 # Grades a turn with one or more judges; scores whose names are in the collection exist already.
 JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
@@ -237,7 +239,7 @@ class FunctionJudge:
         if is_async(self.function):
             return await call()
         # Ours only count, so one after the other is quickest.
-        if str(getattr(self.function, "__module__", "")).startswith("simulator.shelves."):
+        if str(getattr(self.function, "__module__", "")).split(".")[:2] in _OURS:
             return await counting(call)
         async with self.one_at_a_time:  # a user's own code need not be safe to call from two threads
             return await on_a_thread(call, name=self.name)

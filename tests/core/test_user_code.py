@@ -56,7 +56,7 @@ def test_a_users_folder_hides_no_shelf(tmp_path: Path, root: Path) -> None:
         [
             sys.executable, str(root / "run.py"), "--offline", "--persona", "calm", "--limit", "1",
             "--turns", "1", "--adapter", "bot.py:answer",
-            "--judges", "checks.py:calm,cosine,keigo,exact_match",
+            "--judges", "checks.py:calm,cosine,contains,exact_match",
         ],
         cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
     )  # fmt: skip

@@ -9,8 +9,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator.shelves.judges.keigo import findings
-from simulator.shelves.judges.language_match import languages_of
 
 from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
@@ -24,7 +22,6 @@ from simulator.text.typography import half_width, straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
-from tests.run_helpers import answered
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
@@ -58,10 +55,6 @@ def masked(text: str, language: Language) -> dict[str, int]:
     return Redactor().redact(text, language).counts
 
 
-def impolite(text: str, language: Language) -> set[str]:
-    return {finding.kind for finding in findings(answered(text, language=language))}
-
-
 def chosen(text: str, _: Language) -> str | None:
     found = stated(text, CHOICES)
     return found.letter if found else None
@@ -85,12 +78,10 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
         lambda language: rows(f"facts_{language}.jsonl", "answer"),
     ),
     "codes": (lambda text, _: codes(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
-    "language": (lambda text, _: languages_of(text), lambda _: rows("answer_languages.jsonl", "answer")),
     "guard": (
         lambda text, language: GUARDS[language].broken_rule(text, ()),
         lambda language: rows(f"guard_lines_{language}.jsonl", "text"),
     ),
-    "keigo": (impolite, lambda language: rows(f"keigo_{language}.jsonl", "answer")),
     "customer": (customer, lambda language: rows(f"guard_lines_{language}.jsonl", "text")),
     "personal data": (masked, personal),
     "choice": (chosen, lambda _: rows("choice_replies.jsonl", "reply")),

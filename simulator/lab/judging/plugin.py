@@ -1,7 +1,18 @@
-"""The room about judges: what sways them, and whether they still grade as when they were calibrated."""
+"""The room about judges: what sways them, whether they still grade as when they were calibrated.
+
+Also judges by rule, which need no model: politeness, the language of the answer, figures that no passage has.
+"""
 
 from simulator.lab.judging.command import probe
 from simulator.lab.judging.drift import checking
+from simulator.lab.judging.facts import facts
+from simulator.lab.judging.keigo import keigo
+from simulator.lab.judging.language_match import language_match
 from simulator.plugins import Plugin
 
-PLUGIN = Plugin(name="judging", preparation=checking, probing=probe)
+PLUGIN = Plugin(
+    name="judging",
+    judges={"facts": facts, "keigo": keigo, "language_match": language_match},
+    preparation=checking,
+    probing=probe,
+)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator.shelves.judges.keigo import findings
 
 from simulator.core.types import Language
+from simulator.lab.judging.keigo import findings
 from tests.paths import FIXTURES, ROOT
 from tests.run_helpers import answered
 

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator.shelves.judges.keigo import findings, keigo
 
 from simulator.core.types import GradingContext
+from simulator.lab.judging.keigo import findings, keigo
 from tests.run_helpers import answered
 
 ANGRY, REFUSAL = "半日待ったのに来ない。ふざけないでください", "現金での返金はできません。"

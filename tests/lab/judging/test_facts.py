@@ -3,10 +3,17 @@
 from typing import Any
 
 import pytest
-from simulator.shelves.judges.facts import facts
 
-from simulator.core.types import Answer, GradingContext, Message, Passage, Turn
+from simulator.core.shelves import judge_files
+from simulator.core.types import Answer, GradingContext, Message, Passage, Score, Turn
+from simulator.grading.rubric import load_judge
+from simulator.lab.judging.facts import facts
 from tests.run_helpers import answered
+
+
+def found_in(score: Score) -> Any:
+    """What it says of each detail."""
+    return score.detail["facts"]
 
 
 def an_exhibit(answer: str, *passages: str, told: Any = None, **known: Any) -> GradingContext:
@@ -35,7 +42,7 @@ def test_the_contact_list_bears_out_what_no_passage_has() -> None:
     score = facts(an_exhibit("0120-000-371（9:00〜18:00）へ。", "料金"), contacts)
 
     assert (score.raw, score.severity) == (1, None)
-    assert [fact["where"] for fact in score.detail["facts"]] == ["contacts", "contacts"]
+    assert [fact["where"] for fact in found_in(score)] == ["contacts", "contacts"]
     assert score.reason == "確認した記載（2件）はすべて資料にあります"
 
 
@@ -51,7 +58,7 @@ def test_the_customers_own_words_are_no_invention(case: dict[str, Any]) -> None:
     """Of this turn, of an earlier one, or of the dialogue before."""
     score = facts(an_exhibit("AB-1029384（5,500円）ですね。", "配送について", **case))
 
-    assert [fact["where"] for fact in score.detail["facts"]] == ["customer", "customer"]
+    assert [fact["where"] for fact in found_in(score)] == ["customer", "customer"]
 
 
 def test_what_the_bot_said_before_bears_nothing_out() -> None:
@@ -88,4 +95,12 @@ def test_the_address_of_a_passage_may_be_cited_but_its_number_proves_nothing() -
     passage = Passage(id="faq-9800", text="料金表", source="https://example.jp/faq")
     context = answered("9,800円です。https://example.jp/faq/", told={"passages": [passage]})
 
-    assert [fact["found"] for fact in facts(context).detail["facts"]] == [False, True]
+    assert [fact["found"] for fact in found_in(facts(context))] == [False, True]
+
+
+def test_its_grades_are_of_the_rubric_that_its_files_make() -> None:
+    """Its module and its texts: grades before and after a change of either are not mixed."""
+    judge = load_judge("facts")
+
+    assert callable(judge)
+    assert {path.name for path in judge_files(judge)} == {"facts.py", "_facts.toml"}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator.shelves.judges.language_match import language_match, languages_of
 
 from simulator.core.types import Score
+from simulator.lab.judging.language_match import language_match, languages_of
 from tests.paths import FIXTURES
 from tests.run_helpers import answered
 
