@@ -11,7 +11,10 @@ from simulator.cli.app import command_tree
 from tests.commands import Command
 from tests.paths import ROOT
 
-PAGES = sorted(path for path in (ROOT / "docs").glob("*.md") if not path.name.endswith(".ja.md"))
+# Those of the lab have commands that the core does not know.
+FOLDERS = ["docs", *(["docs/lab"] if (ROOT / "simulator" / "lab").is_dir() else [])]
+BOTH = sorted(path for folder in FOLDERS for path in (ROOT / folder).glob("*.md"))
+PAGES = [path for path in BOTH if not path.name.endswith(".ja.md")]
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"^\$ (python run\.py .*?)(?: *#.*)?$", re.MULTILINE)
 # As it is typed, up to a comment or what is left out.
@@ -50,9 +53,7 @@ def test_both_languages_lead_the_same_way(page: Path) -> None:
     assert way(page) == way(page.with_suffix(".ja.md"))
 
 
-@pytest.mark.parametrize(
-    "page", sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("*.md")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("page", BOTH + sorted(ROOT.glob("*.md")), ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """To a file of the checkout, and to a heading that is there."""
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", BLOCKS.sub("", page.read_text(encoding="utf-8"))):
@@ -64,7 +65,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_every_picture_is_shown() -> None:
     """One that no page shows any more goes."""
-    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md")]
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
     shown = "".join(page.read_text(encoding="utf-8") for page in pages)
 
     assert [path.name for path in ROOT.glob("docs/**/*.*g") if f"{path.name})" not in shown] == []

@@ -155,7 +155,9 @@ GONE: Mapping[str, Message] = {
     "free": _("compare each with the earlier run by a diff of its own"),
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
     "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),
-    "write_task": _("data sets are graded by evaluate; a task of your own is a YAML file (docs/harness.md)"),
+    "write_task": _(
+        "data sets are graded by evaluate; a task of your own is a YAML file (docs/lab/harness.md)"
+    ),
     "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
     "filter": _("write filters into the task's YAML file"),
     "force": _("runs with other settings are no parts of one run: hold the part again"),

@@ -49,7 +49,7 @@ _pages: Path | None = None
 HELP, SHELF = "help", "shelf"
 
 # A page of the documentation, in either language.
-_DOCS_PAGE = re.compile(r"\bdocs/\w+(?:\.ja)?\.md\b")
+_DOCS_PAGE = re.compile(r"\bdocs/(?:lab/)?\w+(?:\.ja)?\.md\b")
 # `{name}`, `{line:d}`, `{share:.1%}`, `{why:clause}`, and the doubled braces that stand for themselves.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
 _COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}

@@ -95,7 +95,7 @@ class Cluster:
         if len(there) < count:
             msg = _(
                 "{address} has {n} of {count} workers after {patience:g} s; start them with:"
-                " dask worker (docs/scale.md).",
+                " dask worker (docs/lab/scale.md).",
                 address=settings.scheduler or LOCAL,
                 n=len(there),
                 count=count,
@@ -145,7 +145,7 @@ class Cluster:
             if error is not None and not isinstance(error, OSError):
                 msg = _(
                     "worker {address}: cannot load the program or the bot ({why}); its log says more."
-                    " PYTHONPATH has to name the folder of run.py there (docs/scale.md).",
+                    " PYTHONPATH has to name the folder of run.py there (docs/lab/scale.md).",
                     address=address,
                     why=_brief(error),
                 )

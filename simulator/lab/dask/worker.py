@@ -301,7 +301,7 @@ async def prepare(driver: dict[str, str], setup: str, dask_worker: Any = None) -
     if _session is not None and _session.run == parsed.run:
         return
     if differs := difference(driver, environment(driver)):
-        msg = _("{differs}; make them the same before anything is paid (docs/scale.md).", differs=differs)
+        msg = _("{differs}; make them the same before anything is paid (docs/lab/scale.md).", differs=differs)
         raise InputError(msg)
     if parsed.folder:
         os.dup2(2, 1)  # what a bot prints must not stand on the driver's stdout, beside --json

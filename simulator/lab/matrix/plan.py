@@ -1,6 +1,6 @@
 """What a matrix consists of: its data sets, prompts and models, and the cells these make.
 
-    read_matrix(Path("matrix.toml"))            a table [matrix], as docs/matrix.md has it
+    read_matrix(Path("matrix.toml"))            a table [matrix], as docs/lab/matrix.md has it
     matrix_of_options(cases, prompts, given)    the same from repeated options of `evaluate`
     resolved(matrix, flags, shape)              every cell with its settings
 
@@ -128,7 +128,7 @@ def read_matrix(path: Path) -> Matrix:
     table = read_toml(path)
     axes, judges = table.pop("matrix", None), table.pop("judges", None)
     if not isinstance(axes, dict):
-        raise InputError(_("{path}: there is no table [matrix]. See docs/matrix.md.", path=path))
+        raise InputError(_("{path}: there is no table [matrix]. See docs/lab/matrix.md.", path=path))
     _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
     file = _MatrixFile(path)
     data = file.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
