@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+gc.disable()  # modules make many objects and no garbage
 
 try:
     from simulator.cli.app import main
@@ -17,6 +18,7 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 if __name__ == "__main__":
+    gc.enable()
     call_program(f"python {shlex.quote(Path(sys.argv[0]).as_posix())}")  # ../rehearsal/run.py, say
     code = main(sys.argv[1:])
     gc.freeze()  # the process ends: no last collection of cycles

@@ -58,6 +58,7 @@ IN_FUNCTIONS = {
     "simulator.cli.rehearsal": 1,  # the reports
     "simulator.cli.runs": 1,
     "simulator.cli.simulate": 1,
+    "simulator.data.tables": 1,  # yaml
     "simulator.data.workbooks": 2,  # openpyxl
 }
 # Calls that load a module by its name, `__getattr__` of a module: the only modules with any, and how many.

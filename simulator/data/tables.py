@@ -28,7 +28,6 @@ from simulator.data.files import (
 from simulator.data.structured import json_rows
 from simulator.data.values import Fits, Row, RowFault, Rows, check_columns, column_names, is_lower_heading
 from simulator.data.workbooks import workbook_rows
-from simulator.data.yaml_rows import yaml_rows
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
@@ -49,6 +48,8 @@ def structured_rows(path: Path, fits: Fits) -> Rows:
     if suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
         return json_rows(path, open_pieces(path))
     if suffix in (".yaml", ".yml"):
+        from simulator.data.yaml_rows import yaml_rows
+
         return yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
     raise _unknown_kind(path, suffix)
 

@@ -96,7 +96,8 @@ def test_the_demo_bot_keeps_nothing_that_is_not_masked() -> None:
 def test_an_offline_run_loads_no_library_that_it_does_not_need() -> None:
     """None that calls or traces models, reads workbooks or writes to Google: each takes as long as a run."""
     absent = """
-        openai aiohttp langsmith gspread google.auth openpyxl xlsxwriter pandas distributed lm_eval nltk MeCab
+        openai aiohttp langsmith gspread google.auth yaml openpyxl xlsxwriter pandas distributed lm_eval nltk
+        MeCab
         """.split()  # noqa: SIM905
     code = (
         f"import sys; sys.path.insert(0, {str(shelves.ROOT)!r}); from simulator.cli.app import main;"
