@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from string import Template
@@ -39,6 +40,11 @@ from simulator.extending import (
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
+
+# Imported where an index is made and searched; that one is missing shows before a run begins.
+for package in ("faiss", "langchain_core"):
+    if find_spec(package) is None:
+        raise ModuleNotFoundError(f"No module named '{package}'", name=package)
 
 Vector = NDArray[np.float32]
 

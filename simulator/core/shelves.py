@@ -254,16 +254,21 @@ def _adapter(name: str) -> ModuleType:
     try:
         return shelf_module("rag_adapters", name)
     except ImportError as error:
-        if str(error.name).partition(".")[0] == "simulator":
-            raise
-        msg = _(
-            "adapter {name}: a package that it needs cannot be imported ({error}). Install what this program"
-            " needs once more.",
-            name=name,
-            error=" ".join(str(error).split())[:300],
-        )
-        own = _("Your own bot: --adapter bot.py:answer.") if name == "demo" else None
-        raise InputError(sentences(msg, own)) from None
+        raise _missing_package(name, error) from None
+
+
+def _missing_package(name: str, error: ImportError) -> Exception:
+    """What to raise where an adapter on the shelf cannot import something; a mistake of ours as it is."""
+    if str(error.name).partition(".")[0] == "simulator":
+        return error
+    msg = _(
+        "adapter {name}: a package that it needs cannot be imported ({error}). Install what this program"
+        " needs once more.",
+        name=name,
+        error=" ".join(str(error).split())[:300],
+    )
+    own = _("Your own bot: --adapter bot.py:answer.") if name == "demo" else None
+    return InputError(sentences(msg, own))
 
 
 def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
@@ -340,6 +345,8 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
     except RehearsalError:
         raise
     except Exception as error:
+        if ":" not in name and isinstance(error, ImportError):
+            raise _missing_package(name, error) from None
         # An adapter of ours that fails in another way is a bug, and surfaces as one.
         if ":" not in name:
             raise

@@ -64,13 +64,17 @@ def test_other_code_of_a_users_is_not_told_of_another_python(command: Command) -
     assert "python=" not in command(*FEW, "--adapter", "bot.py:bot").error
 
 
-def without(folder: Path, package: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The program, in an environment that has all packages but this one."""
+def without(
+    folder: Path, package: str, *arguments: str, instead: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The program, in an environment that has all packages but this one, or code `instead` of it."""
     site = folder / "site"
     site.mkdir()
     for path in Path(faiss.__file__).parents[1].iterdir():
         if not path.name.startswith(package):
             (site / path.name).symlink_to(path)
+    if instead is not None:
+        (site / f"{package}.py").write_text(instead, encoding="utf-8")
     return subprocess.run(
         [sys.executable, "-S", CHECKOUT / "run.py", *arguments],
         env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, encoding="utf-8",
@@ -93,3 +97,13 @@ def test_the_demo_without_its_packages_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "adapter demo: a package that it needs cannot be imported (No module named 'faiss')" in done.stderr
     assert "--adapter bot.py:answer" in done.stderr
+
+
+def test_a_package_of_the_demo_that_does_not_load_is_one_line(tmp_path: Path) -> None:
+    """It is there, and a library of the system that it needs is not."""
+    broken = "raise ImportError('libgomp.so.1: cannot open shared object file')"
+    done = without(tmp_path, "faiss", *FEW, instead=broken)
+
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "cannot be imported (libgomp.so.1: cannot open shared object file)" in done.stderr
