@@ -48,6 +48,34 @@ def pytest_collection() -> None:
     sys.dont_write_bytecode = False
 
 
+# Tests of the core that show the program as a whole, with commands of the lab: help, guides, catalogues.
+OF_THE_LAB = {
+    "tests/cli/test_command_line.py": ("test_an_option_that_means_something_else_here_says_so",),
+    "tests/cli/test_dataset_pages.py": ("",),
+    "tests/cli/test_help.py": ("test_lines_fit", "test_a_page_names_every", "test_a_group_alone"),
+    "tests/core/test_catalogues.py": ("test_every_sentence_of_the_source",),
+    "tests/core/test_settings.py": ("test_the_reference_says",),
+    "tests/report/test_fixing_pages.py": ("",),
+    "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
+    "tests/stats/test_simulators.py": ("test_where_one_customer_plays_one_model_is_named",),
+    "tests/test_api.py": ("test_it_works_within_an_event_loop", "test_answers_are_graded_and_runs_compared"),
+    "tests/test_pages.py": ("test_every_command_is_one",),
+    "tests/test_seed_systems.py": (
+        "test_prompts_by_id_times_data_sets_times_models", "test_a_task_file_of_the_harness",
+    ),
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A checkout without the lab (scripts/without-lab) leaves out what types its commands."""
+    if (shelves.ROOT / "simulator" / "lab").is_dir():
+        return
+    for item in items:
+        beginnings = OF_THE_LAB.get(item.nodeid.partition("::")[0], ())
+        if item.name.startswith(beginnings):
+            item.add_marker(pytest.mark.skip(reason="types commands of the lab"))
+
+
 def pytest_collection_finish() -> None:
     """To look through it for cycles, again and again, would take seconds."""
     gc.freeze()
