@@ -94,7 +94,10 @@ def shelf_texts() -> Iterator[tuple[str, str]]:
 def help_texts() -> Iterator[tuple[str, str]]:
     """What --help says, in the pieces in which it is translated, and the file of each."""
     for path, command, context in commands("", command_tree(), None):
-        place = f"simulator/cli/{path.partition(' ')[0].replace('-', '_') or 'app'}.py"
+        word = path.partition(" ")[0]
+        place = f"simulator/cli/{word.replace('-', '_') or 'app'}.py"
+        if room := next((name for name, room in plugins.LAB.items() if word in room.commands), ""):
+            place = f"simulator/lab/{room}/command.py"
         for text in (command.help, command.epilog, command.short_help):
             yield from ((paragraph, place) for paragraph in _paragraphs(text or ""))
         for param in command.get_params(context):

@@ -130,7 +130,7 @@ class Probing(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandGroup:
+class Subcommands:
     """A command with subcommands, such as `thresholds suggest`; `about` is its page of help."""
 
     about: str
@@ -148,7 +148,7 @@ class Plugin:
     """
 
     name: str
-    commands: Mapping[str, Callable[..., int] | CommandGroup] = field(default_factory=dict)
+    commands: Mapping[str, Callable[..., int] | Subcommands] = field(default_factory=dict)
     judges: Mapping[str, Callable[..., Any] | Path] = field(default_factory=dict)
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
@@ -211,12 +211,12 @@ def words() -> dict[str, str]:
     offered = {word: about for room in LAB.values() for word, about in room.commands.items()}
     for plugin in third_party():
         for word, command in plugin.commands.items():
-            page = command.about if isinstance(command, CommandGroup) else str(command.__doc__ or "")
+            page = command.about if isinstance(command, Subcommands) else str(command.__doc__ or "")
             offered.setdefault(word, page.strip().partition("\n")[0])
     return offered
 
 
-def command(word: str) -> Callable[..., int] | CommandGroup | None:
+def command(word: str) -> Callable[..., int] | Subcommands | None:
     """The command that a plug-in has for this word; None where none has one.
 
     Raises InputError for a command of a room that is not there.

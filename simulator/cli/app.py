@@ -459,7 +459,7 @@ def _words() -> dict[str, str]:
 def _command(word: str) -> Any:
     """A command, or a group of them (`cases make`), as the parser has it."""
     if word not in COMMANDS and (added := plugins.command(word)):
-        if isinstance(added, plugins.CommandGroup):
+        if isinstance(added, plugins.Subcommands):
             return typer.main.get_command(_group(added.about, added.commands))
         return _alone(word, added)
     module = import_module(f"simulator.cli.{word.replace('-', '_')}")
