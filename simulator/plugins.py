@@ -28,7 +28,7 @@ package. Only the command line and the Python API ask this module; what the othe
 a plug-in they are given.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -159,6 +159,7 @@ class Plugin:
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
     probing: Probing | None = None
+    reacting: Callable[[Settings], Coroutine[Any, Any, int]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +202,7 @@ LAB: Mapping[str, Room] = {
         notes=("harness",),
     ),
     "judging": Room(settings=("check",), judges=("facts", "keigo", "language_match")),
+    "likeness": Room(),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "matrix": Room(),
 }
@@ -291,6 +293,11 @@ def evaluated(
 def probing() -> Probing:
     """What tries judges on probes. Raises InputError where that room is not there."""
     return _part(_asked("judging", "calibrate --probes").probing)
+
+
+def reacting() -> Callable[[Settings], Coroutine[Any, Any, int]]:
+    """What plays each persona with bots of known kinds. Raises InputError where that room is not there."""
+    return _part(_asked("likeness", "doctor --customers").reacting)
 
 
 def comparing() -> Comparing:

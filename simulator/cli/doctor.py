@@ -21,29 +21,24 @@ from simulator import plugins
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import option, takes_settings
 from simulator.cli.rehearsal import check_folder, check_target, run_settings
-from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, padded, print_json, stdout_to_stderr
-from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
+from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import create_form
-from simulator.core.roles import Endpoint, check_one_player, endpoints
+from simulator.core.roles import Endpoint, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
 from simulator.core.templates import request
-from simulator.core.titles import Titles
 from simulator.core.types import Answer, Conversation, GradingContext, Passage, Query, Role, Turn
 from simulator.grading.rubric import ReplySchema
 from simulator.models.client import Model
 from simulator.models.pricing import Ledger
-from simulator.report.customers import reactions_report
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import ask
 from simulator.runner.plan import read_plan
-from simulator.runner.reactions import problems, react, turns_of
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull
-from simulator.stats.figures import rounded
 
 # Characters of a passage, and what a judge is told that has no rubric.
 _PASSAGE = 500
@@ -78,46 +73,7 @@ def command(
     settings = load_settings(flags)
     check_destinations(settings)
     settings = run_settings(settings, "dialogue")
-    return asyncio.run(_react(settings) if customers else _examine(settings))
-
-
-async def _react(settings: Settings) -> int:
-    """A table of personas and bots, and what is wrong with whom.
-
-    It takes as many turns as the most patient persona has, whatever --turns says: who never leaves a useless
-    bot should not look as if it had run out of turns.
-    """
-    check_one_player(settings)
-    plan, personas, *_rest = read_plan(settings)
-    turns = max(turns_of(persona) for persona in personas)
-    no_cache = settings.model_copy(update={"cache": "off", "turns": turns})
-    context = RunContext(no_cache, endpoints(settings), personas, Ledger.of(settings))
-    try:
-        with stdout_to_stderr():
-            found = await react(context, plan, personas)
-    finally:
-        await context.close(None)
-    if not found:
-        raise InputError(_("No question of the cases has a reference: there is nothing to react to."))
-    wrong = list(problems(personas, found))
-    figures = {
-        "reactions": [
-            {
-                "persona": each.persona,
-                "bot": each.bot,
-                "ended": each.conversation.ended,
-                "turns": len(each.conversation.turns),
-                "feelings": each.feelings,
-                "grade": rounded(each.grade),
-            }
-            for each in found
-        ],
-        "problems": [{"persona": who, "problem": str(what)} for who, what in wrong],
-    }
-    language = found[0].conversation.case.language
-    names = Titles({persona.id: persona.speaks(language).name for persona in personas})
-    show_report(reactions_report(found, wrong, names, language), figures, as_json=settings.json_output)
-    return ExitCode.MISSED if wrong else ExitCode.DONE
+    return asyncio.run(plugins.reacting()(settings) if customers else _examine(settings))
 
 
 async def _examine(settings: Settings) -> int:

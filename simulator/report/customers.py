@@ -1,27 +1,17 @@
-"""How good the customers are: whether they resemble real ones, and react to how a bot answers.
-
-The first is a section of a run, worked out in `stats/likeness.py`; the second a report of its own, of `doctor
---customers`, which plays every persona with four bots whose behaviour is known (`runner/reactions.py`).
-"""
-
-from collections.abc import Iterable, Sequence
+"""How closely the customers resemble real ones: a section of a run, worked out in `stats/likeness.py`."""
 
 from simulator.core.document import (
     PAGE,
     TERMINAL,
     Block,
     Cell,
-    Fact,
-    Facts,
     Line,
-    Report,
     Section,
     Table,
     Text,
 )
-from simulator.core.messages import Language, Message, _, ngettext, sentences
-from simulator.core.titles import Titles, title
-from simulator.runner.reactions import BOTS, Reacted
+from simulator.core.messages import Message, _, sentences
+from simulator.core.titles import title
 from simulator.stats.likeness import MEDIANS, SIZES, Likeness
 
 # Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
@@ -105,53 +95,3 @@ def _cell(key: str, value: float | None) -> Cell:
     if key in MEDIANS:
         return Cell(text=f"{value:.3g}", number=round(value, 1))
     return Cell(text=_("{n} %", n=f"{100 * value:.0f}"), number=round(100 * value, 1))
-
-
-# The bots that every persona is played with, by `BOTS` of runner/reactions.py.
-_BOTS: dict[str, Message] = {
-    "perfect": _("Perfect"),
-    "useless": _("Useless"),
-    "rude": _("Rude"),
-    "inventing": _("Inventing"),
-}
-
-
-def reactions_report(
-    found: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
-) -> Report:
-    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade.
-
-    A cell: "Gave up · 3 turns · -1 → -2 → -2 · 20 of 100". `wrong` are personas with what is wrong about
-    them, such as one that leaves a useless bot content.
-    """
-    rows: dict[str, dict[str, Cell]] = {}
-    for each in found:
-        parts: list[Message | str] = [
-            titles("ended", each.conversation.ended.value if each.conversation.ended else ""),
-            ngettext("{n} turn", "{n} turns", n=len(each.conversation.turns)),
-        ]
-        if each.feelings:
-            parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in each.feelings))
-        if each.grade is not None:
-            parts.append(_("{n} of 100", n=f"{100 * each.grade:.0f}"))
-        rows.setdefault(each.persona, {})[each.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
-    table = Table.of(
-        "reactions",
-        (_("Persona"), *(_BOTS[bot] for bot in BOTS)),
-        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in BOTS)] for who, cells in rows.items()],
-    )
-    facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
-    verdict = _("Every persona reacts as it should.")
-    if facts:
-        verdict = ngettext(
-            "{n} finding: these customers do not react as they should.",
-            "{n} findings: these customers do not react as they should.",
-            n=len(facts),
-        )
-    note = _(
-        "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
-        " judges."
-    )
-    listed = (Facts(facts),) if facts else ()
-    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
-    return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))

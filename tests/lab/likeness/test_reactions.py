@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves
-from simulator.runner.reactions import BOTS
+from simulator.lab.likeness.reactions import BOTS
 from tests.servers.openai import OpenAIServer, play
 
 CHECK = ("doctor", "--customers", "--language")

@@ -1,0 +1,54 @@
+"""`doctor --customers`: every persona with a perfect, a useless, a rude and an inventing bot."""
+
+from simulator.cli.show import show_report
+from simulator.cli.terminal import ExitCode, stdout_to_stderr
+from simulator.core.errors import InputError
+from simulator.core.messages import _
+from simulator.core.roles import check_one_player, endpoints
+from simulator.core.settings import Settings
+from simulator.core.titles import Titles
+from simulator.lab.likeness.reactions import problems, react, turns_of
+from simulator.lab.likeness.report import reactions_report
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.stats.figures import rounded
+
+
+async def reacting(settings: Settings) -> int:
+    """A table of personas and bots, and what is wrong with whom.
+
+    It takes as many turns as the most patient persona has, whatever --turns says: who never leaves a useless
+    bot should not look as if it had run out of turns.
+    """
+    check_one_player(settings)
+    plan, personas, *_rest = read_plan(settings)
+    turns = max(turns_of(persona) for persona in personas)
+    no_cache = settings.model_copy(update={"cache": "off", "turns": turns})
+    context = RunContext(no_cache, endpoints(settings), personas, Ledger.of(settings))
+    try:
+        with stdout_to_stderr():
+            found = await react(context, plan, personas)
+    finally:
+        await context.close(None)
+    if not found:
+        raise InputError(_("No question of the cases has a reference: there is nothing to react to."))
+    wrong = list(problems(personas, found))
+    figures = {
+        "reactions": [
+            {
+                "persona": each.persona,
+                "bot": each.bot,
+                "ended": each.conversation.ended,
+                "turns": len(each.conversation.turns),
+                "feelings": each.feelings,
+                "grade": rounded(each.grade),
+            }
+            for each in found
+        ],
+        "problems": [{"persona": who, "problem": str(what)} for who, what in wrong],
+    }
+    language = found[0].conversation.case.language
+    names = Titles({persona.id: persona.speaks(language).name for persona in personas})
+    show_report(reactions_report(found, wrong, names, language), figures, as_json=settings.json_output)
+    return ExitCode.MISSED if wrong else ExitCode.DONE

@@ -1,0 +1,65 @@
+"""The report of `doctor --customers`: how every persona reacts to four bots whose behaviour is known."""
+
+from collections.abc import Iterable, Sequence
+
+from simulator.core.document import (
+    Cell,
+    Fact,
+    Facts,
+    Line,
+    Report,
+    Section,
+    Table,
+)
+from simulator.core.messages import Language, Message, _, ngettext
+from simulator.core.titles import Titles
+from simulator.lab.likeness.reactions import BOTS, Reacted
+
+# The bots that every persona is played with, by `BOTS` of reactions.py.
+_BOTS: dict[str, Message] = {
+    "perfect": _("Perfect"),
+    "useless": _("Useless"),
+    "rude": _("Rude"),
+    "inventing": _("Inventing"),
+}
+
+
+def reactions_report(
+    found: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
+) -> Report:
+    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade.
+
+    A cell: "Gave up · 3 turns · -1 → -2 → -2 · 20 of 100". `wrong` are personas with what is wrong about
+    them, such as one that leaves a useless bot content.
+    """
+    rows: dict[str, dict[str, Cell]] = {}
+    for each in found:
+        parts: list[Message | str] = [
+            titles("ended", each.conversation.ended.value if each.conversation.ended else ""),
+            ngettext("{n} turn", "{n} turns", n=len(each.conversation.turns)),
+        ]
+        if each.feelings:
+            parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in each.feelings))
+        if each.grade is not None:
+            parts.append(_("{n} of 100", n=f"{100 * each.grade:.0f}"))
+        rows.setdefault(each.persona, {})[each.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
+    table = Table.of(
+        "reactions",
+        (_("Persona"), *(_BOTS[bot] for bot in BOTS)),
+        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in BOTS)] for who, cells in rows.items()],
+    )
+    facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
+    verdict = _("Every persona reacts as it should.")
+    if facts:
+        verdict = ngettext(
+            "{n} finding: these customers do not react as they should.",
+            "{n} findings: these customers do not react as they should.",
+            n=len(facts),
+        )
+    note = _(
+        "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
+        " judges."
+    )
+    listed = (Facts(facts),) if facts else ()
+    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
+    return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))
