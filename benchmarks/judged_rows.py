@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 
 from benchmarks.causes import ROWS, SOUND, Row, context_of, rows
 from benchmarks.detectors import labelled_lines
+from simulator import plugins
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import JUDGES as JUDGES_FOLDER
+from simulator.core.shelves import form_path, offer_judges
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
 from simulator.diagnosis.articles import Shelf
@@ -70,7 +71,8 @@ EXPECTED = {
     "handover": Expected(frozenset({"H", "B"}), frozenset({"D", "A", "Q"})),
     "answer_relevancy": Expected(frozenset({"D"}), frozenset({"A", "B"})),
 }
-EVASIVE = {read_toml(JUDGES_FOLDER / "_answer_relevancy.toml")[language]["evasive"] for language in LANGUAGES}
+offer_judges(plugins.Judges())
+EVASIVE = {read_toml(form_path("answer_relevancy"))[language]["evasive"] for language in LANGUAGES}
 # How many of each kind of answer are asked about with --answers.
 KINDS = {"H": 6, "B": 2, "D": 6, "A": 6}
 # `tone` is that of the customer, of which the plants say nothing; it is asked with the others.

@@ -201,7 +201,7 @@ LAB: Mapping[str, Room] = {
         },
         notes=("harness",),
     ),
-    "judging": Room(settings=("check",), judges=("facts", "keigo", "language_match")),
+    "judging": Room(settings=("check",), judges=("answer_relevancy", "facts", "keigo", "language_match")),
     "likeness": Room(),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "matrix": Room(),

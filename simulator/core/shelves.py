@@ -189,8 +189,16 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
 
 
 def form_path(name: str) -> Path:
-    """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's."""
-    return Path(name) if is_path(name) else JUDGES / f"_{name}.toml"
+    """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's.
+
+    That of a plug-in's judge stands beside its module.
+    """
+    path = Path(name) if is_path(name) else JUDGES / f"_{name}.toml"
+    for further in () if path.is_file() or is_path(name) else _FURTHER:
+        source = further.source(name)
+        if callable(source):
+            return Path(inspect.getfile(source)).with_name(path.name)
+    return path
 
 
 def judge_name(source: str) -> str:
@@ -220,9 +228,9 @@ def judge_files(function: Callable[..., Any]) -> list[Path]:
     return source_files(Path(source)) if is_own and Path(source).is_file() else []
 
 
-def form_names() -> list[str]:
-    """The forms on the shelf that belong to a function judge of the same name."""
-    return [name for name in _function_modules(JUDGES, "fill: Fill") if (JUDGES / f"_{name}.toml").is_file()]
+def has_form(name: str, judge: Callable[..., Any]) -> bool:
+    """Whether a function judge has a model fill in the form of its own name."""
+    return "fill" in inspect.signature(judge).parameters and form_path(name).is_file()
 
 
 def adapter_names() -> list[str]:

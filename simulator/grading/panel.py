@@ -154,10 +154,11 @@ class Grading:
 
     @functools.cached_property
     def forms(self) -> list[ReplySchema]:
-        """The forms that the shelf's function judges have a model fill in."""
-        names = shelves.form_names()
+        """The forms that function judges have a model fill in."""
         return [
-            self.load_form(name) for name, judge in self.judges_per_turn if name in names and callable(judge)
+            self.load_form(name)
+            for name, judge in self.judges_per_turn
+            if not isinstance(judge, Rubric) and shelves.has_form(name, judge)
         ]
 
     def is_graded_twice(self, conversation: str, turn: int) -> bool:

@@ -60,7 +60,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
 @pytest.mark.parametrize(
     ("look_up", "name", "message"),
     [
-        (load_judge, "relevanze", "unknown judge: 'relevanze'. Did you mean relevance, answer_relevancy?"),
+        (load_judge, "groundednes", "unknown judge: 'groundednes'. Did you mean groundedness?"),
         (shelves.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
         (shelves.persona, "_user", "unknown persona: '_user'."),
         (shelves.persona, "../personas/angry", "cannot be read"),

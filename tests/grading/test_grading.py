@@ -8,11 +8,10 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
 from simulator.core.types import GradingContext, Handover, Passage, Score
-from simulator.grading.judge import FunctionJudge
 from simulator.grading.panel import contacts_of, read_list
-from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
+from simulator.grading.rubric import LONGEST_MATERIAL
 from tests.grading.test_judging import failing
-from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, grader
+from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, play
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
@@ -116,38 +115,6 @@ async def test_offline_a_handover_is_told_by_its_wording() -> None:
 
     assert (right.raw, wrong.raw, open_.state) == (1, 0, "skipped")
     assert right.reason.startswith("簡易判定")
-
-
-async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
-    """Questions made from the answer are compared with the one asked; an evasive answer has none."""
-    seen: list[list[str]] = []
-
-    async def embed(texts: list[str]) -> list[list[float]]:
-        seen.append(texts)
-        return [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
-
-    async def fill(evasive: int) -> Score:
-        async def filling(context: GradingContext, name: str) -> Any:
-            form = load_form(name)
-            return form.form.model_validate({"questions": ["a", "b", "c"], "evasive": evasive})
-
-        given = {"embed": embed, "fill": filling}
-        judge = load_judge("answer_relevancy")
-        [score] = await FunctionJudge("answer_relevancy", judge, given, frame(), "r")(an_exhibit(), ())  # type: ignore[arg-type]
-        return score
-
-    content, evasive = await fill(0), await fill(1)
-
-    assert content.raw == pytest.approx(1 / 3)
-    assert evasive.raw == 0
-    assert seen == [[an_exhibit().turn.user, "a", "b", "c"]]
-
-
-async def test_a_failed_form_fails_the_grade() -> None:
-    """A model that cannot fill in the form is no fault of the bot's: failed, counted, and not a grade."""
-    [score] = await graded(an_exhibit(), lambda _: "I'd rather not.", judges=("answer_relevancy",))
-
-    assert (score.state, score.detail["kind"]) == ("failed", "malformed")
 
 
 async def test_passages_left_out_for_length_are_told() -> None:

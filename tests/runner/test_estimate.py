@@ -39,9 +39,6 @@ def test_tokens_are_counted_by_script() -> None:
         ({"turns": 4, "judging": "separate"}, {"user": 12, "demo": 12, "judge": 24, "embed": 2}),
         ({"judges": ("turn",), "turns": 1}, {"user": 3, "demo": 3, "judge": 3}),
         ({"judges": ("turn",), "turns": 1, "voice_opening": True}, {"user": 6, "demo": 3, "judge": 3}),
-        ({"judges": ("answer_relevancy",), "turns": 2}, {"user": 6, "demo": 6, "judge": 6, "embed": 6}),
-        ({"judges": ("answer_relevancy", "cosine"), "turns": 2},
-         {"user": 6, "demo": 6, "judge": 6, "embed": 8}),
         ({"judges": ("rouge_l",), "turns": 2}, {"user": 6, "demo": 6}),
         ({"judges": ("turn",), "turns": 1, "adapter": "bot.py:answer"}, {"user": 3, "judge": 3}),
         ({"judges": ("groundedness",), "turns": 1, "adapter": "http", "set": {"url": "http://localhost:1"}},
@@ -58,7 +55,7 @@ def test_every_call_of_every_role_is_counted(settings: dict[str, Any], expected:
 def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rubrics are asked of every model; forms of function judges of the first only."""
     monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
-    judges = ("turn", "answer_relevancy")
+    judges = ("turn", "handover")
     context = a_stage(SERVER, judges=judges, turns=1, panel=("gpt-4.1", "nobody-knows-it"))
     found = forecast(context, PLAN[:1]).high
 

@@ -84,7 +84,8 @@ class ProbeRun:
         return "by_stand_in" if self.context.models()["judge"] == LEXICAL else "by_model"
 
     def _has_rubric(self, judge: str) -> bool:
-        return isinstance(self.context.judges[judge], Rubric) or judge in shelves.form_names()
+        found = self.context.judges[judge]
+        return isinstance(found, Rubric) or shelves.has_form(judge, found)
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""

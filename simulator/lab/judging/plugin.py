@@ -3,6 +3,7 @@
 Also judges by rule, which need no model: politeness, the language of the answer, figures that no passage has.
 """
 
+from simulator.lab.judging.answer_relevancy import answer_relevancy
 from simulator.lab.judging.command import probe
 from simulator.lab.judging.drift import checking
 from simulator.lab.judging.facts import facts
@@ -12,7 +13,12 @@ from simulator.plugins import Plugin
 
 PLUGIN = Plugin(
     name="judging",
-    judges={"facts": facts, "keigo": keigo, "language_match": language_match},
+    judges={
+        "answer_relevancy": answer_relevancy,
+        "facts": facts,
+        "keigo": keigo,
+        "language_match": language_match,
+    },
     preparation=checking,
     probing=probe,
 )

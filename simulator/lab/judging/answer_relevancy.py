@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from simulator.extending import Embed, Fill, GradingContext, Score, Texts
-
-from ._angle import cosine_of
+from simulator.shelves.judges._angle import cosine_of
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_answer_relevancy.toml"))
