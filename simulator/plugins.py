@@ -10,22 +10,32 @@ entry-point group `rehearsal.plugins`:
 
     # desk_plugin.py
     from simulator import GradingContext
+    from simulator.core.document import figures_section
     from simulator.plugins import Plugin
 
     def greets(context: GradingContext) -> bool:
         "Whether an answer begins with a greeting."
         return context.turn.answer.text.startswith("Hello")
 
-    def greetings(run: str = "latest") -> int:
-        "Say hello."
-        print("Hello")
+    def greetings(name: str = "you") -> int:
+        "Say hello to somebody."
+        print(f"Hello, {name}.")
         return 0
 
-    PLUGIN = Plugin(name="desk", commands={"greetings": greetings}, judges={"greets": greets})
+    def section(results, summary):
+        line, figures = f"{summary.turns} turns at the desk", {"turns": summary.turns}
+        return figures_section(key="desk", title="The desk", line=line, figures=figures)
 
-Then `rehearsal greetings` and `rehearsal --judges turn,greets` work, `list` shows the judge and `doctor` the
-package. Only the command line and the Python API ask this module; what the other parts of the program need of
-a plug-in they are given.
+    PLUGIN = Plugin(
+        name="desk",
+        commands={"greetings": greetings},
+        judges={"greets": greets},
+        sections=(section,),
+    )
+
+Then `rehearsal greetings --name Ann` and `rehearsal --judges turn,greets` work, reports have the section,
+`list` shows the judge and `doctor` the package. Only the command line and the Python API ask this module;
+what the other parts of the program need of a plug-in they are given.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence

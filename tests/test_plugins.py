@@ -5,39 +5,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from simulator import plugins
 from tests.paths import ROOT
 
-# A package as somebody else would write it: a command, a judge, a section of every report.
-DESK = '''
-from simulator import GradingContext
-from simulator.core.document import figures_section
-from simulator.core.messages import verbatim
-from simulator.plugins import Plugin
-
-
-def greets(context: GradingContext) -> bool:
-    """Whether an answer begins with a greeting."""
-    return context.turn.answer.text.startswith("Hello")
-
-
-def greetings(name: str = "you") -> int:
-    """Say hello to somebody."""
-    print(f"Hello, {name}.")
-    return 0
-
-
-def section(results, summary):
-    line, figures = f"{summary.turns} turns at the desk", {"turns": summary.turns}
-    return figures_section(key="desk", title="The desk", line=line, figures=figures)
-
-
-PLUGIN = Plugin(
-    name="desk", commands={"greetings": greetings}, judges={"greets": greets}, sections=(section,)
-)
-'''
+# The package of the documentation: a command, a judge, a section of every report.
+DESK = dedent(str(plugins.__doc__).partition("# desk_plugin.py\n")[2].partition("\nThen ")[0])
 
 
 @pytest.fixture
