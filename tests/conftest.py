@@ -52,6 +52,7 @@ def pytest_collection() -> None:
 OF_THE_LAB = {
     "tests/cli/test_command_line.py": ("test_an_option_that_means_something_else_here_says_so",),
     "tests/cli/test_dataset_pages.py": ("",),
+    "tests/cli/test_list.py": ("test_the_list_is_as",),
     "tests/cli/test_help.py": ("test_lines_fit", "test_a_page_names_every", "test_a_group_alone"),
     "tests/core/test_catalogues.py": ("test_every_sentence_of_the_source",),
     "tests/core/test_settings.py": ("test_the_reference_says",),
