@@ -28,8 +28,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -46,12 +45,12 @@ from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import (
     OF_PROXIES,
     NoAnswer,
+    Refused,
     Transport,
     check_way,
     is_transient,
     proxy_for,
     reason_of,
-    refusal_of,
     status_of,
     through,
 )
@@ -71,10 +70,6 @@ from simulator.models.pricing import Ledger
 from simulator.models.reading import lone_form, most_tokens, names_key_of, parse_reply, strict_schema
 from simulator.models.refusals import DROPPABLE, EMBEDDING_FORMS, MOST_LESSONS, Abilities
 from simulator.models.waits import wait_of
-
-if TYPE_CHECKING:
-    from httpx2 import AsyncClient
-    from openai import APIStatusError, AsyncOpenAI
 
 __all__ = ["Connections", "Messages", "Model"]
 
@@ -173,9 +168,8 @@ class Connections:
         # By key as well: headers belong to a session, and two keys must not meet in one.
         where = (endpoint.url, endpoint.key.get_secret_value(), tuple(endpoint.sent_headers.items()))
         if where not in self._transports:
-            self._transports[where] = Transport(
-                partial(self._client, endpoint), self.calls, endpoint.sent_headers
-            )
+            key = endpoint.key.get_secret_value()
+            self._transports[where] = Transport(endpoint.url, key, self.calls, endpoint.sent_headers)
         return self._transports[where]
 
     def check(self, endpoint: Endpoint) -> None:
@@ -188,20 +182,6 @@ class Connections:
         """Whether this endpoint has embeddings, as far as it has shown."""
         where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
         return self._embeddings.setdefault(where, _FirstEmbedding())
-
-    def _client(self, endpoint: Endpoint, http: "AsyncClient") -> "AsyncOpenAI":
-        from openai import AsyncOpenAI  # half a second: only for runs with a model
-
-        # A query belongs to every request; the client would append its paths behind it.
-        address, _unused, query = endpoint.url.partition("?")
-        return AsyncOpenAI(
-            api_key=endpoint.key.get_secret_value(),
-            base_url=address,
-            default_query=dict(parse_qsl(query)),
-            max_retries=0,
-            timeout=self.timeout,
-            http_client=http,
-        )
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """The limit that all calls to this host share, whichever their keys and paths."""
@@ -573,11 +553,7 @@ class Model:
                 return await send(path, body, self._abilities.fitted(body))
             except _Learnt:
                 continue
-            except Exception as error:
-                from openai import APIStatusError  # half a second: there is none without it
-
-                if not isinstance(error, APIStatusError):
-                    raise
+            except Refused as error:
                 raise self._as_failure(error) from error
         raise self._failure("error", _("the endpoint refuses every form of the request"))
 
@@ -608,7 +584,7 @@ class Model:
     async def _send(self, path: str, body: Body) -> Received:
         """A reply, requested again while the error is transient and patience is left.
 
-        A refusal without an end of patience stays an APIStatusError, from which `_adapting` may learn.
+        A refusal without an end of patience stays Refused, from which `_adapting` may learn.
         """
         connections, patience = self.connections, Patience(self.connections.patience)
         first: Exception | None = None
@@ -616,8 +592,6 @@ class Model:
             return await self._attempt(path, body, patience)
         except Exception as error:  # only now it takes more than an attempt
             first, answers = error, self._availability.answers
-
-        from openai import APIStatusError
 
         async def attempt() -> Received:
             nonlocal first
@@ -641,8 +615,8 @@ class Model:
         )
         try:
             return await attempts(attempt)
-        except (APIStatusError, NoAnswer) as error:
-            if isinstance(error, APIStatusError) and not patience.gave_up:
+        except (Refused, NoAnswer) as error:
+            if isinstance(error, Refused) and not patience.gave_up:
                 raise
             failure = self._as_failure(error, patience.gave_up)
             is_alone = patience.gave_up and self._availability.answers == answers
@@ -650,7 +624,7 @@ class Model:
             if is_alone and (patience.is_told or not await self._answers_at_all(path)):
                 raise self._availability.lost(failure) from error
             if is_alone:  # it may be back this very moment
-                with contextlib.suppress(APIStatusError, NoAnswer):
+                with contextlib.suppress(Refused, NoAnswer):
                     return await self._heard(path, body, Patience(connections.patience))
             raise failure from error
 
@@ -749,8 +723,7 @@ class Model:
             try:
                 data = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
-                refusal = refusal_of(error)
-                if refusal and self._abilities.learn(refusal, body):
+                if isinstance(error, Refused) and self._abilities.learn(error.refusal, body):
                     self._rates.spent(permit)
                     raise _Learnt from error
                 if isinstance(error, NoAnswer) and error.was_sent:
@@ -782,7 +755,7 @@ class Model:
             seconds = min(self.connections.timeout, patience.left)
             return await self.connections.transport(self.endpoint).post(path, body, seconds)
 
-    def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
+    def _as_failure(self, error: Refused | NoAnswer, gave_up: Message | str = "") -> ModelFailure:
         """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
         if isinstance(error, NoAnswer):
             is_ours = error.kind == "denied" and error.status_code is None
@@ -790,7 +763,7 @@ class Model:
             failure = self._failure(error.kind, error.args[0], advice="" if is_ours else None)
         else:
             # A content filter refuses one text; a redirect, a 401, 402, 403, 404 or 405 concern every call.
-            code = getattr(error, "code", None)
+            code = error.refusal.code
             kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
             moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
             if moved or error.status_code in _DENIED or code == "insufficient_quota":
@@ -803,14 +776,14 @@ class Model:
             message = _("{failure} ({why})", failure=message, why=gave_up)
         return OutOfPatience(failure.failure.kind, message)
 
-    def _reason(self, error: "APIStatusError") -> Message | str:
+    def _reason(self, error: Refused) -> Message | str:
         """The status and the endpoint's reason, with the proxy that may have said it."""
         told = _("{status:d}: {reason}", status=error.status_code, reason=reason_of(error))
         proxy = proxy_for(self.endpoint.url) if error.status_code in OF_PROXIES else None
         # Within TLS nobody but the endpoint answers.
         return through(proxy if self.endpoint.url.startswith("http:") else None, told)
 
-    def _advice(self, error: "APIStatusError", kind: str) -> Message | str | None:
+    def _advice(self, error: Refused, kind: str) -> Message | str | None:
         """What to do about a refusal; None for what is said of every one of its kind."""
         reason, name = str(reason_of(error)), self.endpoint.role.upper()
         usual = _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=name)
@@ -828,10 +801,9 @@ class Model:
             )
         return None
 
-    def _field_of(self, error: "APIStatusError", reason: str) -> str:
+    def _field_of(self, error: Refused, reason: str) -> str:
         """The field that a refusal asks for, or that came from the user's own; empty where it names none."""
-        refusal = refusal_of(error)
-        said = [*sorted(refusal.named if refusal else ()), *(a or b for a, b in _FIELD.findall(reason))]
+        said = [*sorted(error.refusal.named), *(a or b for a, b in _FIELD.findall(reason))]
         own = next((field for field in self.endpoint.extra if field in said or field in reason), "")
         named = (field for field in said if field.isidentifier() and field not in _OUR_FIELDS)
         return own or (next(named, "") if _ASKS_FOR_FIELD.search(reason) else "")

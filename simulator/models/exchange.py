@@ -1,12 +1,12 @@
 """One request to an OpenAI-compatible endpoint, with two errors, and bodies that cannot fill the memory.
 
-A refusal of the endpoint is the client's APIStatusError. Any other exception of the client, its transport,
-TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidden.
+An answer that refuses is Refused. Any exception of the client, its transport, TLS or a decoder becomes
+NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
-    200 and an error within             APIStatusError, as if the answer had the status of that error
+    200 and an error within             Refused, as if the answer had the status of that error
     200 and something else              None: a captive portal or proxy; the caller tries once more
-    4xx, 5xx, 3xx                       APIStatusError, a redirect too: no key is sent to another address
+    4xx, 5xx, 3xx                       Refused, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
     no connection, broken HTTP or TLS   NoAnswer "unreachable"
     a body over 8 MB, a wrong encoding  NoAnswer "malformed", and no second attempt
@@ -14,20 +14,18 @@ TLS or a decoder becomes NoAnswer, only here, so that our own bugs are not hidde
 Bodies are unpacked while they arrive, a piece at a time, and counted as they come out: one megabyte of gzip
 can hold a gigabyte of zeros, which libraries unpack before anybody can look at their length.
 
-Two clients send requests. Adapters use httpx2 with OpenAI's client (`http_client`). The models' own calls, of
-which a run has thousands, go through `Transport`: OpenAI's client is asked once for the address and headers
-of a path, then aiohttp sends each body with them, without the objects that the client would make for every
-call.
+Models are asked through `Transport`, which is aiohttp and nothing around it: of a run's thousands of calls
+each would otherwise cost as much again as sending it. Adapters use OpenAI's client, on the same transport and
+with the same limits (`http_client`).
 """
 
-import asyncio
 import contextlib
 import json
 import os
 import re
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -39,17 +37,18 @@ from pydantic_core import from_json, to_json
 from simulator.core.clock import TimeLimit
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.models.refusals import INVALID_FORM, Refusal, refusal_in
+from simulator.models.refusals import INVALID_FORM, refusal_in
 
 if TYPE_CHECKING:
     import httpx2
     from aiohttp import ClientSession, StreamReader
-    from openai import APIStatusError, AsyncOpenAI
 
 # Bytes of one answer, unpacked; the longest that anybody needs, a batch of embeddings, take a tenth of it.
 LARGEST_BODY = 8 * 2**20
 # The ways to compress that are asked for. Others make gigabytes of a few bytes.
 ACCEPTED = "gzip, deflate"
+# What requests say they come from.
+AGENT = "rag-rehearsal"
 # Bytes that are read, or unpacked, at once.
 PIECE = 2**14
 # A gzip file can be many in a row (RFC 1952); so many are nobody's answer, but a way to keep a reader busy.
@@ -74,8 +73,8 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
 
 
 def import_client() -> None:
-    """Imports what requests are made with; for a thread, as it takes half a second."""
-    import openai  # noqa: F401
+    """Imports what requests are made with; for a thread, as it takes a while."""
+    import aiohttp  # noqa: F401
 
 
 async def whole_body(stream: "StreamReader", encoding: str | None) -> bytes:
@@ -172,6 +171,15 @@ class NoAnswer(Exception):
         self.response = getattr(cause, "response", None)
 
 
+class Refused(Exception):
+    """An answer other than a reply: its status, headers and text, and the refusal that is in it."""
+
+    def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
+        self.status_code, self.headers, self.text = status_code, headers, text
+        self.refusal = refusal_in(status_code, text)
+        super().__init__(self.refusal.words)
+
+
 def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
     """An HTTP client that limits the size of bodies while they arrive, and follows no redirects.
 
@@ -218,39 +226,38 @@ def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
 
 
 class Transport:
-    """The connections to an endpoint. The OpenAI client says what stands around a body, aiohttp sends it.
-
-    For every call the client would make address and headers, a request and a response anew, which together
-    take twice as long as sending it.
-    """
+    """The connections to an endpoint."""
 
     def __init__(
-        self,
-        client: Callable[["httpx2.AsyncClient"], "AsyncOpenAI"],
-        calls: int,
-        headers: Mapping[str, str | None] = MappingProxyType({}),
+        self, url: str, key: str, calls: int, headers: Mapping[str, str | None] = MappingProxyType({})
     ) -> None:
-        """`client` makes the endpoint's client with the transport it gets; at most `calls` connections.
-
-        `headers` take the place of the client's own; one that is None is not sent.
-        """
-        self._client, self._calls, self._headers = client, calls, headers
+        """At most `calls` connections; `headers` take the place of ours, and one that is None is not sent."""
+        # A query belongs to every request, behind its path.
+        self._address, self._mark, self._query = url.partition("?")
+        self._calls = calls
+        ours = {
+            "Accept": "application/json",
+            "Accept-Encoding": ACCEPTED,
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+            "User-Agent": AGENT,
+        }
+        replaced = {name.lower() for name in headers}
+        self._headers = {name: value for name, value in ours.items() if name.lower() not in replaced}
+        self._headers |= {name: value for name, value in headers.items() if value is not None}
+        # aiohttp looks at no variables of the environment unless it trusts all of them, .netrc too.
+        self._proxy = proxy_for(url)
         self._session: ClientSession | None = None
-        self._preparing = asyncio.Lock()
-        self._arguments: dict[str, dict[str, Any]] = {}
 
     async def post(self, path: str, body: Any, seconds: float) -> Any:
         """Posts a body, and reads the whole answer within `seconds`: its JSON, or None when it is not valid.
 
-        Raises NoAnswer, or APIStatusError for a refusal.
+        Raises NoAnswer or Refused.
         """
         try:
-            if path not in self._arguments:
-                async with self._preparing:  # whoever comes first looks up what all send
-                    await self._prepare(path)
             # One limit for connecting, waiting and reading: a body that trickles in is late as well.
             async with TimeLimit(seconds):
-                status, headers, content = await self._posted(path, to_json(body))
+                status, headers, text, content = await self._posted(path, to_json(body))
         except BodyError as error:
             raise NoAnswer("malformed", str(error), is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
@@ -262,7 +269,7 @@ class Transport:
                 ClientPayloadError,
             )
 
-            proxy = self._arguments.get(path, {}).get("proxy")
+            proxy = self._proxy
             if blocked := _blocked(error, proxy):
                 raise NoAnswer("denied", blocked, is_transient=False) from error
             if _has_timed_out(error):
@@ -275,12 +282,12 @@ class Transport:
             was_sent = not isinstance(error, ClientConnectorError | ClientHttpProxyError)
             raise NoAnswer("unreachable", through(proxy, message), was_sent=was_sent) from error
         if status == 407:  # of plain HTTP it answers itself
-            raise NoAnswer("denied", _login_wanted(self._arguments[path]["proxy"]), is_transient=False)
+            raise NoAnswer("denied", _login_wanted(self._proxy), is_transient=False)
         if not 200 <= status < 300:
-            await self._answered(path, status, headers, content)
+            raise Refused(status, headers, text)
         data = _json(content)
         if (said := _error_within(data)) is not None:
-            await self._answered(path, _status_of(said), headers, to_json({"error": said}))
+            raise Refused(_status_of(said), headers, json.dumps({"error": said}, ensure_ascii=False))
         return data
 
     async def close(self) -> None:
@@ -288,63 +295,53 @@ class Transport:
         if self._session is not None:
             await self._session.close()
 
-    async def _posted(self, path: str, body: bytes) -> tuple[int, Any, bytes]:
-        """Status, headers and body of the answer, unpacked."""
-        # A redirect is an answer like any other: the key is sent to no other address.
-        async with self._session.post(data=body, **self._arguments[path]) as response:  # type: ignore[union-attr]
+    async def _posted(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], str, bytes]:
+        """Status and headers of the answer, its body as text where it is no reply, and its body unpacked."""
+        session = self._session or self._connected()
+        async with session.post(
+            f"{self._address.rstrip('/')}{path}{self._mark}{self._query}",
+            data=body,
+            # Merged once and not for every call; but a proxy would be told them, and with them the key.
+            headers=self._headers if self._proxy else None,
+            proxy=self._proxy,
+            # A redirect is an answer like any other: the key is sent to no other address.
+            allow_redirects=False,
+        ) as response:
             content = await whole_body(response.content, response.headers.get("Content-Encoding"))
-            return response.status, response.raw_headers, content
+            text = "" if 200 <= response.status < 300 else _text(content, response.charset)
+            return response.status, response.headers, text, content
 
-    async def _prepare(self, path: str) -> None:
+    def _connected(self) -> "ClientSession":
         import aiohttp
+
+        self._session = aiohttp.ClientSession(
+            # Every call in flight has its own connection, which the next call reuses.
+            connector=aiohttp.TCPConnector(
+                limit=self._calls, keepalive_timeout=IDLE, ssl=self._certificates()
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Bodies are unpacked where they are counted, and the time is that of the whole call.
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            headers=None if self._proxy else self._headers,
+        )
+        return self._session
+
+    def _certificates(self) -> "ssl.SSLContext | bool":
+        """The authorities that are trusted, where any are needed."""
+        if not self._address.lower().startswith("https:"):
+            return True
         import httpx2
 
-        if path in self._arguments:
-            return
-        await asyncio.to_thread(import_client)  # half a second, in which others may be answered
-        request = await self._answered(path, 200)
-        replaced = {"content-length", *map(str.lower, self._headers)}
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in replaced}
-        headers |= {name: value for name, value in self._headers.items() if value is not None}
-        address = str(request.url)
-        # aiohttp looks at no variables of the environment unless it trusts all of them, .netrc too.
-        proxy = proxy_for(address)
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Every call in flight has its own connection, which the next call reuses.
-                connector=aiohttp.TCPConnector(
-                    limit=self._calls,
-                    keepalive_timeout=IDLE,
-                    ssl=httpx2.create_ssl_context() if request.url.scheme == "https" else True,
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # Bodies are unpacked where they are counted, and the time is that of the whole call.
-                auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None),
-                # Merged once and not for every call; but a proxy would be told them, and with them the key.
-                headers=None if proxy else headers,
-            )
-        self._arguments[path] = {
-            "url": address,
-            "headers": dict(headers.items() - self._session.headers.items()),
-            "proxy": proxy,
-            "allow_redirects": False,
-        }
+        return httpx2.create_ssl_context()
 
-    async def _answered(
-        self, path: str, status: int, headers: Any = (), content: bytes = b""
-    ) -> "httpx2.Request":
-        """What the client sends; raises the APIStatusError that it makes of such an answer to it."""
-        from httpx2 import AsyncClient, MockTransport, Response
 
-        # The content is unpacked already.
-        known = [pair for pair in headers if pair[0].lower() != b"content-encoding"]
-        transport = MockTransport(lambda _unused: Response(status, headers=known, content=content))
-        async with AsyncClient(
-            transport=transport, trust_env=False, headers={"Accept-Encoding": ACCEPTED}
-        ) as http:
-            response = await self._client(http).post(path, body={}, cast_to=Response)
-            return response.request
+def _text(content: bytes, charset: str | None) -> str:
+    """A body as text; unknown and wrong encodings are read as UTF-8."""
+    try:
+        return content.decode(charset or "utf-8", "replace")
+    except (LookupError, ValueError):
+        return content.decode("utf-8", "replace")
 
 
 def _json(content: bytes) -> Any:
@@ -524,14 +521,10 @@ def is_transient(error: BaseException) -> bool:
     there. An empty account (`insufficient_quota`) is not transient; a form that the model did not fill in
     this once (Groq's `json_validate_failed`) is.
     """
-    from openai import APIStatusError
-
-    if isinstance(error, APIStatusError):
-        status = error.status_code
+    if isinstance(error, Refused):
+        status, code = error.status_code, error.refusal.code
         transient = status in (408, 409, 429) or (status >= 500 and status not in (501, 505))
-        if getattr(error, "code", "") == INVALID_FORM:
-            return True
-        return transient and getattr(error, "code", "") != "insufficient_quota"
+        return code == INVALID_FORM or (transient and code != "insufficient_quota")
     return isinstance(error, NoAnswer) and error.is_transient
 
 
@@ -543,21 +536,12 @@ def status_of(error: BaseException | None) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def reason_of(error: "APIStatusError") -> Message | str:
+def reason_of(error: Refused) -> Message | str:
     """The endpoint's reason for a refusal; for a redirect, its target."""
     if 300 <= error.status_code < 400:
-        moved = error.response.headers.get("location", "").partition("?")[0] or _("another address")
+        moved = error.headers.get("location", "").partition("?")[0] or _("another address")
         return _("the endpoint has moved to {address}, which is not followed.", address=moved)
-    refusal = refusal_of(error)
-    return (refusal and refusal.words) or _("no reason is given")
-
-
-def refusal_of(error: BaseException) -> Refusal | None:
-    """What the endpoint said with its status; None where there was no answer of this kind."""
-    response = getattr(error, "response", None)
-    if response is None or isinstance(error, NoAnswer):
-        return None
-    return refusal_in(response.status_code, response.text)
+    return error.refusal.words or _("no reason is given")
 
 
 def client_words(error: BaseException) -> Message | str:

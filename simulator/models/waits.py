@@ -67,7 +67,9 @@ def wait_asked_for(headers: Mapping[str, str], body: str = "") -> float | None:
 
 def wait_of(error: BaseException | None) -> float | None:
     """The seconds that the answer of a client's error asks for, in its headers or its body."""
+    # Other clients' errors hold the answer; ours is one itself.
     response = getattr(error, "response", None)
+    response = error if response is None else response  # of requests, a refusal is false
     text = ""
     # Of a body that was not read, clients have no text.
     with contextlib.suppress(Exception):

@@ -1,6 +1,8 @@
 """When an endpoint fails: what is tried again, what it is called afterwards, and what is not shown."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -15,6 +17,7 @@ from simulator.models.cache import ResponseCache
 from simulator.models.client import ATTEMPTS
 from simulator.models.limiter import RetryAfter
 from simulator.models.pricing import Ledger
+from tests.paths import ROOT
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import BAD_GATEWAY
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, script
@@ -307,3 +310,38 @@ async def test_embeddings_that_are_none_are_a_failure(data: dict[str, Any]) -> N
 
     # Where their number is wrong, each text is asked for alone as well.
     assert server.counts["embeddings"] == (2 if len(data.get("data", ())) == 2 else 6)
+
+
+@pytest.mark.parametrize("charset", ["shift_jis", "utf-8", "of-nobody"])
+async def test_a_refusal_is_told_in_the_encoding_that_its_page_names(charset: str) -> None:
+    """Proxies of Japanese companies answer in Shift_JIS; an encoding that nobody knows is read as UTF-8."""
+    known = charset if charset != "of-nobody" else "utf-8"
+    page = Reply(
+        status=400,
+        body="<title>外部への接続は禁止です</title>".encode(known),
+        headers={"content-type": f"text/html; charset={charset}"},
+    )
+    async with OpenAIServer(lambda _: page) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="外部への接続は禁止です"):
+            await model_at(server, made).say(ASKED)
+
+
+def test_asking_a_model_loads_no_openai_client() -> None:
+    """It takes half a second, which every run with a model would wait for."""
+    code = """
+import asyncio, sys
+from tests.scripted_models import ASKED, GOOD, connected, model_at
+from tests.servers.openai import OpenAIServer, error, script
+
+async def ask():
+    replies = script([error(503, "busy"), error(400, "unknown field seed", param="seed"), GOOD])
+    async with OpenAIServer(replies) as server, connected() as made:
+        await model_at(server, made).say(ASKED, seed=1)
+        assert server.counts["chat"] == 3
+
+asyncio.run(ask())
+print("openai" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
