@@ -44,7 +44,8 @@ from simulator.models.exchange import (
     unpacked,
     whole_body,
 )
-from simulator.models.limiter import Notices, wait_asked_for
+from simulator.models.patience import Notices
+from simulator.models.waits import wait_asked_for
 from simulator.text import choices as multiple_choice
 from simulator.text import metrics
 from simulator.text.entities import Specific, located, specifics_of

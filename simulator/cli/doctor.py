@@ -231,7 +231,7 @@ async def _check_model(
     except MalformedReply as error:
         msg = _("{address}: does not reply in JSON as asked ({error})", address=address, error=error)
         raise ModelFailure("malformed", msg) from None
-    reply_format = _FORMATS[context.connections.abilities(endpoint).reply_format]
+    reply_format = _FORMATS[context.connections.record(endpoint).abilities.reply_format]
     return _("{address}: replies in {format}", address=address, format=reply_format)
 
 

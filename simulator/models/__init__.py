@@ -1,8 +1,15 @@
-"""Models of OpenAI-compatible endpoints and of other providers: calls, limits, cache, prices, embeddings.
+"""Models of OpenAI-compatible endpoints and of other providers: the modules, as a call meets them.
 
-The package by module: `by_role` has the models of a run, `client` makes a call, `providers` one through
-LangChain, `exchange` is the single request, `limiter` says when it may go out, `waits` for how long the
-endpoint asks to be left alone, `outage` whether anybody is answered, `refusals` what is not supported,
-`context` whether the whole prompt was read, `cache` keeps replies, `pricing` counts what they cost,
-`reading` makes a form of a reply, and `embedding` joins requests for vectors.
+by_role     the models of a run: `Models.role("judge").ask(messages, Form, again)`
+client      one call from its request to its reply; providers: the same through LangChain
+cache       a reply that was paid for before
+pricing     what it may cost, what it did, and what is left of the budget
+outage      whether anybody is answered there
+limiter     a place among the calls in flight; rates: the requests and tokens of a minute
+exchange    one request and its answer
+refusals    what is learnt of an answer that refuses; waits: for how long it asks to be left alone
+patience    whether it is worth another attempt
+context     whether the whole prompt was read
+reading     a form out of the text of a reply
+embedding   requests for vectors, joined
 """

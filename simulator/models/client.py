@@ -54,19 +54,11 @@ from simulator.models.exchange import (
     status_of,
     through,
 )
-from simulator.models.limiter import (
-    REQUESTS,
-    TOKENS,
-    BotPlaces,
-    Limiter,
-    Notices,
-    Patience,
-    Rates,
-    RetryAfter,
-    Window,
-)
+from simulator.models.limiter import BotPlaces, Limiter
 from simulator.models.outage import LAST, Availability
+from simulator.models.patience import Notices, Patience, RetryAfter
 from simulator.models.pricing import Ledger
+from simulator.models.rates import REQUESTS, TOKENS, Rates, Window
 from simulator.models.reading import lone_form, most_tokens, names_key_of, parse_reply, strict_schema
 from simulator.models.refusals import DROPPABLE, EMBEDDING_FORMS, MOST_LESSONS, Abilities
 from simulator.models.waits import wait_of
@@ -144,9 +136,7 @@ class Connections:
         self._checked: set[str] = set()
         self._embeddings: dict[tuple[str, str, str], _FirstEmbedding] = {}
         self._limiters: dict[str, Limiter] = {}
-        self._abilities: dict[tuple[str, str], Abilities] = {}
-        self._availabilities: dict[tuple[str, str], Availability] = {}
-        self._context_windows: dict[tuple[str, str], ContextWindow] = {}
+        self._models: dict[tuple[str, str], ModelRecord] = {}
         self._windows: dict[tuple[str, str, int, int], Window] = {}
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
@@ -215,35 +205,36 @@ class Connections:
         where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
         return self._batches.setdefault(where, EmbeddingBatcher(send))
 
-    def abilities(self, endpoint: Endpoint) -> Abilities:
-        """What this model supports, as far as it has shown."""
-        return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
-
-    def context_window(self, endpoint: Endpoint) -> ContextWindow:
-        """What is known of how this model counts tokens."""
-        return self._context_windows.setdefault((endpoint.url, endpoint.model), ContextWindow())
-
-    def availability(self, endpoint: Endpoint) -> Availability:
-        """Whether this model answers anybody."""
+    def record(self, endpoint: Endpoint) -> "ModelRecord":
+        """What the model there has shown of itself, to whichever role."""
         where = (endpoint.url, endpoint.model)
-        if where not in self._availabilities:
-            self._availabilities[where] = Availability(endpoint.address, self.patience, self.notices.waiting)
-        return self._availabilities[where]
+        if where not in self._models:
+            availability = Availability(endpoint.address, self.patience, self.notices.waiting)
+            self._models[where] = ModelRecord(Abilities(), availability, ContextWindow())
+        return self._models[where]
 
     async def back(self) -> None:
         """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""
-        for availability in tuple(self._availabilities.values()):
-            await availability.back()
+        for record in tuple(self._models.values()):
+            await record.availability.back()
 
     async def close(self) -> None:
         """Closes all connections, and the cache."""
-        for availability in self._availabilities.values():
-            availability.close()
+        for record in self._models.values():
+            record.availability.close()
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
         await asyncio.gather(*(each.close() for each in self._transports.values()))
         self.cache.close()
+
+
+class ModelRecord(NamedTuple):
+    """What one model has shown: what it supports, whether it answers anybody, how it counts tokens."""
+
+    abilities: Abilities
+    availability: Availability
+    context_window: ContextWindow
 
 
 class _Learnt(Exception):
@@ -298,9 +289,7 @@ class Model:
         connections.check(endpoint)
         self._limiter = connections.limiter(endpoint)
         self._rates = connections.rates(endpoint)
-        self._abilities = connections.abilities(endpoint)
-        self._availability = connections.availability(endpoint)
-        self._context_window = connections.context_window(endpoint)
+        self._abilities, self._availability, self._context_window = connections.record(endpoint)
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
         """A text, and the tokens of the call."""

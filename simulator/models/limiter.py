@@ -1,193 +1,29 @@
-"""Limits of calls to endpoints: how many at once, and how many requests and tokens a minute.
-
-First the limits by the minute, which the user configures; then `Limiter`, the queue of calls for a place at
-an endpoint, which adapts to what it bears; then the patience of one call, and notices of waiting.
+"""The queue of calls for a place at an endpoint, which takes as many at once as the endpoint bears.
 
 A call waits for two things at once, and only goes out when it has both:
 
     a place    `Limiter`, one for each host: at most --calls in flight, fewer where it is too slow or refuses
-    room       `Rates`, one for each model: its `Window`s (--rpm, --tpm), and no `Pause` after a 429
+    room       `Rates`, one for each model (rates.py)
 
 Who goes first: the calls of dialogues before grades, because somebody waits for them, and each kind in order
 of arrival. After seven of the dialogue one grade goes, or grades would pile up to the end of the run. The bot
 under test gets at most half of the places at an endpoint that it shares with our models, since its answers
 would be measured as slow for no fault of its own.
-
-Windows count what was estimated, and are corrected when the reply tells the real tokens: with --rpm 2 and
-calls at 0 s and 10 s, a third one asked for at 20 s waits 40.5 s, until the first is a minute old.
-
-What nobody may do here is wait twice for the same minute: time in the queue for a place among our own calls
-does not count as --patience, whether they queue here or at the server (`Limiter.was_crowded_out`); a stop
-that the endpoint asked for does.
 """
 
 import asyncio
 import contextlib
 import itertools
-import json
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenacity import RetryCallState, wait_random_exponential
-from tenacity.wait import wait_base
-
-from simulator.core.clock import awake
-from simulator.core.messages import Message, _, say
 from simulator.core.roles import DIALOGUE
-from simulator.models.exchange import NoAnswer
-from simulator.models.waits import wait_asked_for as wait_asked_for  # adapters look for it here
-from simulator.models.waits import wait_of
-
-# Seconds. Half a second more than a minute, because requests do not take equally long to arrive.
-MINUTE = 60.5
-# Bytes of UTF-8 per token, without a tokenizer; a little fewer than in Japanese (3 bytes a character, 1.1
-# characters a token) or English prose (4), so that the estimate is rather too high.
-BYTES_PER_TOKEN = 3.0
-# The estimated tokens of a reply, until there are replies to go by (a running mean, of which each new reply
-# is a sixteenth).
-FIRST_REPLY = 200.0
-
-REQUESTS, TOKENS = 0, 1
-
-
-@dataclass(slots=True)
-class Entry:
-    """What one call used of one limit, and when; `counts` until it has left the window."""
-
-    at: float
-    amount: float
-    counts: bool = True
-
-
-@dataclass(slots=True)
-class Permit:
-    """A place among the calls in flight, and what the call reserved of its rates."""
-
-    entered: float
-    entries: Sequence[Entry] = ()
-    # The answers that the endpoint had given by then.
-    answers: int = 0
-
-
-class Window:
-    """A configured limit: at most `most` within any minute. Times (`now`) are those of the event loop."""
-
-    def __init__(self, kind: int, most: float) -> None:
-        self.kind, self.most = kind, most
-        self._sum = 0.0
-        self._entries: deque[Entry] = deque()
-
-    def delay(self, amount: float, now: float) -> float:
-        """Seconds until there is room for `amount`: until enough entries are older than a minute."""
-        while self._entries and self._entries[0].at + MINUTE <= now:
-            entry = self._entries.popleft()
-            entry.counts = False
-            self._sum -= entry.amount
-        # A call larger than the limit goes out alone; otherwise it would never go out.
-        # How much has to leave the window first, from its oldest entry on.
-        over = self._sum + min(amount, self.most) - self.most
-        for entry in self._entries:
-            if over <= 0:
-                return 0.0
-            over -= entry.amount
-            if over <= 0:
-                return entry.at + MINUTE - now
-        return 0.0
-
-    def take(self, amount: float, now: float) -> Entry:
-        """Counts `amount` as used, whether or not there is room."""
-        entry = Entry(now, amount)
-        self._entries.append(entry)
-        self._sum += amount
-        return entry
-
-    def correct(self, entry: Entry, amount: float) -> None:
-        """Counts `amount` instead of the estimate, unless the entry has left the window."""
-        if entry.counts:
-            self._sum += amount - entry.amount
-            entry.amount = amount
-
-
-class Pause:
-    """A stop of all calls until the time that an endpoint named with a 429.
-
-    Without it every call in the queue would go out, be refused, and wait by itself.
-    """
-
-    kind = REQUESTS
-
-    def __init__(self) -> None:
-        self.until = -math.inf
-        self._since = self._earlier = 0.0
-        # Called at each 429: whoever waits may have to give up.
-        self.watchers: set[Callable[[], None]] = set()
-
-    def hold(self, seconds: float, now: float) -> None:
-        """Stops all calls for these seconds."""
-        # A new stop, after an earlier one was over; else the same one grows.
-        if now >= self.until:
-            self._earlier, self._since = self.closed(now), now
-        if now + seconds > self.until:
-            self.until = now + seconds
-            for look in self.watchers:
-                look()
-
-    def closed(self, now: float) -> float:
-        """The seconds that all stops together have taken so far."""
-        return self._earlier + max(0.0, min(now, self.until) - self._since)
-
-    def delay(self, _amount: float, now: float) -> float:
-        """Seconds until the stop ends."""
-        return max(0.0, self.until - now)
-
-
-Limit = Window | Pause
-
-
-class Rates:
-    """The limits of the calls to one model; those `configured` may be shared with other models."""
-
-    def __init__(self, configured: Sequence[Window] = ()) -> None:
-        self.configured = configured
-        self.pause = Pause()
-        self.limits: tuple[Limit, ...] = (*configured, self.pause)
-        self._reply = FIRST_REPLY
-
-    def estimate(self, body: Mapping[str, Any]) -> float:
-        """The estimated tokens of a request with its reply; 0 when tokens are not limited."""
-        if not any(limit.kind == TOKENS for limit in self.configured):
-            return 0.0
-        content = body.get("messages") or body.get("input") or ""
-        # Only what the model reads; the schema is the same for all calls, and small.
-        size = len(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        return size / BYTES_PER_TOKEN + (self._reply if "messages" in body else 0.0)
-
-    def delays(self, tokens: float, now: float) -> dict[Limit, float]:
-        """The limits that have no room for a call yet, with the seconds until they have."""
-        return {
-            limit: wait for limit in self.limits if (wait := limit.delay(_amount(limit, tokens), now)) > 0
-        }
-
-    def take(self, tokens: float, now: float) -> Permit:
-        """Reserves the room for one call."""
-        return Permit(now, [window.take(_amount(window, tokens), now) for window in self.configured])
-
-    def spent(self, permit: Permit, tokens_in: int = 0, tokens_out: int = 0) -> None:
-        """Replaces the estimated tokens of a call by the real ones; a call that failed used none."""
-        for window, entry in zip(self.configured, permit.entries, strict=True):
-            if window.kind == TOKENS:
-                window.correct(entry, tokens_in + tokens_out)
-        if tokens_out:
-            self._reply += (tokens_out - self._reply) / 16
-
-
-def _amount(limit: Limit, tokens: float) -> float:
-    return tokens if limit.kind == TOKENS else 1.0
-
+from simulator.models.patience import Patience
+from simulator.models.rates import Limit, Permit, Rates
 
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
@@ -265,7 +101,7 @@ class Limiter:
         *,
         tokens: float = 0.0,
         is_bot: bool = False,
-        patience: "Patience | None" = None,
+        patience: Patience | None = None,
     ) -> AbstractAsyncContextManager[Permit]:
         """Waits for a place among the calls in flight and for room in the rates, while `patience` is left."""
         key = (priority, rates, is_bot)
@@ -372,7 +208,7 @@ class _Slot(AbstractAsyncContextManager[Permit]):
     limiter: Limiter
     queue: Queue
     tokens: float
-    patience: "Patience | None"
+    patience: Patience | None
 
     async def __aenter__(self) -> Permit:
         self.permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
@@ -392,26 +228,6 @@ class _Slot(AbstractAsyncContextManager[Permit]):
             self.queue.active -= 1
             self.limiter.active -= 1
             self.limiter.wake()
-
-
-class RetryAfter(wait_base):
-    """Waits as long as the endpoint asks for, otherwise random-exponentially from 1 to 60 seconds.
-
-    Also where it has asked twice for less than a second in vain: all attempts would be over in no time.
-    """
-
-    def __init__(self, longest: float = 120.0) -> None:
-        """No single wait is longer than `longest` seconds."""
-        self.longest = longest
-        self.otherwise: wait_base = wait_random_exponential(multiplier=1, max=60)
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        """Seconds until the next attempt."""
-        # Of OpenAI's errors; NoAnswer has the answer to the provider's client, if any.
-        seconds = wait_of(retry_state.outcome.exception() if retry_state.outcome else None)
-        if seconds is None or (seconds < 1 and retry_state.attempt_number > 2):
-            return self.otherwise(retry_state)
-        return min(self.longest, seconds)
 
 
 class BotPlaces(AbstractAsyncContextManager[None]):
@@ -435,125 +251,3 @@ class BotPlaces(AbstractAsyncContextManager[None]):
     async def __aexit__(self, *error: object) -> None:
         """Leaves it."""
         await self._entered.pop(asyncio.current_task()).aclose()
-
-
-# Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint:
-# whoever looks at a terminal that stands still should know why, and not read the same line for each of 64
-# calls.
-WORTH_TELLING, SILENCE = 5.0, 15.0
-# Seconds for a last attempt.
-LAST = 1.0
-# Time-outs of one call for which it is not to blame; a prompt that no server answers has an end.
-MOST_FORGIVEN = 4
-
-
-class Patience(AbstractContextManager[None]):
-    """The seconds that one call may still take.
-
-    Neither waiting for a place among our own calls counts, nor the time for which the process was suspended.
-    `with patience:` counts the time of its block, `tries` the attempts. `gave_up` says why nobody waits any
-    more, "" as long as somebody does.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.spent = seconds, 0.0
-        self.tries = self.forgiven = 0
-        self.gave_up: Message | str = ""
-        # Whether the endpoint itself named a wait that is too long.
-        self.is_told = False
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left."""
-        return max(0.0, self.seconds - self.spent)
-
-    def __enter__(self) -> None:
-        """Counts the time spent in the `with` block."""
-        self._entered = awake()
-
-    def __exit__(self, *_error: object) -> None:
-        self.spent += awake() - self._entered
-
-    def fitting(self, seconds: float, state: RetryCallState) -> float:
-        """A wait that leaves time for an attempt after it, unless the endpoint itself asked for it."""
-        error = state.outcome.exception() if state.outcome else None
-        if seconds < self.left or self.left <= LAST or wait_of(error) is not None:
-            return seconds
-        return self.left - LAST
-
-    def forgive(self, spent: float) -> None:
-        """Takes back an attempt that stood behind our own calls, a few times; `spent` was spent before."""
-        if self.forgiven < MOST_FORGIVEN:
-            self.forgiven += 1
-            self.tries -= 1
-            self.spent = spent
-
-    async def sleep(self, seconds: float) -> None:
-        """Waits before another attempt; the wait counts."""
-        with self:
-            await asyncio.sleep(seconds)
-
-    def is_over(self, state: RetryCallState) -> bool:
-        """Whether the next wait would use up the patience, so that no attempt could follow."""
-        # Without time for an attempt after it, a wait would be for nothing.
-        if state.upcoming_sleep < self.left:
-            return False
-        seconds = wait_of(state.outcome.exception() if state.outcome else None)
-        if seconds is None or seconds < self.left:
-            self.gave_up = _(
-                "given up after {spent:.0f} s: --patience is {patience:g} s",
-                spent=self.spent,
-                patience=self.seconds,
-            )
-        else:
-            self.is_told = True
-            self.gave_up = _(
-                "it asks for {wait:,.0f} s before another call: --patience is {patience:g} s",
-                wait=seconds,
-                patience=self.seconds,
-            )
-        return True
-
-    async def queueing(self, permit: asyncio.Future[Permit], pause: Pause) -> Permit:
-        """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
-        clock = asyncio.get_running_loop().time
-        # Only stops that began or went on after the call queued up are its own.
-        before = pause.closed(clock())
-
-        def look() -> None:
-            now = clock()
-            left = self.left - (pause.closed(now) - before)
-            if not permit.done() and (left <= 0 or pause.delay(1, now) > left):
-                self.gave_up = _(
-                    "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
-                )
-                held_back = NoAnswer("error", self.gave_up, is_transient=False, was_sent=False)
-                permit.set_exception(held_back)
-
-        look()
-        pause.watchers.add(look)
-        try:
-            return await permit
-        finally:
-            pause.watchers.remove(look)
-            self.spent += pause.closed(clock()) - before
-
-
-class Notices:
-    """Notices on stderr about waiting for an endpoint, one for all calls that wait."""
-
-    def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-
-    def waiting(self, where: str, seconds: float, why: Message | str, since: float = 0.0) -> bool:
-        """Prints a notice of a long wait, unless one was printed lately; whether it did.
-
-        `since` is the time spent so far.
-        """
-        now = asyncio.get_running_loop().time()
-        # Short waits add up: the third of three seconds is worth a word.
-        if since + seconds >= WORTH_TELLING and now >= self._until.get(where, now):
-            self._until[where] = now + max(seconds, SILENCE)
-            say(_("waiting {seconds:.0f} s: {why}", seconds=seconds, why=why))
-            return True
-        return False

@@ -22,7 +22,7 @@ from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
 from simulator.models.client import Body, Connections, Model
 from simulator.models.exchange import NoAnswer, status_of
-from simulator.models.limiter import Patience
+from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 
 if TYPE_CHECKING:

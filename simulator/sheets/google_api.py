@@ -30,7 +30,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
 from simulator.core.types import Value
-from simulator.models.limiter import RetryAfter
+from simulator.models.patience import RetryAfter
 
 Json = dict[str, Any]
 SCHEME = "sheet:"

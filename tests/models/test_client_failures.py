@@ -15,7 +15,7 @@ from simulator.core.errors import AccessDenied, ModelFailure, Outage
 from simulator.models import outage
 from simulator.models.cache import ResponseCache
 from simulator.models.client import ATTEMPTS
-from simulator.models.limiter import RetryAfter
+from simulator.models.patience import RetryAfter
 from simulator.models.pricing import Ledger
 from tests.paths import ROOT
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.roles import DIALOGUE, GRADING
-from simulator.models.limiter import REQUESTS, TOKENS, Limiter, Permit, Rates, Window
+from simulator.models.limiter import Limiter
+from simulator.models.rates import REQUESTS, TOKENS, Permit, Rates, Window
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 

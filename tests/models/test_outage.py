@@ -11,8 +11,8 @@ from simulator.core.clock import TimeLimit
 from simulator.core.errors import ModelFailure, Outage, OutOfPatience
 from simulator.models import outage
 from simulator.models.client import SHORTEST
-from simulator.models.limiter import Notices
 from simulator.models.outage import IN_A_ROW, Availability
+from simulator.models.patience import Notices
 from tests.scripted_models import ASKED, connected, model_at
 from tests.servers.faults import BAD_GATEWAY
 from tests.servers.openai import OpenAIServer, Reply

@@ -16,7 +16,9 @@ from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
-from simulator.models.limiter import Limiter, Notices, Patience, Pause, Rates, RetryAfter
+from simulator.models.limiter import Limiter
+from simulator.models.patience import Notices, Patience, RetryAfter
+from simulator.models.rates import Pause, Rates
 from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply

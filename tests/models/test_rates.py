@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.limiter import MINUTE, TOKENS, Rates, Window, wait_asked_for
+from simulator.models.rates import MINUTE, TOKENS, Rates, Window
+from simulator.models.waits import wait_asked_for
 from tests.properties import examples
 
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}
