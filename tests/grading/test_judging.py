@@ -56,9 +56,10 @@ async def test_every_judge_grades(alone: bool) -> None:
         assert (score.state, score.turn, score.conversation) == ("scored", 1, "angry/fees-1#1")
         assert score.raw in {1, 2, 3, 4, 5}
         assert score.value == score.raw / 5
-        assert score.reason == score.detail["conclusion" if name == "turn" else "reason"]
+        # A verdict that one of its parts caps says so behind the judge's words.
+        assert score.reason.startswith(str(score.detail["conclusion" if name == "turn" else "reason"]))
         assert len(score.rubric) == 12
-    assert tuple(scores["turn"].detail) == TURN_KEYS
+    assert tuple(key for key in scores["turn"].detail if key != "said") == TURN_KEYS
     assert scores["turn"].raw == scores["turn"].detail["overall"]
     for request in requests if alone else ():
         form = request["response_format"]["json_schema"]["schema"]

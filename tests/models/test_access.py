@@ -237,6 +237,29 @@ def test_a_run_without_embeddings_loses_nothing_but_the_judge_that_needs_them(
     assert command(*run, "--embed-model", "lexical").code == ExitCode.DONE
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (error(400, "The deployment is asleep; wake it first."), "The deployment is asleep; wake it first."),
+        (Reply(status=500, body=b"<html><title>GPU 3 fell off the bus</title>"), "GPU 3 fell off the bus"),
+        (Reply(body=b'{"choices": []}'), "the reply is not a chat completion"),
+    ],
+)
+def test_what_every_grade_failed_for_stands_first(
+    command: Command, server: OpenAIServer, reply: Reply, said: str
+) -> None:
+    """In the endpoint's words, within the first lines, without --verbose; of an outage, on stderr."""
+    server.reply = lambda _: reply
+    done = command(
+        "--language", "en", "--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "turn",
+        "--user-model", "lexical", "--demo-model", "lexical", "--patience", "2",
+    )  # fmt: skip
+
+    assert done.code != ExitCode.DONE
+    first = done.err if reply.status == 500 else "\n".join(done.out.splitlines()[:8])
+    assert said in " ".join(first.split())
+
+
 async def test_one_text_that_embeddings_refuse_says_nothing_of_others() -> None:
     """A text that is too long fails alone."""
 
