@@ -25,6 +25,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cache
+from io import StringIO
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
@@ -336,13 +337,15 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
     head = next((line for line in lines() if line.strip()), "")
     delimiter = max((usual, ",", "\t", ";"), key=head.count)
     header: list[str] = []
-    held: list[str] = []
+    held = StringIO()
     start = 1
     try:
         reader = csv.reader(_kept(lines(), held), delimiter=delimiter)
         for cells in reader:
             line, start = start, reader.line_num + 1
-            row, held[:] = "".join(held), ()
+            row = held.getvalue()
+            held.seek(0)
+            held.truncate()
             if row.count('"') % 2 and _is_open(row, delimiter):
                 cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
                 raise CutOff(path, line, cut)
@@ -361,10 +364,10 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
         raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
 
 
-def _kept(lines: Iterator[str], held: list[str]) -> Iterator[str]:
-    """The lines, each of which is held as well."""
+def _kept(lines: Iterator[str], held: StringIO) -> Iterator[str]:
+    """The lines, each of which is held as well: as one text, since millions of short ones take much room."""
     for line in lines:
-        held.append(line)
+        held.write(line)
         yield line
 
 
