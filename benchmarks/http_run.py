@@ -3,7 +3,7 @@
 Every turn takes the customer's line, the bot's answer, five LLM grades and one embeddings call. Beside
 it, in the same minutes: bare loops that make the same calls, through aiohttp and through the OpenAI client,
 and do nothing else; the plain sequential script on three conversations, scaled up; and how long until the
-endpoint sees the first request.
+endpoint sees the first request. The run asks for no causes (`--causes ids`), since the loops ask for none.
 """
 
 import json
@@ -98,6 +98,7 @@ def options(cases: Path, url: str, judging: str, calls: int) -> list[str]:
         "--cases", str(cases), "--persona", "calm", "--adapter", "http",
         *(part for key, value in bot.items() for part in ("--set", f"{key}={value}")),
         "--judging", judging, "--concurrency", str(WIDE), "--calls", str(calls), "--cache", "off", "--json",
+        "--causes", "ids",
     ]  # fmt: skip
 
 
