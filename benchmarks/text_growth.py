@@ -28,7 +28,6 @@ from simulator.text import (
     normalise,
     numerals,
     segments,
-    spelling,
     typography,
     wording,
 )
@@ -173,7 +172,6 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
-        "evidence.asks_only": lambda text: evidence.asks_only(text, "ja"),
         "evidence.says_it_again": lambda text: evidence.says_it_again(text, [text, _HELD], "ja"),
         "evidence.declines": lambda text: (
             evidence.declines(text, "ja"),
@@ -233,16 +231,7 @@ def functions() -> dict[str, Use]:
         "segments.sentences": segments.sentences,
         "segments.clauses": segments.clauses,
         "segments.MaskedText": segments.MaskedText,
-        "spelling.hiragana": spelling.hiragana,
-        "spelling.folded_kana": spelling.folded_kana,
-        "spelling.reading": spelling.reading,
-        "spelling.roman": spelling.roman,
-        "spelling.words": spelling.words,
-        "spelling.unknown_words": lambda text: spelling.unknown_words(text, [_HELD]),
-        "spelling.spelling_pairs": lambda text: spelling.spelling_pairs(text, [_HELD]),
-        "spelling.spelling_pairs of an article": lambda text: spelling.spelling_pairs(_ASKED, [text]),
-        "spelling.spelling_likeness": lambda text: spelling.spelling_likeness(text, "ひっこし"),
-        "spelling.codes": spelling.codes,
+        "typography.codes": typography.codes,
         "evidence.declines_wrongly": lambda text: evidence.declines_wrongly(
             text, [text, _HELD], evidence.Agreement(0, 0), "en"
         ),

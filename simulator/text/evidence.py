@@ -31,8 +31,6 @@ from simulator.text.acts import (
     LONGEST,
     Part,
     apologises,
-    claims,
-    ends_with_question,
     is_refusal,
     negated_words,
     parts,
@@ -424,11 +422,6 @@ def says_it_again(answer: str, earlier: Sequence[str], language: Language) -> bo
     denied = {word for text in earlier for word in negated_words(text)}
     within = frozenset().union(*map(content_units, earlier))
     return share(units, within) >= NOTHING_NEW and denied.issuperset(negated_words(said))
-
-
-def asks_only(answer: str, language: Language) -> bool:
-    """Whether an answer states nothing about the matter and ends with a question to the customer."""
-    return ends_with_question(answer, language) and not claims(answer, language)
 
 
 # What an unrelated answer shares with a question all the same (median on the bundled questions).

@@ -15,6 +15,7 @@ original at the same indexes, as `cut` does.
 
 import re
 import unicodedata
+from collections import Counter
 
 # By the plain sign those that stand for it: curly, low and reversed quotes, primes, the acute and grave
 # accents that people type for an apostrophe, full-width forms; hyphens, the figure dash, the minus sign.
@@ -36,6 +37,15 @@ _HALF_WIDTH = str.maketrans(
 # us—desk@example.com, E-205—what now: beside an address, or between a code and a word, it is no hyphen.
 _BEFORE, _AFTER = re.compile(r"[!-~]{0,64}$"), re.compile(r"[!-~]{0,64}")
 _ADDRESS, _CODE, _WORD = re.compile(r"@|://|\w\.[a-z]{2}"), re.compile(r"\d{3}$"), re.compile("[a-z]{2}")
+_WRITTEN_ADDRESS = (
+    r"[A-Za-z][A-Za-z0-9+.\-]{1,15}://[!-~]+"
+    r"|[A-Za-z0-9._%+\-]{1,64}@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"
+    r"|[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})*\.[A-Za-z]{2,}(?![A-Za-z0-9])(?:/[!-~]*)?"
+)
+# Words, numbers and what joins them; a code is one with a digit and with a letter or a joint in it:
+# E-205, 10GB, 0120-000-371, 9:00, 3.5.
+_RUN_OF_CODE = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
+_CODES = re.compile(f"{_WRITTEN_ADDRESS}|{_RUN_OF_CODE}", re.IGNORECASE)
 
 
 def straight(text: str) -> str:
@@ -92,6 +102,21 @@ def cut(pattern: re.Pattern[str], text: str) -> list[str]:
         pieces.append(text[reached : found.start()])
         reached = found.end()
     return [*pieces, text[reached:]]
+
+
+def codes(text: str) -> Counter[str]:
+    """The codes, addresses and telephone numbers in plain lower case, and how often each is there.
+
+        "e-205、Ｅ－２０５、3,300円、24"   -> e-205 twice
+        "help@mizunara.exampleへ9:00から"  -> the address, and 9:00
+
+    Counted, because two of the same in a question are one thing said twice, not two things.
+    """
+    found = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
+    # An address counts as it is; a run of letters and digits where it has a digit, and something else.
+    return Counter(
+        code for code, run in found if not run or (any(map(str.isdigit, run)) and not run.isdigit())
+    )
 
 
 def _plain(found: re.Match[str]) -> str:

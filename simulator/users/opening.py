@@ -37,7 +37,7 @@ from simulator.text.acts import negated_words
 from simulator.text.entities import lacking
 from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.segments import normalise, tokens
-from simulator.text.spelling import codes
+from simulator.text.typography import codes
 from simulator.users.guard import LONGEST, Guard, compiled
 from simulator.users.persona import spoken
 

@@ -17,8 +17,7 @@ from simulator.text.acts import claims, is_handover, is_refusal, negated_words
 from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
 from simulator.text.normalise import plain_form
-from simulator.text.spelling import codes
-from simulator.text.typography import half_width, straight
+from simulator.text.typography import codes, half_width, straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
