@@ -54,7 +54,6 @@ from simulator.core.types import (
     scores_by_conversation,
     turn_of,
 )
-from simulator.storage import schema
 
 # The conditions of `Conversations.select` on the columns of the table `conversations`.
 _SELECTED: dict[Selection, str] = {
@@ -86,7 +85,7 @@ class Reader:
 
     def __init__(self, file: sqlite3.Connection, *, own: bool = False) -> None:
         """`file` has to stay open for as long as this is used."""
-        self.execute, self.version = file.execute, schema.version_of(file)
+        self.execute = file.execute
         if own:
             weakref.finalize(self, file.close)
 
@@ -105,8 +104,6 @@ def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
     usage: dict[str, dict[str, Spending]] = {}
     for (role, model), spending in _spending(file, "role", "model"):
         usage.setdefault(role, {})[model] = spending
-    # Files of versions 1 and 2 do not know for which judge a call was made.
-    judging = dict(_spending(file, "judge")) if schema.version_of(file) > 2 else {}
     return Results(
         run=run_of(file),
         planned=len(conversations),
@@ -115,7 +112,7 @@ def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
         scores=scores,
         spending={role: spending for (role,), spending in _spending(file, "role")},
         usage=usage,
-        judging={judge: spending for (judge,), spending in judging.items() if judge},
+        judging={judge: spending for (judge,), spending in _spending(file, "judge") if judge},
         verdicts=_verdicts(file),
         notes={key.removeprefix("note:"): json.loads(body) for key, body in notes},
     )
@@ -223,11 +220,9 @@ class StoredConversations(Conversations):
             if answer.passages:
                 answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
             turns.setdefault(key, []).append(turn_of(index, line, answer))
-        reaction = "reaction" if self._file.version > 4 else "''"
-        user_model = "user_model" if self._file.version > 5 else "''"
         # What is no text in a damaged file is an error of SQLite's then.
-        query = f"""SELECT id, CAST(persona AS TEXT), repeat, "case", ended, reason, closing, {reaction},
-          CAST({user_model} AS TEXT) FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
+        query = f"""SELECT id, CAST(persona AS TEXT), repeat, "case", ended, reason, closing, reaction,
+          CAST(user_model AS TEXT) FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
         found = {
             key: Conversation(
                 id=key,
@@ -324,9 +319,7 @@ class StoredScores(Scores):
 
 
 def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
-    """The newest verdict of each reviewer on each turn; empty for files of version 1."""
-    if schema.version_of(file) < 2:
-        return ()
+    """The newest verdict of each reviewer on each turn."""
     rows = file.execute(
         """SELECT body FROM verdicts WHERE id IN
           (SELECT max(id) FROM verdicts GROUP BY conversation, turn, source, reviewer) ORDER BY id"""
@@ -338,9 +331,8 @@ def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[s
     """The calls and tokens by these columns; the cost is None when that of some call is unknown."""
     group = ", ".join(columns)
     # Of calls that were paid for; those from our own cache took no tokens anew.
-    tokens_cached = "sum(tokens_cached * NOT cached)" if schema.version_of(file) > 3 else "0"
     query = f"""SELECT sum(NOT cached), sum(cached),
-      sum(tokens_in * NOT cached), sum(tokens_out * NOT cached), {tokens_cached},
+      sum(tokens_in * NOT cached), sum(tokens_out * NOT cached), sum(tokens_cached * NOT cached),
       CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END, sum(cost_usd),
       sum(NOT cached AND cost_usd IS NULL AND tokens_in + tokens_out = 0), {group}
       FROM calls GROUP BY {group}"""  # noqa: S608 - our own column names

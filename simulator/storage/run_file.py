@@ -139,18 +139,7 @@ class RunFile:
     def reopen(cls, path: Path) -> "RunFile":
         """Opens an existing run for writing. Raises RunFileError when another process is writing it."""
         schema.check(path)
-        run_file = cls(path, lock_folder(path.parent))
-        try:
-            schema.migrate(run_file._file)
-        except sqlite3.Error as error:
-            run_file.close()
-            msg = _(
-                "{path}: cannot be brought up to this version ({error}). Is the disk full?",
-                path=path,
-                error=error,
-            )
-            raise RunFileError(msg) from None
-        return run_file
+        return cls(path, lock_folder(path.parent))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import xlsxwriter
 
-from tests.paths import FIXTURES
+from tests.run_helpers import a_case, a_run, a_talk
 
 MEGABYTE = 1 << 20
 # No child may take more of the addresses than this, whatever it reads.
@@ -212,9 +212,11 @@ def make(folder: Path, megabytes: int) -> list[Path]:
     (folder / "folder.csv").mkdir()
     (folder / "folder.csv" / "up").symlink_to("..")
     reports = [folder / f"{name}.reports" / "report.xlsx" for name in AS_REPORTS]
+    run = a_run(folder / "runs", (a_talk(a_case()),), "20261121-090400-angry-0001")
+    run.close()
     for report in reports:
         report.parent.mkdir()
-        shutil.copy(FIXTURES / "run_v5.sqlite", report.with_name("run.sqlite"))
+        shutil.copy(run.path, report.with_name("run.sqlite"))
         shutil.copy(folder / report.parent.stem, report)
     return [
         *(folder / name for name in (*FILES, "pipe.csv", "loop.csv", "nowhere.csv", "folder.csv")),

@@ -273,7 +273,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Path) -> None:
-    """Text, another database, a missing file, an empty one, half a copy, and a run of a newer version."""
+    """Text, another database, a missing file, an empty one, half a copy, and a run of another version."""
     file.close()
     whole = file.path.read_bytes()
     text, other, empty, half = (tmp_path / name for name in ("a.txt", "b.sqlite", "c.sqlite", "d.sqlite"))
@@ -294,7 +294,9 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
     text.write_bytes(whole)
     (tmp_path / "a.txt-wal").mkdir()  # SQLite has no place for what it needs beside the file
     assert "unable to open database file). Is the disk full, or the folder read-only?" in why(text)
-    assert why(file.path).endswith("written by a newer version (schema 7); update the program.")
+    assert why(file.path).endswith(
+        "a run of another version of the program (schema 7, not 1); start a new run."
+    )
 
 
 def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def _merged_value(one: Any, other: Any) -> Any:
 def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
     """Copies all rows of these conversations from a part, and its calls, which belong to no conversation.
 
-    The part is only read; one of an earlier version has fewer tables and columns. Raises RunFileError.
+    The part is only read. Raises RunFileError.
     """
     # As one JSON text: SQLite takes a limited number of variables, and a part may have more conversations.
     ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
@@ -222,8 +222,7 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
             # when the run was created, so of conversations only the endings are still missing.
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
-            known = {row[1] for row in file.execute("PRAGMA part.table_info(conversations)")}
-            ending = [name for name in ("ended", "reason", "closing", "reaction") if name in known]
+            ending = ("ended", "reason", "closing", "reaction")
             file.execute(
                 f"UPDATE main.conversations SET {', '.join(f'{name} = p.{name}' for name in ending)} "  # noqa: S608 - ours
                 f"FROM part.conversations AS p WHERE p.id = main.conversations.id AND p.id IN {chosen}",
@@ -233,9 +232,8 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
                 names = [row[1] for row in file.execute(f"PRAGMA part.table_info({table})")]
                 columns = ", ".join(name for name in names if name != "id")  # verdicts are numbered anew
                 condition = f"WHERE conversation IN {chosen}" if "conversation" in names else ""
-                if columns:
-                    source = f"SELECT {columns} FROM part.{table} {condition}"  # noqa: S608 - ours
-                    file.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) {source}", {"ids": ids})
+                source = f"SELECT {columns} FROM part.{table} {condition}"  # noqa: S608 - ours
+                file.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) {source}", {"ids": ids})
             file.execute("COMMIT")
     except sqlite3.Error as error:
         msg = _(
