@@ -37,8 +37,8 @@ from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import plugins
-from simulator.cli.terminal import ExitCode, discard_output, say, unread_streams
-from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
+from simulator.cli.terminal import ExitCode, discard_output, unread_streams
+from simulator.core.errors import InputError, RehearsalError, UnknownName, value_problem
 from simulator.core.messages import (
     CHECKOUT,
     HELP,
@@ -90,8 +90,6 @@ COMMANDS = {
 FIRST = ("simulate", "report", "fixes", "diff", "review", "doctor")
 # Whether help shows everything: --help-all was asked for.
 EVERYTHING = ContextVar("everything", default=False)
-# Earlier spellings of options that meant something else in other commands; still understood.
-RENAMED = {("purge", "--cache"): "--replies"}
 # Names a file that is read in place of rehearsal.toml. `-c` sets it, so that whatever reads settings, in this
 # process or in one that it starts, reads the same file.
 CONFIG = "REHEARSAL_CONFIG"
@@ -350,11 +348,6 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
         place = words.index("--redact")
         if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
             words[place] = "--redact=on"
-    # Before the parser sees them: it would only say that there is no such option.
-    for (command, earlier), option in RENAMED.items():
-        if words[0] == command and earlier in words:
-            words[words.index(earlier)] = option
-            say(_("{earlier} is now called {option}.", earlier=earlier, option=option))
     return words
 
 
@@ -534,15 +527,12 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
     """What is wrong with the command line, by the class of the parser's exception.
 
-    In words of ours, so that they are translated; what is none of these cases is said in the parser's own. An
-    option or word that went with an earlier version says what became of it (`GONE` in core/errors.py).
+    In words of ours, so that they are translated; what is none of these cases is said in the parser's own.
     """
     kind, option = type(error).__name__, getattr(error, "option_name", "")
     name = error.param.get_error_hint() if getattr(error, "param", None) else ""
     mistake: Message | str = str(error.format_message())
-    if kind == "NoSuchOption" and (setting := option.removeprefix("--").replace("-", "_")) in GONE:
-        mistake = gone(option, setting)
-    elif kind == "NoSuchOption":
+    if kind == "NoSuchOption":
         near = tuple(error.possibilities or ())[:2]  # the nearest first
         did_you_mean = _("Did you mean {names}?", names=near) if near else None
         mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)
@@ -552,8 +542,6 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
         mistake = _("Option '{option}' requires an argument.", option=option)
     elif kind == "UsageError":  # itself; its subclasses say of what kind they are
         words = str(error.message).partition(" (")[2].removesuffix(")")
-        if (word := arguments[0]) in GONE:
-            return gone(f"{word} {words}", word)
         mistake = _("Got unexpected extra argument(s) ({words}).", words=words)
     elif kind == "MissingParameter" and name:
         mistake = _("{name} is missing.", name=name)

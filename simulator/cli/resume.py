@@ -15,7 +15,7 @@ from typing import Any
 from simulator.cli.options import given_flags
 from simulator.cli.rehearsal import FinishedRun, play
 from simulator.cli.terminal import say, stdout_to_stderr
-from simulator.core.errors import InputError, gone
+from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext
 from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
@@ -73,8 +73,6 @@ def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) 
 
 def _as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
-    if run.settings.get("typos"):
-        say(gone("--typos", "typos"))
     today = {name: getattr(settings, name) for name in NOT_STORED}
     models = models_named(run.models)
     stored_prices: Any = run.settings.get("prices") or {}

@@ -146,41 +146,6 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     return known.format(**context) if known else str(problem["msg"])
 
 
-# Settings of earlier versions, and arguments of commands by the command's word; and what there is instead.
-# Whoever types one is told so in a line (exit code 2); in stored runs such settings are passed over.
-GONE: Mapping[str, Message] = {
-    "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
-    "report": _("diff A B writes two runs on one page"),
-    "csv_encoding": _("--to csv is UTF-8 with a byte order mark, which Excel opens as it is"),
-    "free": _("compare each with the earlier run by a diff of its own"),
-    "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
-    "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),
-    "write_task": _(
-        "data sets are graded by evaluate; a task of your own is a YAML file (docs/lab/harness.md)"
-    ),
-    "link": _("evaluate each prompt alone (--prompt), and the whole as a bot of your own"),
-    "filter": _("write filters into the task's YAML file"),
-    "force": _("runs with other settings are no parts of one run: hold the part again"),
-    "api_key_env": _("export the bot's key as REHEARSAL_BOT_KEY"),
-    "proxy": _("HTTPS_PROXY and NO_PROXY of the environment hold"),
-    "ca": _("set SSL_CERT_FILE in the environment"),
-    **dict.fromkeys(
-        ("completions", "per_token"),
-        _("a choice is weighed by the likeliest tokens of a chat answer, or written out"),
-    ),
-    "votes": _("--retest 0.1 shows how often a verdict changes, --panel what other models say"),
-    "consistency_only": _("without a model, or with --offline, cross-examine asks nothing"),
-    "answers": _("cross-examine takes the answers with most figures and dates first"),
-    "anchor": _("compare takes two runs at a time"),
-    "typos": _("write mistyped lines yourself, with --script or in the questions"),
-}
-
-
-def gone(given: Message | str, name: str) -> Message:
-    """What became of a setting of an earlier version, under the name that it was given by."""
-    return _("{given} is gone: {instead}.", given=given, instead=GONE[name])
-
-
 class CaseFileError(InputError):
     """A data file that cannot be used."""
 

@@ -21,8 +21,7 @@ type is read by a validator of the field, so all four places take the same forms
     columns    "references=answer" -> {"references": "answer"}
 
 A run stores its settings (`stored_values`), without secrets and without what only says how to show it, and
-`stored_settings` reads them back on `--resume`, `report` and `diff`. So a field that is renamed or dropped
-needs an entry in `errors.GONE`: without one, no run of an earlier version could be read any more.
+`stored_settings` reads them back on `--resume`, `report` and `diff`.
 """
 
 import json
@@ -46,7 +45,7 @@ from pydantic import (
     model_validator,
 )
 
-from simulator.core.errors import GONE, InputError, UnknownName, gone, value_problem
+from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
@@ -902,7 +901,7 @@ def load_settings(
     # A list is read from commas; a table has no form in a variable.
     variables = {
         name: text
-        for name in (*Settings.model_fields, *GONE)
+        for name in Settings.model_fields
         if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
@@ -910,8 +909,7 @@ def load_settings(
     # although a higher one replaces it. What a key is called where it was given, for whatever is wrong with
     # its value; the nearest layer last.
     shown: dict[str, Message | str] = {
-        key: (_("{key} in {file}") if key in GONE else _("{key} in {file}:")).format(key=key, file=path.name)
-        for key in from_file
+        key: _("{key} in {file}:", key=key, file=path.name) for key in from_file
     }
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
@@ -940,12 +938,8 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
 
 
 def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
-    """The settings a run was started with; keys of a newer version are refused by name.
-
-    Those of an earlier one that are gone (`errors.GONE`) are left out, so that old runs can be read and
-    resumed; what such a setting did is then not done again.
-    """
-    values = {**{key: value for key, value in stored.items() if key not in GONE}, **changes}
+    """The settings a run was started with; keys that this version does not know are refused by name."""
+    values = {**stored, **changes}
     return _validated(
         values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")
     )
@@ -954,8 +948,6 @@ def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
     unknown = [key for key in values if key not in Settings.model_fields]
-    if unknown and unknown[0] in GONE:
-        raise InputError(gone(shown[unknown[0]], unknown[0]))
     if unknown:
         raise UnknownName(_("setting"), unknown[0], Settings.model_fields, where)
     try:

@@ -28,13 +28,11 @@ from typing import Any, Protocol, TypeVar, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from simulator.core.errors import (
-    GONE,
     InputError,
     PromptError,
     RehearsalError,
     UnknownName,
     did_you_mean,
-    gone,
     value_problem,
 )
 from simulator.core.loading import LIBRARIES, describe_error, is_path, shelf_module, source_files, user_object
@@ -312,8 +310,6 @@ def adapter_arguments(
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
-        if key not in own and key in GONE:
-            raise InputError(gone(f"--set {key}", key))
         if key not in own:
             raise UnknownName(_("--set of adapter {name}", name=name), key, own)
     for key, parameter in own.items():

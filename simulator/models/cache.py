@@ -113,16 +113,13 @@ class ResponseCache:
             path = self._path or cache_file()
             private_folder(path.parent)
             private_file(path)
-            for suffix in ("-wal", "-shm", "-journal"):  # of earlier versions
+            for suffix in ("-wal", "-shm", "-journal"):
                 close_to_others(path.with_name(path.name + suffix))
             self._file = sqlite3.connect(path, isolation_level=None)
             # Readers and a writer at the same time: several runs share the file.
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
             self._file.execute(_TABLE)
-            if "kept" not in {row[1] for row in self._file.execute("PRAGMA table_info(responses)")}:
-                with contextlib.suppress(sqlite3.OperationalError):  # another process was first
-                    self._file.execute("ALTER TABLE responses ADD COLUMN kept TEXT NOT NULL DEFAULT ''")
         except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
             self.close()
         return self._file
@@ -256,7 +253,7 @@ def _shrink(file: sqlite3.Connection) -> None:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     # The usual way of opening, which also sets the permissions.
     current = ResponseCache("on", path)
-    current.get("")  # which migrates a file of an earlier version
+    current.get("")
     current.close()
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:

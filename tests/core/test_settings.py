@@ -156,7 +156,6 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
     ("toml", "told"),
     [
         ("turn = 3", "unknown setting: 'turn'. Did you mean turns"),
-        ("typos = 0.1", "typos in rehearsal.toml is gone: write mistyped lines yourself"),
         ("max-failed = 0.1", "unknown setting: 'max-failed'. Did you mean max_failed"),
         ("[reed]\nx = 1", "unknown setting: 'reed'. Did you mean red"),
         ("[red]\noveral = 0.7", "unknown key of [red]: 'overal'. Did you mean overall"),

@@ -189,10 +189,9 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     assert main(["purge", "latest", "--yes"]) == 0
     assert "cache clear" in capfd.readouterr().err
 
-    assert main(["purge", first.name, "--yes", "--cache", "--json"]) == 0
+    assert main(["purge", first.name, "--yes", "--replies", "--json"]) == 0
     said = capfd.readouterr()
     cache_counts = json.loads(said.out)["cache"]
-    assert said.err.startswith("--cache is now called --replies.\n")
     assert cache_counts["deleted"] >= 1
     assert _rows(cache) == before - cache_counts["deleted"]
     assert reason.encode() not in b"".join(

@@ -20,7 +20,7 @@ from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from simulator.core.errors import InputError, UnknownName, gone
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
@@ -81,8 +81,6 @@ def chosen(options: Sequence[str], known: Sequence[Name], what: Message) -> tupl
     """The kinds or wordings of options like `simple,number`; without any, all. Raises UnknownName."""
     names = [name.strip() for option in options for name in option.split(",") if name.strip()]
     for name in names:
-        if name == "typed":
-            raise InputError(gone("--wordings typed", "typos"))
         if name not in known:
             raise UnknownName(what, name, known)
     return tuple(name for name in known if not names or name in names)

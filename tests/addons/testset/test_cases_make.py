@@ -173,7 +173,6 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((), "KNOWLEDGE is missing"),
         ((JA, "--kinds", "funny"), "unknown kind of question: 'funny'"),
         ((JA, "--wordings", "rude"), "unknown wording: 'rude'"),
-        ((JA, "--wordings", "typed"), "--wordings typed is gone: write mistyped lines yourself"),
         ((JA, "--language", "fr"), "must be 'ja', 'en' or 'all'"),
         ((JA, "--language", "en"), "none of its"),
         ((JA, "--out", "a.txt"), "ends in .csv, .jsonl, .yaml"),

@@ -76,9 +76,6 @@ def test_files_of_ones_own_need_neither_the_network_nor_other_tasks() -> None:
         (["--tasks", "broken.yaml", "--adapter", "demo"], "cannot be read as a task"),
         (["--tasks", "x", "--include", "nowhere", "--adapter", "demo"], "--include nowhere: no such folder"),
         ([], "harness needs tasks"),
-        (["faq.csv"], "harness faq.csv is gone: data sets are graded by evaluate"),
-        (["--write-task", "t.yaml"], "--write-task is gone: data sets are graded by evaluate"),
-        (["--tasks", "x", "--filter", "a=b"], "--filter is gone: write filters into the task's YAML"),
     ],
 )
 def test_what_is_wrong_is_one_line(
