@@ -17,13 +17,13 @@ help:
 install: $(READY)
 
 # uv when it is there, pip when not. What runs the program comes first; tests and checks add the rest.
-$(READY): requirements.lock scripts/make-venv
-	@scripts/make-venv .venv requirements.lock
+$(READY): requirements/install.lock scripts/make-venv
+	@scripts/make-venv .venv requirements/install.lock
 	@rm -f $(DEV)
 	@touch $(READY)
 
-$(DEV): requirements-dev.lock scripts/make-venv
-	@scripts/make-venv .venv requirements-dev.lock
+$(DEV): requirements/dev.lock scripts/make-venv
+	@scripts/make-venv .venv requirements/dev.lock
 	@touch $(READY) $(DEV)
 
 # In the language of the terminal, or the one that is given to make itself (LANGUAGE=ja, LANGUAGE=en): LANGUAGE of
@@ -181,9 +181,9 @@ soak: $(DEV)
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 --quiet --group install pyproject.toml -o requirements.lock
+	  --python-version 3.11 --quiet --group install pyproject.toml -o requirements/install.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 --quiet --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	  --python-version 3.11 --quiet --group dev -c requirements/install.lock pyproject.toml -o requirements/dev.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

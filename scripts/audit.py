@@ -91,4 +91,4 @@ def _say(code: int, text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "requirements-dev.lock")))
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "requirements/dev.lock")))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.paths import ROOT
 
-LOCK = ROOT / "requirements-dev.lock"
+LOCK = ROOT / "requirements" / "dev.lock"
 # Sunset, unsafe, or not to be had under an open licence.
 FORBIDDEN = {
     "langchain-community", "langchain-faiss", "litellm", "instructor", "diskcache", "tiktoken", "sumeval",
