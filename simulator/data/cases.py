@@ -290,7 +290,8 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     has_answer = not {"answer", "recorded"}.isdisjoint(cells)
     read = partial(fields_of_turns, question=question, has_answer=has_answer)
     implied = read_cell(path, row, turns, read)
-    return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
+    # What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
+    return {field: Cell(field, value) for field, value in implied.items() if not is_empty(value)} | cells
 
 
 _OF_CUSTOMERS = tuple(NAMES["hints"]["user"])

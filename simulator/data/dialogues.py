@@ -27,6 +27,7 @@ from simulator.data.values import (
     columns_by_field,
     contexts,
     error,
+    is_empty,
     message,
     references,
     text,
@@ -99,6 +100,8 @@ def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False)
 
 def _fields(turn: Record) -> Record:
     fields = {field: turn[column] for field, column in columns_by_field(turn).items()}
+    # What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
+    fields |= {field: turn[field] for field in ("question", "answer") if not is_empty(turn.get(field))}
     return fields | ({CALLED: turn[CALLED]} if CALLED in turn else {})
 
 

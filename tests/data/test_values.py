@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
@@ -58,6 +58,7 @@ def test_turns_with_roles(tmp_path: Path) -> None:
     assert case.recorded == (Answer(text="4,180円です"),)
 
 
+@example(opening="N/A", said=["None", "nan"], answered=True)
 @given(opening=st.none() | LINE, said=st.lists(LINE, min_size=1, max_size=4), answered=st.booleans())
 @SAME_FOLDER
 def test_whole_dialogues(tmp_path: Path, opening: str | None, said: list[str], answered: bool) -> None:
