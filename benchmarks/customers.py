@@ -239,7 +239,7 @@ def told_apart(column: Column) -> tuple[float | None, int]:
     """
     lines = [(key, line, True) for key, several in column.real.items() for line in several]
     lines += [
-        (conversation.case.id, turn.meant, False)
+        (conversation.case.id, turn.user, False)
         for conversation in column.results.conversations
         for turn in conversation.turns[1:]
     ]

@@ -105,7 +105,7 @@ def stored(results: Results, runs: Path = Path("runs")) -> Path:
     file = RunFile.create(runs / results.run.id, results.run, plan, personas)
     for conversation in results.conversations:
         for turn in conversation.turns:
-            file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user, clean=turn.clean))
+            file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user))
             file.save_answer(conversation.id, turn.index, turn.answer)
         if conversation.ended:
             file.save_ending(conversation.id, conversation.ended, "", "")

@@ -183,8 +183,7 @@ class Answer(Value):
     bot told of its own model: it is shown, and no part of --budget. `logprobs` is the log-likelihood
     (natural, at most 0) of each of the query's choices, where the endpoint gives it. `reasoning` is how many
     characters a model thought aloud (<think>...</think>), which are no part of `text`. `tools` are the calls
-    of tools in their order, empty where none was called, None where the bot does not show them. `steps` is
-    what earlier versions kept of chains of prompts.
+    of tools in their order, empty where none was called, None where the bot does not show them.
     """
 
     text: str
@@ -197,7 +196,6 @@ class Answer(Value):
     logprobs: dict[str, float] = Field(default_factory=dict)
     reasoning: int = Field(0, ge=0)
     tools: tuple[ToolCall, ...] | None = None
-    steps: Annotated[tuple[()], BeforeValidator(lambda _: ())] = Field((), exclude=True, repr=False)
 
 
 class Facts(Value):
@@ -295,24 +293,17 @@ class Reaction(Value):
 class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
-    `user` is the line as the bot received it; `clean` is what the customer meant to type, where `user` is
-    mistyped (in older runs). `reaction` is what they made of the answer before, None in the first turn and
-    where nobody reacts. `diverged`: of a replay, the first line whose original no longer fitted what the bot
-    said.
+    `user` is the line as the bot received it. `reaction` is what they made of the answer before, None in the
+    first turn and where nobody reacts. `diverged`: of a replay, the first line whose original no longer
+    fitted what the bot said.
     """
 
     index: Annotated[int, Field(ge=1)]
     user: str
     answer: Answer
     broken_rules: tuple[str, ...] = ()
-    clean: str = ""
     reaction: Reaction | None = None
     diverged: bool = False
-
-    @property
-    def meant(self) -> str:
-        """What the customer meant to type."""
-        return self.clean or self.user
 
     @property
     def unrecorded(self) -> bool:
@@ -355,7 +346,6 @@ class Utterance(Value):
     next: Next | Literal["over"] = "stay"
     reason: str = ""
     broken_rules: tuple[str, ...] = ()
-    clean: str = ""
     reaction: Reaction | None = None
     diverged: bool = False
 
@@ -367,7 +357,6 @@ def turn_of(index: int, line: Utterance, answer: Answer) -> Turn:
         user=line.text,
         answer=answer,
         broken_rules=line.broken_rules,
-        clean=line.clean,
         reaction=line.reaction,
         diverged=line.diverged,
     )

@@ -135,7 +135,7 @@ class RedAnswer:
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
         # A later line may ask something else, which these articles and marks are not about.
-        self.is_first = self.turn.index == 1 or self.turn.meant == self.case.question
+        self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
         self.needed = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
 
@@ -161,7 +161,7 @@ class RedAnswer:
         """What a model is shown: at most so many articles beside the retrieved ones."""
         near = None
         if self.shelf:
-            texts = (*references_of(self.context), self.turn.meant)
+            texts = (*references_of(self.context), self.turn.user)
             near = self.shelf.nearest(texts, self.needed, self.passages, most)
         missed = self.missed if self.comparable else ()
         return CauseMaterial(

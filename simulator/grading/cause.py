@@ -97,7 +97,7 @@ def answer_key(context: GradingContext) -> str:
     """The same for every customer who got this answer, with these passages, to this question."""
     turn, case = context.turn, context.case
     passages = [text for passage in turn.answer.passages for text in (passage.id, passage.text)]
-    asked = case.language, case.id, case.question, turn.meant
+    asked = case.language, case.id, case.question, turn.user
     return fingerprint(*asked, turn.answer.text, *references_of(context), *passages)
 
 
@@ -120,7 +120,7 @@ class CausePrompt:
         history = earlier_lines(material.context)
         # The tags' code depends on all that is quoted, so that no answer and no article can forge one.
         references = references_of(material.context)
-        parts = [turn.meant, turn.answer.text, material.verdict, *references]
+        parts = [turn.user, turn.answer.text, material.verdict, *references]
         seal = fingerprint(*parts, *(p.text for p in (*passages, *articles)), *(t for _tag, t in history))
 
         def quoted(tag: str, texts: Iterable[str]) -> str:
@@ -130,7 +130,7 @@ class CausePrompt:
             language,
             "material",
             history=quote_lines(history, seal) or nothing,
-            question=quote("question", turn.meant, seal),
+            question=quote("question", turn.user, seal),
             reference=quoted("reference", references),
             answer=quote("answer", turn.answer.text, seal),
             verdict=quote("verdict", material.verdict, seal),

@@ -257,7 +257,7 @@ _JSON_TEXTS = frozenset(("arguments", "result"))
 _SAYS_NOTHING = frozenset(
     (
         "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
-        "answer", "contexts", "script", "recorded", "text", "user", "clean", "reason", "closing", "message",
+        "answer", "contexts", "script", "recorded", "text", "user", "reason", "closing", "message",
         "reaction", "asked", "why", "arguments", "result",
     )
 )  # fmt: skip

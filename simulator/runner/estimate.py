@@ -85,8 +85,6 @@ _DECISIVE_SETTINGS = (
     "adapter", "judges", "judging", "causes", "retest", "panel", "guidelines", "voice_opening", "script",
     "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
 )  # fmt: skip
-# Values of settings that runs of earlier versions did not store.
-_EARLIER_DEFAULTS = {"protocol": "dialogue", "retest": 0.0}
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
@@ -454,10 +452,7 @@ def _is_like(context: RunContext, run: Run) -> bool:
         run.status == "finished"
         and not run.offline
         and all(run.models.get(role) == own.get(role) for role in roles)
-        and all(
-            run.settings.get(name, _EARLIER_DEFAULTS.get(name)) == settings[name]
-            for name in _DECISIVE_SETTINGS
-        )
+        and all(run.settings.get(name) == settings[name] for name in _DECISIVE_SETTINGS)
     )
 
 

@@ -108,7 +108,7 @@ def figures(
 
 def customer_messages(conversation: Conversation) -> list[str]:
     """The customer's messages from first to closing one, as they were meant: without typing mistakes."""
-    return [*(turn.meant for turn in conversation.turns), *filter(None, [conversation.closing])]
+    return [*(turn.user for turn in conversation.turns), *filter(None, [conversation.closing])]
 
 
 def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
@@ -116,7 +116,7 @@ def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, L
     found: dict[str, dict[str, list[int]]] = {}
     for conversation in conversations:
         language = conversation.case.language
-        own = (turn.meant for turn in conversation.turns if turn.meant != conversation.case.question)
+        own = (turn.user for turn in conversation.turns if turn.user != conversation.case.question)
         sizes = [line_length(line, language) for line in own]
         for group in (EVERYONE, conversation.persona):
             found.setdefault(language, {}).setdefault(group, []).extend(sizes)
@@ -167,7 +167,7 @@ def angry_thanks(conversation: Conversation, verdicts: VerdictsByTurn) -> list[b
         return []
     # Up to the answer that settles it, thanks are out of place; the farewell only where nothing was settled.
     done = answered_by(conversation, verdicts)
-    lines = [turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done]
+    lines = [turn.user for turn in conversation.turns[1:] if done is None or turn.index <= done]
     if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, verdicts)):
         lines.append(conversation.closing)
     return [fault_patterns(conversation.case.language).thanks(line) for line in lines]

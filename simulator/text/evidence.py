@@ -459,7 +459,7 @@ def is_follow_up(context: GradingContext) -> bool:
 
 def is_another_matter(context: GradingContext) -> bool:
     """Whether the customer's line has a topic, which is not that of the case's first question."""
-    topic = topic_units(context.turn.meant)
+    topic = topic_units(context.turn.user)
     return total_weight(topic) >= TELLING and share(topic, content_units(context.case.question)) < SAME
 
 

@@ -333,10 +333,10 @@ def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
 
 def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
     """The faults of a line; the case's own question is not the customer's choice."""
-    if turn.meant == conversation.case.question:
+    if turn.user == conversation.case.question:
         return
     known = known_before(conversation, persona, turn)
-    if invented := inventions(turn.meant, known, conversation.case.language):
+    if invented := inventions(turn.user, known, conversation.case.language):
         yield _fault(conversation, turn.index, "invented", what=invented[0])
     if turn.index == 1:
         return
@@ -345,9 +345,9 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
     own_lines = [
         *(message.content for message in conversation.case.history if message.role == "user"),
         conversation.case.question,
-        *(each.meant for each in conversation.turns if each.index < turn.index),
+        *(each.user for each in conversation.turns if each.index < turn.index),
     ]
-    rule = guard_of(conversation.case.language).broken_rule(turn.meant, own_lines)
+    rule = guard_of(conversation.case.language).broken_rule(turn.user, own_lines)
     if rule == "repeat":
         yield _fault(conversation, turn.index, "repeated")
     elif rule in ROLE_RULES:
@@ -360,7 +360,7 @@ def _off_topic_question(conversation: Conversation, known: Sequence[str], turn: 
         return ""
     patterns = fault_patterns(conversation.case.language)
     mentioned = (*known, *(text for answers in conversation.case.references for text in answers))
-    for sentence in sentences(turn.meant):
+    for sentence in sentences(turn.user):
         plain = straight(sentence)
         if not patterns.question.search(plain) or patterns.conversation.search(plain):
             continue
@@ -405,7 +405,7 @@ def known_before(conversation: Conversation, persona: Persona | None, turn: Turn
         *(message.content for message in case.history),
         *(voice.knows if voice else ()),
         *phrases,
-        *(text for each in earlier for text in (each.meant, each.user, each.answer.text)),
+        *(text for each in earlier for text in (each.user, each.answer.text)),
     )
 
 

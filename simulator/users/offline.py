@@ -181,7 +181,7 @@ class PhraseUser:
         own = self.persona.feeling < 0 or self.persona.asks_for_person  # who is angry, or wants one thing
         if own or draw("plain") >= table.get("share", 0.0) * 2**31:
             return None
-        said = {turn.meant for turn in turns}
+        said = {turn.user for turn in turns}
         left = [line for line in table.get(situation, ()) if line not in said]
         return left[draw(situation) % len(left)] if left else None
 
@@ -191,7 +191,7 @@ class PhraseUser:
         """A phrase for the first situation that has an unused one; None if all are used up."""
         if not fact and (plain := self._plain(case, turns, situations[0])):
             return plain
-        guard, said = guard_of(case.language), [case.question, *(turn.meant for turn in turns)]
+        guard, said = guard_of(case.language), [case.question, *(turn.user for turn in turns)]
         # From the most fitting to the most general, until one has a phrase left.
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
@@ -255,7 +255,7 @@ def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
 
     One with a telephone number, an order's or the like is mentioned once this is said, in whatever words.
     """
-    said = [case.question, *(turn.meant for turn in turns)]
+    said = [case.question, *(turn.user for turn in turns)]
     told = frozenset().union(*map(telling_numbers, said))
 
     def is_mentioned(fact: str) -> bool:

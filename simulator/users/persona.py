@@ -135,7 +135,7 @@ class PersonaUser:
             [
                 *(message.content for message in case.history if message.role == "user"),
                 case.question,
-                *(turn.meant for turn in turns),
+                *(turn.user for turn in turns),
             ],
             references=[answer for answers in case.references for answer in answers],
             known=[
@@ -197,8 +197,7 @@ class PersonaUser:
             said = m.content if m.role == "user" else quote("desk", m.content)
             messages.append({"role": swapped[m.role], "content": said})
         for turn in turns:
-            # Lines of older runs may be mistyped, and a model that read them so would mistype its own.
-            messages.append({"role": "assistant", "content": turn.meant})
+            messages.append({"role": "assistant", "content": turn.user})
             answer = turn.answer.text[:LONGEST_ANSWER]
             said = quote("desk", answer) if answer else self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": said})

@@ -85,7 +85,7 @@ class ReplayUser:
             return Utterance(next="over", reason="end of script")
         else:
             said = self.earlier[len(turns)]
-            line = Utterance(text=said.user, clean=said.clean)
+            line = Utterance(text=said.user)
         return line.model_copy(update={"diverged": at == len(turns)})
 
 

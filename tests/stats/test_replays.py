@@ -24,8 +24,8 @@ def rehearsed(*arguments: str) -> Results:
     return read_run(find_run(run_ids(Path("runs"))[-1], Path("runs")))
 
 
-def spoken(results: Results) -> dict[str, list[tuple[str, str]]]:
-    return {c.id: [(t.user, t.clean) for t in c.turns] for c in results.conversations if c.turns}
+def spoken(results: Results) -> dict[str, list[str]]:
+    return {c.id: [t.user for t in c.turns] for c in results.conversations if c.turns}
 
 
 def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ async def test_lines_are_said_in_order_then_it_is_over() -> None:
 
 def exchange(index: int, user: str, answer: str = "はい、月額990円です。") -> Turn:
     """A turn that said this."""
-    return Turn(index=index, user=user, clean="" if index < 2 else user.upper(), answer=Answer(text=answer))
+    return Turn(index=index, user=user, answer=Answer(text=answer))
 
 
 FIRST, SECOND = exchange(1, "やあ、月いくら？"), exchange(2, "a高い")
@@ -52,7 +52,7 @@ async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
     user = ReplayUser(EARLIER, improvises)
 
     assert await user(a_case(), ()) == Utterance(text="やあ、月いくら？")
-    assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い", clean="A高い")
+    assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い")
     end = await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。")))
     assert end == Utterance(next="over", reason="end of script")
 
@@ -67,8 +67,8 @@ async def test_the_first_line_that_no_longer_fits_is_marked_and_somebody_goes_on
     assert first == Utterance(text="fees-1: 1", diverged=True)
     assert second == Utterance(text="fees-1: 2")
     assert (await ReplayUser(EARLIER, ends=True)(a_case(), new[:1])).next == "over"
-    assert kept == Utterance(text="a高い", clean="A高い", diverged=True)
-    assert next_one == Utterance(text="bいつから？", clean="Bいつから？")
+    assert kept == Utterance(text="a高い", diverged=True)
+    assert next_one == Utterance(text="bいつから？")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_turns_of_a_run(tmp_path: Path) -> None:
     """All that was said and answered, by conversation; one never begun has none."""
     first, second = a_talk(), a_talk(a_case(id="fees-2"))
     file = a_run(tmp_path, [first, second])
-    said = Utterance(text="月いくら？"), Utterance(text="たかい", clean="高い", diverged=True)
+    said = Utterance(text="月いくら？"), Utterance(text="たかい", diverged=True)
     for index, line in enumerate(said, 1):
         file.save_utterance(first.id, index, line)
         file.save_answer(first.id, index, Answer(text="はい。"))
@@ -108,7 +108,7 @@ def test_the_turns_of_a_run(tmp_path: Path) -> None:
     turns = turns_of_run(file.path)
 
     assert list(turns) == [first.id]
-    told = [Utterance(text=t.user, clean=t.clean, diverged=t.diverged) for t in turns[first.id]]
+    told = [Utterance(text=t.user, diverged=t.diverged) for t in turns[first.id]]
     assert told == [*said]
     with pytest.raises(RunFileError, match="this run file does not exist"):
         turns_of_run(tmp_path / "run.sqlite")
