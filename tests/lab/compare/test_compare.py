@@ -149,12 +149,11 @@ def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> Non
 
 def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
     """Too few runs, one twice, nothing in common: exit code 2."""
-    a, b = two_runs(2)
+    a, _ = two_runs(2)
     other = a_run("3-c", [a_conversation("elsewhere", ["1"])])
 
     assert "compare takes two runs, and was given 1" in compare(a, code=2).err
     assert f"run {a} is named twice" in compare(a, a, code=2).err
-    assert "compare takes two runs at a time" in compare(a, b, "--anchor", code=2).err
     assert f"--replay {a}" in compare(a, other, code=2).err
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
 
