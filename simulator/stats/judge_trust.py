@@ -17,19 +17,23 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
 from simulator.core.types import Language, Value
 from simulator.data.files import replaced
-from simulator.stats.bias import BiasRow
 
 FOLDER = Path("calibrations")
 # What may not stand in a file's name: data sets and models are named by users, "../../etc/x y" and "glm/5".
 _UNSAFE = re.compile(r"[^\w.-]+")
 # The source of probes that were made of the bundled questions.
 BUNDLED = "bundled"
+# What was changed in an answer, and what has to happen to its grade.
+Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
+Expectation = Literal["falls", "stays", "reported"]
+# Sums of grades in floating point: what is as near as this is the same.
+SAME = 1e-9
 
 
 class Drift(Value):
@@ -101,6 +105,42 @@ class Calibration(Value):
             return "AUROC", self.auroc, low, high
         rho: Any = self.figures.get("spearman") or {}
         return "rho", rho.get("value"), rho.get("low"), rho.get("high")
+
+
+class BiasRow(Value):
+    """One judge (or its Correctness: `turn.correctness`) on one kind of probe in one language.
+
+    Means are grades from 1 to 5, whatever the judge's scale; `interval` is that of `difference`, drawn by
+    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything); `red` the share
+    of changed answers that are red by this judge alone, `red_before` that of right ones, `turned` that of
+    pairs in which only the changed answer is red. `held` is None where nothing is asked. `failed` and
+    `skipped` count pairs that are left out because one side has no grade.
+    """
+
+    language: Language
+    kind: Kind
+    judge: str
+    n: int
+    failed: int
+    skipped: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    fell: float | None
+    red: float | None
+    red_before: float | None
+    turned: float | None
+    expects: Expectation
+    bound: float | None
+    held: bool | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether what holds on average holds for the whole interval, too: noisy grades do not tell."""
+        if not self.held or self.expects != "stays" or self.bound is None:
+            return bool(self.held)
+        return self.interval is not None and max(map(abs, self.interval)) <= self.bound + SAME
 
 
 class StoredBias(Value):

@@ -34,7 +34,8 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
-from simulator.stats.bias import EXPECTED, Kind, Probe, without_language
+from simulator.lab.judging.bias import EXPECTED, Probe, without_language
+from simulator.stats.judge_trust import Kind
 from simulator.text.entities import numbers_in
 from simulator.text.evidence import expected_response
 from simulator.text.segments import normalise

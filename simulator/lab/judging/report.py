@@ -14,9 +14,10 @@ from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.templates import LANGUAGES
 from simulator.core.titles import title
 from simulator.core.types import Language
+from simulator.lab.judging.bias import Bias
 from simulator.report.judges import bias_text
 from simulator.runner.labelled_answers import GraderKind
-from simulator.stats.bias import Bias, BiasRow, Expectation, Kind
+from simulator.stats.judge_trust import BiasRow, Expectation, Kind
 
 _KINDS: Mapping[Kind, Message] = {
     "flipped_fact": pgettext("bias", "flipped fact"),

@@ -1,6 +1,6 @@
 """Probes graded and compared: what moves a judge although it should not, and what should and does not.
 
-A probe is a pair of answers to one question that differ in one known way (lab/judging makes them).
+A probe is a pair of answers to one question that differ in one known way (plan.py makes them).
 Both are graded, and the grades compared, judge by judge and kind by kind:
 
     flipped_fact   an amount, date or yes turned into another    falls by 2 grades, and turns red
@@ -17,16 +17,14 @@ beside the judge's mean in every later report.
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Literal
 
 from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
 from simulator.stats.draws import interval_of_difference
+from simulator.stats.judge_trust import SAME, BiasRow, Expectation, Kind
 from simulator.stats.red import red_marks
 
-Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
-Expectation = Literal["falls", "stays", "reported"]
 KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
 EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
@@ -45,8 +43,6 @@ TOGETHER = ""
 _CORRECTNESS = ".correctness"
 # Of the flipped facts, at least this share must fall by the bound, and turn from not red to red.
 CAUGHT = 0.9
-# Sums of grades in floating point: what is as near as this is the same.
-_SAME = 1e-9
 # Judges of manner and retrieval: a wrong fact is not theirs to see.
 _MANNER = frozenset(
     ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "risk",
@@ -78,42 +74,6 @@ class Probe(Value):
 
 # A probe with the scores of both sides.
 _Pair = tuple[Probe, Sequence[Score], Sequence[Score]]
-
-
-class BiasRow(Value):
-    """One judge (or its Correctness: `turn.correctness`) on one kind of probe in one language.
-
-    Means are grades from 1 to 5, whatever the judge's scale; `interval` is that of `difference`, drawn by
-    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything); `red` the share
-    of changed answers that are red by this judge alone, `red_before` that of right ones, `turned` that of
-    pairs in which only the changed answer is red. `held` is None where nothing is asked. `failed` and
-    `skipped` count pairs that are left out because one side has no grade.
-    """
-
-    language: Language
-    kind: Kind
-    judge: str
-    n: int
-    failed: int
-    skipped: int
-    before: float | None
-    after: float | None
-    difference: float | None
-    interval: tuple[float, float] | None
-    fell: float | None
-    red: float | None
-    red_before: float | None
-    turned: float | None
-    expects: Expectation
-    bound: float | None
-    held: bool | None
-
-    @property
-    def sure(self) -> bool:
-        """Whether what holds on average holds for the whole interval, too: noisy grades do not tell."""
-        if not self.held or self.expects != "stays" or self.bound is None:
-            return bool(self.held)
-        return self.interval is not None and max(map(abs, self.interval)) <= self.bound + _SAME
 
 
 class Bias(Value):
@@ -182,7 +142,7 @@ def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRo
         failed=len(pairs) - len(red), skipped=0, before=None, after=None, difference=None,
         interval=None, fell=None, red=_mean([after for _before, after in red]),
         red_before=_mean([before for before, _after in red]), turned=turned, expects=probe.expects,
-        bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
+        bound=None, held=None if turned is None else turned >= CAUGHT - SAME,
     )  # fmt: skip
 
 
@@ -198,7 +158,7 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
             continue
         grades.append((was, now))
         # By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied.
-        limit = -(probe.bound or 0.0) + _SAME if other.scale == FIFTHS else -_SAME
+        limit = -(probe.bound or 0.0) + SAME if other.scale == FIFTHS else -SAME
         fell.append(now - was <= limit if other.scale == FIFTHS else now - was < limit)
         red.append((_is_red([one], rules, judge), _is_red([other], rules, judge)))
         clusters.append(pair.cluster)
@@ -209,9 +169,9 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
     bound = probe.bound if is_bound(probe.kind, judge) else None
     held = None
     if bound is not None and difference is not None:
-        held = abs(difference) <= bound + _SAME
+        held = abs(difference) <= bound + SAME
         if probe.expects == "falls":
-            held = min(share_fallen or 0.0, turned or 0.0) >= CAUGHT - _SAME
+            held = min(share_fallen or 0.0, turned or 0.0) >= CAUGHT - SAME
     return BiasRow(
         language=probe.language,
         kind=probe.kind,
