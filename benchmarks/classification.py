@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import classifiers
 from simulator.cli.app import main as command
 from simulator.core.types import Results
-from simulator.stats.classification import LABEL_JUDGE, classifications
+from simulator.lab.datasets.classification import LABEL_JUDGE, classifications
 from simulator.storage.run_file import read_run
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical, outputs
+from simulator.lab.datasets.stated import stated
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
@@ -168,7 +169,7 @@ def functions() -> dict[str, Use]:
         "acts.apologises": lambda text: (acts.apologises(text, "ja"), acts.apologises(text, "en")),
         "acts.claims": lambda text: acts.claims(text, "ja"),
         "acts.negated_words": acts.negated_words,
-        "choices.stated": lambda text: choices.stated(text, _CHOICES),
+        "stated.stated": lambda text: stated(text, _CHOICES),
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,

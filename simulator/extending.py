@@ -46,7 +46,6 @@ from simulator.models.exchange import (
 )
 from simulator.models.patience import Notices
 from simulator.models.waits import wait_asked_for
-from simulator.text import choices as multiple_choice
 from simulator.text import metrics
 from simulator.text.entities import Specific, located, specifics_of
 from simulator.text.normalise import is_quoted_from
@@ -92,7 +91,6 @@ __all__ = [
     "located",
     "mask_secrets",
     "metrics",
-    "multiple_choice",
     "nfkc",
     "on_a_thread",
     "other_python",

@@ -44,7 +44,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
@@ -106,6 +106,13 @@ class RemarkBuilder(Protocol):
         ...
 
 
+class Printed(NamedTuple):
+    """What a run prints to standard output in place of its summary, and remarks for standard error."""
+
+    text: str
+    remarks: Sequence[Message] = ()
+
+
 class Evaluation(Protocol):
     """Evaluates several data sets, prompts or bots beside each other."""
 
@@ -154,7 +161,8 @@ class Plugin:
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
     as docs/judges.md describes it, or the path of a rubric in TOML. `check` raises InputError for settings
-    that cannot be used together, before anything is read. `engines` are values of `--engine`.
+    that cannot be used together, before anything is read; `settled` returns the settings as its run has them.
+    `engines` are values of `--engine`. `printed` is None for a run that prints its summary.
     """
 
     name: str
@@ -166,6 +174,8 @@ class Plugin:
     runner: "RunnerFactory | None" = None
     preparation: Preparing | None = None
     check: Callable[[Settings], None] | None = None
+    settled: Callable[[Settings], Settings] | None = None
+    printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
     probing: Probing | None = None
@@ -177,14 +187,24 @@ class Room:
     """What asks for a room of the lab.
 
     Words of the command line, each with the first line of its help; settings that are set; judges by name;
-    notes of a run that its reports show. `remarks` where it looks at every run with customers.
+    notes of a run, and `graded`, judges by the last part of their names, that its reports show. `remarks`
+    where it looks at every run with customers.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    graded: tuple[str, ...] = ()
     remarks: bool = False
+
+    def shows(self, results: "Results") -> bool:
+        """Whether its sections may have something to say of this run."""
+        return (
+            any(note in results.notes for note in self.notes)
+            or any(results.run.settings.get(name) for name in self.settings)
+            or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
+        )
 
 
 # The rooms of the lab, by the names of their folders.
@@ -202,7 +222,12 @@ LAB: Mapping[str, Room] = {
         },
         settings=("engine", "scheduler", "workers"),
     ),
-    "datasets": Room(commands={"thresholds": "Find out from which score on an answer is right."}),
+    "datasets": Room(
+        commands={"thresholds": "Find out from which score on an answer is right."},
+        settings=("outputs", "scoring"),
+        judges=("choice", "label"),
+        graded=("choice", "label"),
+    ),
     "harness": Room(
         commands={
             "harness": (
@@ -258,12 +283,14 @@ def reporting(results: "Results", *, is_judged: bool) -> tuple[Plugin, ...]:
     A room that is not there is left out: a run is read without it. Remarks are for runs that a model judged.
     """
     is_talk = is_judged and not results.run.asks_once
-    rooms = (
-        _room(name)
-        for name, room in LAB.items()
-        if (room.remarks and is_talk) or any(note in results.notes for note in room.notes)
-    )
+    rooms = (_room(name) for name, room in LAB.items() if (room.remarks and is_talk) or room.shows(results))
     return (*filter(None, rooms), *third_party())
+
+
+def printed(results: "Results") -> Printed | None:
+    """What a run prints in place of its summary; None where no plug-in prints it in another way."""
+    made = (p.printed(results) for p in reporting(results, is_judged=False) if p.printed)
+    return next(filter(None, made), None)
 
 
 class Judges:

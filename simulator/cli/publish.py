@@ -40,7 +40,6 @@ from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers, unjudged_reason
-from simulator.stats.contest import contest_result, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.findings import Gate
 from simulator.stats.gate import as_json, gate_of
@@ -98,11 +97,14 @@ def _publish(path: Path, settings: Settings) -> int:
         say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
     report = run_report(context)
     write_atomically(Path(context.page), page_html(context, report))
-    print_report(report, as_json=settings.json_output or results.run.is_contest, view=settings.view)
+    printed = plugins.printed(results)
+    print_report(report, as_json=settings.json_output or printed is not None, view=settings.view)
     if settings.json_output:
         print_json(shown)
-    elif results.run.is_contest:
-        _print_contest(results)
+    elif printed:
+        for line in printed.remarks:
+            say(line)
+        sys.stdout.write(f"{printed.text}\n")
     if settings.to:
         write_reports(ReportOutput(context, report, path.parent, settings, shown))
     if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
@@ -159,14 +161,6 @@ def page_html(context: ReportContext, report: Report | None = None) -> bytes:
             break
         share *= 0.9 * LARGEST / len(page)
     return page
-
-
-def _print_contest(results: Results) -> None:
-    """The result of the contest alone on stdout; which rows are not in it on stderr."""
-    result = contest_result(results)
-    for line in ungraded_metrics(result):
-        say(line)
-    sys.stdout.write(f"{printed_result(result)}\n")
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:

@@ -55,7 +55,6 @@ from simulator.runner.estimate import forecast
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
 from simulator.runner.shard import SHARD_NOTE, shard_conversations, shard_position
-from simulator.stats.contest import contest_settings
 from simulator.stats.likeness import logged_reference
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.sequential import batches
@@ -110,8 +109,8 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
         judges = tuple(name for name in settings.judges if name != PASSED)
         values["judges"] = judges or Settings.model_fields["judges"].get_default()
     settings = settings.model_copy(update=values)
-    if settings.scoring is not None:
-        settings = contest_settings(settings)
+    for plugin in plugins.asked_by(settings):
+        settings = plugin.settled(settings) if plugin.settled else settings
     return settings
 
 

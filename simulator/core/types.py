@@ -615,11 +615,6 @@ class Run(Value):
         """Whether this is a single-turn data set: each row was asked once, and nobody played a customer."""
         return self.settings.get("protocol") == "single_turn"
 
-    @property
-    def is_contest(self) -> bool:
-        """Whether it is scored as a contest: by the sum of its metrics' means."""
-        return self.settings.get("scoring") == "contest"
-
 
 # Notes of a run are JSON under a key, for what belongs to no conversation. These two: which conversations do
 # not count and which stand in for them; that the gate's answer was certain before the last conversation.

@@ -55,7 +55,7 @@ async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, a
     """
     results = without_superseded(file.results())
     model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
-    if settings.causes != "model" or model is None or results.run.is_contest:
+    if settings.causes != "model" or model is None:
         return
     summary = figures_of(results, settings)
     if not summary.reddest or not searched(results, summary):

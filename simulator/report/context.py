@@ -353,7 +353,7 @@ class ReportContext:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        return (*sections(self.results, self.summary), *self.added)
+        return sections(self.results, self.summary, self.added)
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:

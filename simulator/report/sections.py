@@ -13,6 +13,7 @@ change.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 
 from simulator.core.document import (
     PAGE,
@@ -30,12 +31,12 @@ from simulator.core.document import (
     share_text,
     target_points,
 )
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
+from simulator.data.cases import SkippedRows
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
-from simulator.report.row_sections import row_sections
 from simulator.report.rulings import conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
 from simulator.stats.answerability import answerability, handovers, unjudged_reason
@@ -46,13 +47,16 @@ from simulator.stats.summary import Course, bot_usage, course
 
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
+# So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
+_REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 
 
-def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
+def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) -> tuple[Section, ...]:
     """The sections that this run has for every view, in the order in which reports show them.
 
-    Sections that only conversations have, or that only page and terminal show, are made by the functions
-    below, and called by report/run.py.
+    Those that plug-ins `added` come before times and the bot's own models: somebody asked for them. Sections
+    that only conversations have, or that only page and terminal show, are made by the functions below, and
+    called by report/run.py.
     """
     undecided = undecided_turns(results)
     made = (
@@ -60,7 +64,8 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
         risk_section(results) if RISK in results.scores.judges else None,
         simulators_section(summary) if summary.simulator_spread is not None else None,
         reliability_section(summary) if summary.reliability else None,
-        *(row_sections(results) if _is_labelled(results) else ()),
+        skipped_section(results),
+        *added,
         bot_usage_section(results),
         latency_section(results),
         replay_section(results, summary) if results.run.settings.get("replay") else None,
@@ -68,10 +73,45 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     return tuple(filter(None, made))
 
 
-def _is_labelled(results: Results) -> bool:
-    """Whether rows were asked once, or judges of rows (labels, choices, outputs) graded conversations."""
-    return results.run.asks_once or any(
-        "." in judge or judge in ("label", "choice") for judge in results.scores.judges
+# Rows that were left out
+
+
+def skipped_section(results: Results) -> Section | None:
+    """The rows of the data set that were left out, by reason; None where every row could be used.
+
+    Of very many only the first are kept with place and reason, and the others are counted.
+    """
+    skipped = SkippedRows.of(results.notes)
+    if not skipped.count:
+        return None
+    notes = [_("Skipped rows are no part of the score; fix them and evaluate again.")]
+    if (unlisted := skipped.count - len(skipped.listed)) > 0:
+        notes.insert(0, _("Of {n} more, place and reason are not kept.", n=unlisted))
+    # A file is mostly wrong in one way on many lines: the reason once, with the lines.
+    places_by_reason: dict[Text, list[Text]] = {}
+    for row in skipped.listed:
+        places_by_reason.setdefault(row.why, []).append(row.place)
+    rows = (
+        (reason, len(places), listed(places, _PLACES_SHOWN))
+        for reason, places in islice(places_by_reason.items(), _REASONS_SHOWN)
+    )
+    columns = (
+        pgettext("a column", "Why"),
+        pgettext("a number of them", "Rows"),
+        pgettext("a place in a file", "Where"),
+    )
+    return figures_section(
+        key="rows_skipped",
+        title=_("Skipped rows"),
+        line=_(
+            "{count} of {n} rows skipped: {first}",
+            n=skipped.rows,
+            count=skipped.count,
+            first=skipped.listed[0].message,
+        ),
+        tables=[Table.of("rows_skipped", columns, rows)],
+        notes=notes,
+        figures=skipped.as_json(),
     )
 
 

@@ -10,7 +10,7 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
-from simulator.stats.figures import JudgeSummary, Mark, Mean, RedTurn, Summary
+from simulator.stats.figures import JudgeSummary, Mark, Mean, RedTurn, Summary, rounded
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
@@ -254,3 +254,13 @@ def signed_points(difference: float | None) -> str:
     """A difference (0..1) on the scale to 100 with its sign: '+9.2', '−3', '±0'."""
     text = signed(None if difference is None else 100 * difference)
     return "±0" if text == "0" else text
+
+
+def with_error(value: float | None, error: float | None = None) -> str:
+    """`0.9579 ± 0.0069`, to four decimals; a dash for None."""
+    return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
+
+
+def figure_cell(value: float | None, error: float | None = None) -> Cell:
+    """A figure with its standard error, as text; the number behind it is rounded like those of --json."""
+    return Cell(text=with_error(value, error), number=rounded(value))

@@ -14,7 +14,6 @@ from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal, negated_words
-from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
 from simulator.text.normalise import plain_form
 from simulator.text.typography import codes, half_width, straight
@@ -26,7 +25,6 @@ LANGUAGES: tuple[Language, ...] = ("ja", "en")
 ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
 VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
 GUARDS = {language: Guard(language) for language in LANGUAGES}
-CHOICES = ("8", "2", "24", "120")
 
 
 def curly(text: str, seed: int) -> str:
@@ -54,11 +52,6 @@ def masked(text: str, language: Language) -> dict[str, int]:
     return Redactor().redact(text, language).counts
 
 
-def chosen(text: str, _: Language) -> str | None:
-    found = stated(text, CHOICES)
-    return found.letter if found else None
-
-
 def customer(text: str, language: Language) -> object:
     lines = fault_patterns(language)
     return lines.asks(text), lines.thanks(text), len(lines.statements(text)), len(lines.names(text))
@@ -83,7 +76,6 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     ),
     "customer": (customer, lambda language: rows(f"guard_lines_{language}.jsonl", "text")),
     "personal data": (masked, personal),
-    "choice": (chosen, lambda _: rows("choice_replies.jsonl", "reply")),
     "word for word": (lambda text, _: plain_form(text), acts),
 }
 

@@ -7,7 +7,7 @@ from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, ngettext
 from simulator.core.types import Results
 from simulator.lab.harness.tasks import metric_name
-from simulator.report.row_sections import figure_cell
+from simulator.report.tables import figure_cell
 from simulator.storage.run_file import HARNESS_NOTE
 
 

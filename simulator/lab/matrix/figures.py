@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from simulator import plugins
 from simulator.core.settings import stored_settings
 from simulator.core.types import Case, Language, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
-from simulator.stats.classification import classifications
 from simulator.stats.comparison import FEWEST_CASES, wilcoxon
 from simulator.stats.figures import Summary, rounded
 from simulator.stats.findings import Gate
@@ -314,7 +314,6 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     settings = stored_settings(run.settings)
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)
-    found = classifications(results)
     cases: dict[str, Case] = {}
     languages: Counter[str] = Counter()
     seconds: list[float] = []
@@ -340,8 +339,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
             name: JudgeFigures(mean=j.mean, stderr=j.stderr, n=j.n, planned=j.planned, failed=j.failed)
             for name, j in summary.judges.items()
         },
-        # By the first judge of labels where there are several.
-        labels=Labels.model_validate(found[0], from_attributes=True) if found else None,
+        labels=_labels(results, summary),
         passed=gate.passed,
         incomplete=gate.incomplete,
         gate=gate,
@@ -353,6 +351,16 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         trial=summary.trial,
     )
     return _GradedCell(figures, _graded(results, summary, cases), summary.primary, languages)
+
+
+def _labels(results: Results, summary: Summary) -> Labels | None:
+    """The figures of labels, as the run's report has them; of the first judge where there are several."""
+    for plugin in plugins.reporting(results, is_judged=False):
+        for section in filter(None, (build(results, summary) for build in plugin.sections)):
+            if section.key == "classification":
+                figures = next(iter(section.figures.values()))
+                return Labels(**{key: figures[key] for key in Labels.model_fields})
+    return None
 
 
 def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> dict[str, CellScores]:

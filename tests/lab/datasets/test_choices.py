@@ -6,16 +6,18 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from simulator.shelves.judges.choice import choice
 
 from simulator.cli.app import main
+from simulator.cli.publish import page_html
 from simulator.core.types import Case, Conversation, GradingContext, Language, Results, Score
+from simulator.lab.datasets.choice import choice
+from simulator.lab.datasets.classification import choices
+from simulator.lab.datasets.plugin import PLUGIN
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompts import PromptRenderer, read_prompt
-from simulator.stats.classification import choices
 from simulator.stats.gate import decide
-from tests.report.views import context_of, markdown, render
+from tests.report.views import context_of, markdown
 from tests.run_helpers import a_run_of_rows
 from tests.sample_runs import summed
 
@@ -55,7 +57,9 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
 
 def a_report(results: Results, language: Language) -> ReportContext:
     summary = summed(results, ("choice",))
-    return context_of(results, summary, decide(summary, None, 0.05), language)
+    added = (build(results, summary) for build in PLUGIN.sections)
+    gate = decide(summary, None, 0.05)
+    return context_of(results, summary, gate, language, added=tuple(filter(None, added)))
 
 
 def test_figures() -> None:
@@ -97,7 +101,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     results = a_run(language=language)
     context = a_report(results, language)
     shown = ("科目別", "抽出不可") if language == "ja" else ("By subject", "Not extracted")
-    page = render(results, context.summary, context.gate, language)
+    page = page_html(context).decode()
     sheet = {row.key: row.cells for row in summary_sheet(context).rows}
 
     for view in (page, markdown(context).replace("\\", "")):

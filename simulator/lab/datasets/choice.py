@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from simulator.extending import GradingContext, Score, Texts, multiple_choice
+from simulator.extending import GradingContext, Score, Texts
+from simulator.lab.datasets.stated import Stated, stated
+from simulator.text.choices import LETTERS, letters, right_letter
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_choice.toml"))
@@ -15,10 +17,10 @@ def choice(context: GradingContext) -> Score:
     答えはC, **C**, the choice's own text alone. An answer that states none or several is wrong.
     """
     case = context.case
-    right = multiple_choice.right_letter(case)
+    right = right_letter(case)
     if right is None:
         return Score(state="skipped", reason=TEXTS(case.language, "no_choices"))
-    found = _likeliest(context) or multiple_choice.stated(context.turn.answer.text, case.choices)
+    found = _likeliest(context) or stated(context.turn.answer.text, case.choices)
     values = {"right": right, "right_text": _text(context, right)}
     if found is None:
         reason = TEXTS(case.language, "not_extracted", **values)
@@ -31,16 +33,16 @@ def choice(context: GradingContext) -> Score:
     return Score(state="scored", value=int(hit), raw=int(hit), reason=reason, detail=detail)
 
 
-def _likeliest(context: GradingContext) -> multiple_choice.Stated | None:
+def _likeliest(context: GradingContext) -> Stated | None:
     """The letter that the endpoint says is the likeliest; None without probabilities, or on a tie."""
-    known = multiple_choice.letters(len(context.case.choices))
+    known = letters(len(context.case.choices))
     likely = sorted(
         (value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(known)
     )
     if not likely or (len(likely) > 1 and likely[-1][0] == likely[-2][0]):
         return None
-    return multiple_choice.Stated(likely[-1][1], "likelihood")
+    return Stated(likely[-1][1], "likelihood")
 
 
 def _text(context: GradingContext, letter: str) -> str:
-    return context.case.choices[multiple_choice.LETTERS.index(letter)]
+    return context.case.choices[LETTERS.index(letter)]

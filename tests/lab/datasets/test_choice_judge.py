@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator.shelves.judges.choice import choice
 
 from simulator.core.types import GradingContext
-from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
+from simulator.lab.datasets.choice import choice
+from simulator.lab.datasets.stated import stated
+from simulator.text.choices import LETTERS, letters, place_of, right_letter
 from tests.paths import FIXTURES
 from tests.run_helpers import answered
 
@@ -37,7 +38,9 @@ def letter_in(reply: str, choices: Sequence[str] = CHOICES) -> str:
 
 @pytest.mark.parametrize(("reply", "letter"), REPLIES)
 def test_a_reply_states_its_letter(reply: str, letter: str) -> None:
-    """In Japanese and in English, as models write it."""
+    """In Japanese and in English, as models write it; with curly marks as with straight ones."""
+    curly = str.translate(reply, {ord("'"): "’", ord('"'): "”", ord("-"): "–"})
+    assert letter_in(curly) == letter_in(reply)
     assert letter_in(reply) == letter
 
 

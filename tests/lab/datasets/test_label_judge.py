@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from simulator.shelves.judges.label import Reader, label
 
 from simulator import Case, GradingContext, Score
 from simulator.data.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge, labels_of
+from simulator.lab.datasets.label import Reader, label
 from tests.run_helpers import answered, frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")

@@ -1,8 +1,8 @@
-"""Sections that only single-turn data sets have.
+"""Sections of data sets with labels, choices, outputs, or a contest's scoring.
 
-Each function makes one, or returns None where the run has nothing to show: the contest's total, skipped rows,
-outputs of JSON answers, classes, and choices. Figures come from `stats/contest.py`, `stats/outputs.py` and
-`stats/classification.py`.
+Each function makes one, or returns None where the run has nothing to show: the contest's total, outputs of
+JSON answers, classes, and choices. Figures come from `contest.py`, `output_figures.py` and
+`classification.py`.
 
 What the model under test failed to produce (no JSON, no such key, no label, no letter) is wrong, and counted
 as "not extracted" beside it; what failed for us (a grading that broke) is left out, and counted as well. So
@@ -10,15 +10,11 @@ every table says how many rows it rests on.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
-from simulator.core.messages import Message, _, listed, pgettext, sentences
+from simulator.core.messages import Message, _, pgettext, sentences
 from simulator.core.types import Results, Spending
-from simulator.data.cases import SkippedRows
-from simulator.models.pricing import total_spending
-from simulator.report.tables import spending_table
-from simulator.stats.classification import (
+from simulator.lab.datasets.classification import (
     LABEL_JUDGE,
     Choices,
     ClassFigures,
@@ -26,27 +22,17 @@ from simulator.stats.classification import (
     choices,
     classifications,
 )
-from simulator.stats.contest import contest_result
-from simulator.stats.figures import rounded
-from simulator.stats.outputs import OutputsFigures, Share, outputs_of
+from simulator.lab.datasets.contest import contest_result
+from simulator.lab.datasets.output_figures import OutputsFigures, Share, outputs_of
+from simulator.models.pricing import total_spending
+from simulator.report.tables import figure_cell, spending_table, with_error
 
-# So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
-_REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 # With more labels than this, the most frequent confusions stand in place of the matrix.
 _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 # Shares of a row below this have no colour: one row of fifty is no pattern.
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
-
-
-def row_sections(results: Results) -> Iterator[Section | None]:
-    """The sections of a data set, in the order in which reports show them."""
-    yield contest_section(results)
-    yield skipped_section(results)
-    yield outputs_section(results)
-    yield classes_section(results)
-    yield choices_section(results)
 
 
 # The contest
@@ -57,7 +43,7 @@ def contest_section(results: Results) -> Section | None:
 
     The total is the sum of the means of grades from 1 to 5: 3.75 + 1.8 + 2.55 + 4.975 + 4.975 = 18.050 of 25.
     """
-    if not results.run.is_contest:
+    if results.run.settings.get("scoring") != "contest":
         return None
     found = contest_result(results)
     metrics = Table.listing(
@@ -192,56 +178,6 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
         )
 
 
-# Cells
-
-
-def figure_cell(value: float | None, error: float | None = None) -> Cell:
-    """A figure with its standard error, as text; the number behind it is rounded like those of --json."""
-    return Cell(text=with_error(value, error), number=rounded(value))
-
-
-# Skipped rows
-
-
-def skipped_section(results: Results) -> Section | None:
-    """The rows of the data set that were left out, by reason; None where every row could be used.
-
-    Of very many only the first are kept with place and reason, and the others are counted.
-    """
-    skipped = SkippedRows.of(results.notes)
-    if not skipped.count:
-        return None
-    notes = [_("Skipped rows are no part of the score; fix them and evaluate again.")]
-    if (unlisted := skipped.count - len(skipped.listed)) > 0:
-        notes.insert(0, _("Of {n} more, place and reason are not kept.", n=unlisted))
-    # A file is mostly wrong in one way on many lines: the reason once, with the lines.
-    places_by_reason: dict[Text, list[Text]] = {}
-    for row in skipped.listed:
-        places_by_reason.setdefault(row.why, []).append(row.place)
-    rows = (
-        (reason, len(places), listed(places, _PLACES_SHOWN))
-        for reason, places in islice(places_by_reason.items(), _REASONS_SHOWN)
-    )
-    columns = (
-        pgettext("a column", "Why"),
-        pgettext("a number of them", "Rows"),
-        pgettext("a place in a file", "Where"),
-    )
-    return figures_section(
-        key="rows_skipped",
-        title=_("Skipped rows"),
-        line=_(
-            "{count} of {n} rows skipped: {first}",
-            n=skipped.rows,
-            count=skipped.count,
-            first=skipped.listed[0].message,
-        ),
-        tables=[Table.of("rows_skipped", columns, rows)],
-        notes=notes,
-        figures=skipped.as_json(),
-    )
-
-
 # Multiple choice
 
 
@@ -311,11 +247,6 @@ def classes_section(results: Results) -> Section | None:
         notes=[note for each in found for note in _classes_notes(each)],
         figures={each.judge: each.as_json() for each in found},
     )
-
-
-def with_error(value: float | None, error: float | None = None) -> str:
-    """`0.9579 ± 0.0069`, to four decimals; a dash for None."""
-    return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
 
 
 def _classes_line(found: Classification) -> Message:

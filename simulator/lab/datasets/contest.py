@@ -78,7 +78,8 @@ class ContestResult(Value):
 def contest_settings(settings: Settings) -> Settings:
     """The settings of a contest run: its judges, each metric in a call of its own, unless chosen otherwise.
 
-    `--judges` may use the contest's names. Raises InputError when none of its metrics is among them.
+    Nothing but its metrics is asked of a model, so no causes either. `--judges` may use the contest's names.
+    Raises InputError when none of its metrics is among them.
     """
     if settings.scoring != "contest":
         return settings
@@ -96,7 +97,7 @@ def contest_settings(settings: Settings) -> Settings:
         )
         raise InputError(msg)
     judging = settings.judging if "judging" in settings.model_fields_set else "separate"
-    return settings.model_copy(update={"judges": judges, "judging": judging})
+    return settings.model_copy(update={"judges": judges, "judging": judging, "causes": "ids"})
 
 
 def contest_result(results: Results) -> ContestResult:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from simulator.core.types import Case, Conversation, Results, Score
-from simulator.report.row_sections import classes_section
-from simulator.stats.classification import (
+from simulator.lab.datasets.classification import (
     Classification,
     ClassifiedRow,
     classifications,
     classify,
     positive_of,
 )
+from simulator.lab.datasets.sections import classes_section
 from tests.commands import Command
 from tests.paths import ROOT
 from tests.run_helpers import a_run_of_rows

@@ -15,7 +15,7 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Results, Score, State
-from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
+from simulator.lab.datasets.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from tests.commands import Command
 from tests.paths import ROOT
 from tests.run_helpers import a_run_of_rows
