@@ -1,0 +1,152 @@
+"""What sentences of a desk do, by short lists of phrases: plain wordings are known, ordinary lines left alone."""
+
+import csv
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from simulator.core.shelves import DEMO
+from simulator.core.types import Language
+from simulator.text.phrases import (
+    LONGEST,
+    apologises,
+    asks_back,
+    declines,
+    hands_over,
+    is_courtesy,
+    names_contact,
+    pieces,
+    statements,
+    turns_away,
+    without_courtesies,
+)
+from tests.paths import FIXTURES
+
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+# At most one in a hundred ordinary lines.
+FEW = 0.01
+# How many lines the sets hold that the fixture is drawn from, those that were said twice counted once.
+DISTINCT = {"ja": 1163, "en": 1063}
+
+
+def language_of(text: str) -> Language:
+    return "en" if text.isascii() else "ja"
+
+
+@pytest.mark.parametrize(
+    ("does", "text", "wanted"),
+    [
+        (declines, "申し訳ございませんが、その件については分かりかねます。", True),
+        (declines, "ご質問に該当する記載が見当たりません。", True),
+        (declines, "お力になれず申し訳ございません。", True),
+        (declines, "当窓口の資料に記載がございません。サポート窓口 0120-000-371 へお問い合わせください。", True),
+        (declines, "恐れ入りますが、海外ではご利用いただけません。", False),
+        (declines, "パスワードが分からない場合は、再設定してください。", False),
+        (declines, "個人情報を入力する必要はありません。", False),
+        (declines, "正確な日付は分かりかねますが、返金には3から5営業日かかり、多くは1週間以内に届きます。", False),
+        (declines, "I am sorry, but our material says nothing about a TV option.", True),
+        (declines, "Sorry, but I do not know.", True),
+        (declines, "The documents do not specify a deadline.", True),
+        (declines, "No, there is no cancellation fee.", False),
+        (declines, "The plan does not include a router.", False),
+        (declines, "If you do not know your password, reset it on the login page.", False),
+        (hands_over, "担当者におつなぎいたします。", True),
+        (hands_over, "専門の担当者より折り返しお電話いたします。", True),
+        (hands_over, "担当者におつなぎすることはできません。", False),
+        (hands_over, "LANケーブルをルーターにおつなぎください。", False),
+        (hands_over, "サポート窓口 0120-000-371 へお問い合わせください。", False),
+        (hands_over, "Let me connect you with a member of our team.", True),
+        (hands_over, "A colleague will contact you within two business days.", True),
+        (hands_over, "We cannot transfer you to a person.", False),
+        (hands_over, "Connect the cable to the router.", False),
+        (hands_over, "Please call 0120-000-371.", False),
+        (names_contact, "Please call 0120-000-371.", True),
+        (names_contact, "お電話は0120-000-371で承ります。", True),
+        (names_contact, "料金は990円です。", False),
+        (turns_away, "担当者につなぎます。2営業日以内にご連絡します。", True),
+        (turns_away, "サポート窓口へお問い合わせください。", True),
+        (turns_away, "解約金は5,000円です。詳しくはサポート窓口へお問い合わせください。", False),
+        (turns_away, "Your table is booked. A colleague will call you to confirm.", False),
+        (asks_back, "恐れ入ります。機種名をお教えいただけますか？", True),
+        (asks_back, "手数料は5,500円です。ほかにご不明な点はございますか？", False),
+        (asks_back, "Which model do you have?", True),
+        (asks_back, "The fee is 5,500 yen. Is there anything else I can help you with?", False),
+        (apologises, "ご不便をおかけし、申し訳ございませんが、お待ちください。", True),
+        (apologises, "We apologise for the wait.", True),
+        (apologises, "お問い合わせありがとうございます。", False),
+        (is_courtesy, "ありがとうございました。", True),
+        (is_courtesy, "Thank you very much!", True),
+        (is_courtesy, "料金は990円です。ありがとうございました。", False),
+    ],
+)  # fmt: skip
+def test_what_a_text_does(does: Callable[[str, Language], bool], text: str, wanted: bool) -> None:
+    """Who says no may know, who is only mentioned takes nothing over, and a closing offer asks nothing."""
+    assert does(text, language_of(text)) is wanted
+
+
+def test_what_is_stated_is_what_is_left() -> None:
+    """Neither courtesies nor questions, refusals and contacts; a sentence that turns has two sides."""
+    text = "お問い合わせありがとうございます。申し訳ございませんが、解約金は5,000円です。機種はどれですか？"
+
+    assert statements(text, "ja") == ("解約金は5,000円です。",)
+    assert [piece.kind for piece in pieces("I am sorry, but it is not sold.", "en")] == [
+        "courtesy",
+        "statement",
+    ]
+    assert without_courtesies("Thank you. It is free.", "en") == "It is free."
+    assert without_courtesies("Thank you.", "en") == "Thank you."
+
+
+def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
+    """A bot may fall into the other language."""
+    assert declines("Sorry, I do not know.", "ja")
+
+
+def test_an_endless_sentence_states_something_and_is_read_in_no_time() -> None:
+    """Patterns never look at a sentence beyond the limit."""
+    assert [piece.kind for piece in pieces("分かりかねます" * LONGEST, "ja")] == ["statement"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_bundled_references_are_read_rightly(language: Language) -> None:
+    """Every unanswerable question is declined by its reference, every complaint handed over, no other."""
+    with (DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert rows
+    assert [
+        row["id"]
+        for row in rows
+        if turns_away(row["references"], language) != (row["answerable"] != "yes")
+        or hands_over(row["references"], language) != (row["handover"] == "required")
+    ] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ordinary_lines_of_real_desks_are_no_refusals(language: Language) -> None:
+    """Prices, bookings, questions back and "nothing matches your wishes"; plain refusals mostly are."""
+    rows = lines(f"desk_lines_{language}.jsonl")
+    ordinary = {row["text"] for row in rows if not row["refusal"]}
+    refused = [row["text"] for row in rows if row["refusal"]]
+
+    assert len([text for text in ordinary if turns_away(text, language)]) <= FEW * DISTINCT[language]
+    assert [text for text in ordinary if hands_over(text, language)] == []
+    assert sum(turns_away(text, language) for text in refused) >= 0.7 * len(refused)
+
+
+@pytest.mark.parametrize(("language", "least"), [("ja", 0.75), ("en", 0.65)])
+def test_plainly_worded_refusals_are_found(language: Language, least: float) -> None:
+    """Most of them, and hardly an answer among what is found."""
+    rows = lines(f"refusals_{language}.jsonl")
+    found = [row for row in rows if turns_away(row["text"], language)]
+    right = [row for row in found if row["refusal"]]
+
+    assert len(right) >= least * sum(row["refusal"] for row in rows)
+    assert len(right) >= 0.93 * len(found)
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    text = (FIXTURES / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
