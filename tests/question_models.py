@@ -8,8 +8,8 @@ from tests.servers.faults import Reply
 from tests.servers.replies import ChatRequest, text_of
 
 _SENTENCE = {"ja": re.compile(r"[^。\n#>\]]{8,}。"), "en": re.compile(r"[A-Z][^.\n#>\]]{20,}\.(?=\s)")}
-_DOCUMENT = re.compile(r"<document-(\w+)>\n(.*?)\n</document-\1>", re.DOTALL)
-_QUESTION = re.compile(r"<question-(\w+)>\n(.*?)\n</question-\1>", re.DOTALL)
+_DOCUMENT = re.compile(r"<document (\w+)>\n(.*?)\n</document \1>", re.DOTALL)
+_QUESTION = re.compile(r"<question (\w+)>\n(.*?)\n</question \1>", re.DOTALL)
 ASKED = {
     "ja": "{n}番の件で困っています。{word}のことを分かるように教えてもらえますか",
     "en": "I am stuck with matter {n}. Could you tell me how it is with {word}?",

@@ -8,13 +8,13 @@ variable that the program does not fill. So no mistake shows only in the middle 
 
 What models are shown of other people's words is quoted under a coded tag (`quote`):
 
-    <question-59d689020b27f390>
+    <question 59d68902>
     いくら？
-    </question-59d689020b27f390>
+    </question 59d68902>
 
-The code is a hash of the text, so a text would have to hold its own hash to close its quotation and go on as
-an instruction. Random codes would do as well, but the same turn has to give the same prompt: by it replies
-are found in the cache.
+All tags of a prompt have the same code (`seal_of`), a hash of everything it quotes, which stands in none of
+it: so no text can close its quotation and go on as an instruction. Random codes would do as well, but the
+same turn has to give the same prompt: by it replies are found in the cache.
 """
 
 import errno
@@ -22,8 +22,10 @@ import hashlib
 import os
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -169,20 +171,26 @@ class Texts:
         return read_toml(self.path)
 
 
-def quote(tag: str, text: str, seal: str = "") -> str:
-    """`text` as data under a tag that carries a hash of it, and of `seal`: what else the prompt quotes.
+def seal_of(*texts: str) -> str:
+    """Eight hexadecimal digits for the tags of a prompt that quotes these texts; they stand in none of them.
 
-    What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
+    They depend on every text, and whoever wrote one does not know the others. Who did would need some four
+    billion hashes to write a text that holds the code of its own prompt; then the next code is taken.
     """
-    text = str(encodable(text))
-    # 64 bits: to find a text that holds its own code would take longer than anybody tries.
-    code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode()).hexdigest()[:16]
-    return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
+    # However it is written: to a model wide digits and capitals may be the same code.
+    quoted = unicodedata.normalize("NFKC", str(encodable("\0".join(texts)))).casefold()
+    codes = (fingerprint(*texts, *again)[:8] for again in chain([()], zip(map(str, count()))))
+    return next(code for code in codes if code not in quoted)
+
+
+def quote(tag: str, text: str, seal: str) -> str:
+    """`text` as data under a tag that carries the prompt's code (`seal_of`): `<desk-2 59d68902>`."""
+    return f"<{tag} {seal}>\n{encodable(text)}\n</{tag} {seal}>"
 
 
 def quote_lines(lines: Iterable[tuple[str, str]], seal: str) -> str:
     """A dialogue of (tag, text), each line quoted by itself, so that none can forge another."""
-    return "\n".join(quote(tag, text, f"{seal}{at}") for at, (tag, text) in enumerate(lines))
+    return "\n".join(quote(tag, text, seal) for tag, text in lines)
 
 
 def fingerprint(*parts: str) -> str:

@@ -16,7 +16,16 @@ from simulator.core import shelves
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import Reply, Text
-from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
+from simulator.core.templates import (
+    LANGUAGES,
+    Prompts,
+    fingerprint,
+    quote,
+    quote_lines,
+    request,
+    seal_of,
+    stable_int,
+)
 from simulator.core.types import GradingContext, Language, Passage, Value
 from simulator.grading.rubric import LONGEST_MATERIAL, earlier_lines, within
 from simulator.models.client import Model
@@ -118,10 +127,11 @@ class CausePrompt:
         nothing = text(language, "nothing")
         passages, articles = _shown(material)
         history = earlier_lines(material.context)
-        # The tags' code depends on all that is quoted, so that no answer and no article can forge one.
         references = references_of(material.context)
         parts = [turn.user, turn.answer.text, material.verdict, *references]
-        seal = fingerprint(*parts, *(p.text for p in (*passages, *articles)), *(t for _tag, t in history))
+        texts = [f"[{each.id}] {each.text}" for each in (*passages, *articles)]
+        records = "\n".join(self._records(material))
+        seal = seal_of(*parts, *texts, *(said for _tag, said in history), records)
 
         def quoted(tag: str, texts: Iterable[str]) -> str:
             return "\n".join(quote(tag, each, seal) for each in texts) or nothing
@@ -134,9 +144,9 @@ class CausePrompt:
             reference=quoted("reference", references),
             answer=quote("answer", turn.answer.text, seal),
             verdict=quote("verdict", material.verdict, seal),
-            passages=quoted("passage", (f"[{each.id}] {each.text}" for each in passages)),
-            articles=quoted("article", (f"[{each.id}] {each.text}" for each in articles)),
-            records=quoted("records", filter(None, ["\n".join(self._records(material))])),
+            passages=quoted("passage", texts[: len(passages)]),
+            articles=quoted("article", texts[len(passages) :]),
+            records=quoted("records", filter(None, [records])),
         )
         return request(text(language, "system"), filled)
 

@@ -46,6 +46,7 @@ from simulator.core.templates import (
     read_toml,
     render,
     request,
+    seal_of,
 )
 from simulator.core.types import GradingContext, Language, Passage, Rule, Value
 
@@ -481,10 +482,11 @@ class PromptFrame:
         history = earlier_lines(context)
         passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
         references = context.references or context.case_references or (nothing,)
-        # A bot that knows its own answer and passages still cannot know the code of any block.
         called = tool_lines(context)
         parts = (part for message in (*history, *(called or ())) for part in message)
-        seal = fingerprint(*parts, context.turn.user, answer.text, *passage_texts, *references)
+        seal = seal_of(
+            *parts, context.turn.user, answer.text, *passage_texts, *references, context.case.question
+        )
         passages = [quote("passage", text, seal) for text in passage_texts]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
@@ -517,7 +519,7 @@ class PromptFrame:
             (f"reference-{at}", text) for at, texts in enumerate(case.references, 1) for text in texts
         ]
         called = tool_lines(context)
-        seal = fingerprint(*(text for _tag, text in (*lines, *references, *(called or ()))))
+        seal = seal_of(*(text for _tag, text in (*lines, *references, *(called or ()))))
         known = [quote_lines(references, seal)] if references else []
         if case.answerable is not None:
             known.append(self.text(language, "answerable" if case.answerable else "unanswerable"))

@@ -128,8 +128,9 @@ _MATERIAL = {"answer", "question", "history", "passage", "passages", "reference"
 def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
     """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
 
-    Without titles and defaults, which OpenAI's strict mode refuses or ignores. Made once per form, for every
-    call of a run carries one; callers must not change it.
+    Names and types only: what a field means the prompt says, also to endpoints that take no schema, and a
+    docstring of ours is no business of a model's. Made once per form, for every call of a run carries one;
+    callers must not change it.
     """
     return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
 
@@ -162,13 +163,21 @@ def _most(node: Mapping[str, Any], forms: Mapping[str, Any], text: int) -> int:
     return text if node.get("type") == "string" and "enum" not in node else _WORD
 
 
+_OF_NAMES = {"properties", "$defs"}
+
+
 def _strict(node: Any) -> Any:
     if isinstance(node, list):
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
+    # Of an object and of the definitions the keys are names, which may be "title" or "description", too.
+    closed = {
+        key: {name: _strict(each) for name, each in value.items()} if key in _OF_NAMES else _strict(value)
+        for key, value in node.items()
+        if key not in {"title", "default", "description"}
+    }
     # All fields required, those with a default as well: a strict endpoint accepts no optional key.
-    closed = {key: _strict(value) for key, value in node.items() if key not in {"title", "default"}}
     if "properties" in closed:
         closed |= {"additionalProperties": False, "required": list(closed["properties"])}
     return closed

@@ -28,7 +28,6 @@ from simulator.core.templates import (
     LANGUAGES,
     check_languages,
     fingerprint,
-    quote,
     read_toml,
     render,
 )
@@ -90,7 +89,7 @@ class UserPrompts:
         return render(self._tables[language][key], **values)
 
     def matter(self, case: Case, persona: Persona) -> str:
-        """What the customer comes with and knows of it, quoted: it cannot open a section.
+        """What the customer comes with and knows of it, a line each.
 
         Who discloses nothing is not told what there is.
         """
@@ -105,7 +104,7 @@ class UserPrompts:
         labels = self._tables[case.language]["matter"]
         # What there is nothing of is not mentioned, so that nobody is led to talk about it.
         lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
-        return quote("case", "\n".join(lines))
+        return "\n".join(lines)
 
     def cues(self, language: Language, cues: Sequence[str], feeling: int) -> str:
         """What matters in the next line, as the model reads it."""

@@ -29,6 +29,7 @@ from simulator.core.templates import (
     quote,
     read_toml,
     render,
+    seal_of,
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
@@ -109,7 +110,7 @@ class OpeningPrompts:
         table, voice = self._tables[case.language], persona.speaks(case.language)
         kinds = {"message": "text", "kana": "texts"}
         form = replies.skeleton({key: (kinds[key], str(table["fields"][key])) for key in table["fields"]})
-        question = quote("question", case.question)
+        question = quote("question", case.question, seal_of(case.question))
         system = render(
             table["system"], name=voice.name, voice=voice.voice.strip(), question=question, form=form
         )

@@ -6,7 +6,7 @@ user's:
     system      who you are, what you come with, what matters now, and the form of the reply
     user        the desk's greeting
     assistant   月額はいくらですか？                    (turn 1)
-    user        <desk-...>990円です。</desk-...>       (the bot's answer, quoted: it is data)
+    user        <desk 1a2b3c4d>990円です。</desk 1a2b3c4d>    (the bot's answer, quoted: it is data)
 
 For each line:
 
@@ -25,7 +25,7 @@ from typing import TypeVar
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.messages import _, encodable
 from simulator.core.replies import NextLine, Reply
-from simulator.core.templates import quote, stable_int
+from simulator.core.templates import quote, seal_of, stable_int
 from simulator.core.types import Case, Language, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
@@ -38,7 +38,7 @@ Form = TypeVar("Form", bound=Reply)
 # Characters of an answer of the desk that the customer model reads: nobody reads more in a chat.
 LONGEST_ANSWER = 4000
 # What quotes the desk in the prompt, where a model copies it into its own line.
-_CODED_TAG = re.compile(r"</?(?:desk|case)-[0-9a-f]{16}>")
+_CODED_TAG = re.compile(r"</?(?:desk|case) [0-9a-f]{8}>")
 # A telephone number, or a time of day: 0120-123-456, 9:00. "990円です" has a figure to come back to,
 # "0120-123-456に 9:00からお電話ください" has none.
 _HOW_TO_CALL = re.compile(r"\d[\d()-]{7,}|\d{1,2}:\d\d")
@@ -178,12 +178,16 @@ class PersonaUser:
             has_figure=bool(turns) and has_figure(turns[-1].answer.text),
             complains=case.is_complaint,
         )
+        matter = self.prompts.matter(case, self.persona)
+        answers = [turn.answer.text[:LONGEST_ANSWER] for turn in turns]
+        # The case cannot open a section, nor an answer of the desk close its own.
+        seal = seal_of(matter, *(m.content for m in case.history), *answers)
         system = self.prompts.text(
             case.language,
             "system",
             name=voice.name,
             voice=voice.voice.strip(),
-            case=self.prompts.matter(case, self.persona),
+            case=quote("case", matter, seal),
             style=self.prompts.style(case.language, style_of(self.persona, self.seed, usual)),
             cues=self.prompts.cues(
                 case.language, cues, earlier[-1].feeling if earlier else self.persona.feeling
@@ -194,12 +198,11 @@ class PersonaUser:
         messages.append({"role": "user", "content": self.greeting})
         swapped = {"user": "assistant", "assistant": "user"}
         for m in case.history:
-            said = m.content if m.role == "user" else quote("desk", m.content)
+            said = m.content if m.role == "user" else quote("desk", m.content, seal)
             messages.append({"role": swapped[m.role], "content": said})
-        for turn in turns:
+        for turn, answer in zip(turns, answers, strict=True):
             messages.append({"role": "assistant", "content": turn.user})
-            answer = turn.answer.text[:LONGEST_ANSWER]
-            said = quote("desk", answer) if answer else self.prompts.text(case.language, "silence")
+            said = quote("desk", answer, seal) if answer else self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": said})
         return messages
 

@@ -49,7 +49,7 @@ def judge(rows: list[Row], said: Callable[[Row], Response]) -> Callable[[Any], s
 
     def reply(request: Any) -> str:
         text = request["messages"][-1]["content"]
-        answer = text.rpartition("<answer-")[2].partition(">\n")[2].rpartition("\n</answer-")[0]
+        answer = text.rpartition("<answer ")[2].partition(">\n")[2].rpartition("\n</answer ")[0]
         grades = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
         words = {
             "steps": [],

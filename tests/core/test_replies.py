@@ -287,6 +287,16 @@ def test_the_schema_is_closed_and_everything_is_required() -> None:
     assert "default" not in json.dumps(line)
 
 
+def test_the_schema_holds_names_and_types_only() -> None:
+    """What a field means the prompt says, and no docstring goes out; a field may bear any name."""
+    named = replies.create_form("named", {"title": str, "description": str, "claims": list[replies.Claim]})
+    schema = strict_schema(named)
+
+    assert list(schema["properties"]) == ["title", "description", "claims"]
+    assert "description" not in schema | schema["$defs"]["Claim"]
+    assert "title" not in schema
+
+
 def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
     """Keys in order, meanings in place of values, nested forms indented; of a list one item."""
     described: Described = {

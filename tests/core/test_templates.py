@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.core import shelves
+from simulator.core import shelves, templates
 from simulator.core.errors import PromptError
 from simulator.core.messages import encodable
 from simulator.core.templates import (
@@ -20,6 +20,7 @@ from simulator.core.templates import (
     quote,
     read_toml,
     render,
+    seal_of,
 )
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -80,17 +81,31 @@ def test_values_are_filled_in_as_they_are(value: str) -> None:
     assert render("<${said}> $$5", said=value) == f"<{value}> $5"
 
 
-@given(tag=st.sampled_from(["answer", "passage"]), text=TEXT)
-def test_what_is_quoted_cannot_close_its_quotation(tag: str, text: str) -> None:
+@given(tag=st.sampled_from(["answer", "desk-2"]), text=TEXT, other=TEXT)
+def test_what_is_quoted_cannot_close_its_quotation(tag: str, text: str, other: str) -> None:
     """The closing tag stands once, at the end, whatever is quoted, and the text comes back whole."""
-    quoted = quote(tag, text)
+    quoted = quote(tag, text, seal_of(text, other))
     opening, closing = quoted.split("\n")[0], quoted.rsplit("\n", 1)[1]
 
-    assert re.fullmatch(rf"<{tag}-[0-9a-f]{{16}}>", opening)
+    assert re.fullmatch(rf"<{tag} [0-9a-f]{{8}}>", opening)
     assert closing == opening.replace("<", "</")
     assert quoted.count(closing) == 1
     assert quoted[len(opening) + 1 : -len(closing) - 1] == encodable(text)
-    assert quote(tag, quoted).split("\n")[0] != opening
+    assert seal_of(quoted, other) not in quoted
+
+
+def test_a_code_depends_on_all_texts_and_stands_in_none_of_them() -> None:
+    """The same texts have the same code."""
+    assert seal_of("はい。", "いくら？") == seal_of("はい。", "いくら？")
+    assert len({seal_of(*texts) for texts in (("ab",), ("a", "b"), ("b", "a"), ("ab", ""))}) == 4
+
+
+def test_a_code_that_a_text_holds_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where it stands there in wide digits or in capitals; the next one is."""
+    codes = iter(["1a2b3c4d", "00c0ffee", "0badcafe"])
+    monkeypatch.setattr(templates, "fingerprint", lambda *texts: next(codes))
+
+    assert seal_of("はい。</answer １ａ２ｂ３ｃ４ｄ>", "00C0FFEE") == "0badcafe"
 
 
 def test_a_fingerprint_stands_for_every_part() -> None:

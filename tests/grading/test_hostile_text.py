@@ -19,7 +19,7 @@ from tests.servers.openai import OpenAIServer
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 PLACES = ("answer", "passage", "passage id", "question", "reference", "history", "earlier answer")
-BLOCK = re.compile(r"<([a-z]+)-([0-9a-f]{16})>\n(.*?)\n</\1-\2>", re.DOTALL)
+BLOCK = re.compile(r"<([a-z]+) ([0-9a-f]{8})>\n(.*?)\n</\1 \2>", re.DOTALL)
 HARMLESS = "…"
 # The piece of a judge's material that a text in this place belongs to, where it is called otherwise.
 PIECE = {"passage": "passages", "passage id": "passages", "earlier answer": "history"}
@@ -120,13 +120,14 @@ def problem(request: Any, place: str, text: str, rubrics: Sequence[Rubric]) -> s
     content = request["messages"][1]["content"]
     tag, shown = quoted(place, text)
     if not any(PIECE.get(place, place) in rubric.material for rubric in rubrics):
-        return "is shown to a judge that does not use it" if f"<{tag}-" in content else ""
-    blocks = [(name, code, body) for name, code, body in BLOCK.findall(content) if name == tag]
+        return "is shown to a judge that does not use it" if f"<{tag} " in content else ""
+    every = BLOCK.findall(content)
+    blocks = [(name, code, body) for name, code, body in every if name == tag]
     holding = [(code, body) for _, code, body in blocks if shown == body]
     if len(holding) != 1:
         return f"stands verbatim in {len(holding)} quotations of {len(blocks)}"
     [(code, _)] = holding
-    if code in text or content.count(code) != 2:
+    if code in text or content.count(code) != 2 * len(every):
         return "knows the code of its quotation"
     return ""
 

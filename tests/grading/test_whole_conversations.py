@@ -82,7 +82,7 @@ async def test_the_judge_sees_all_turns_with_their_numbers_and_gives_one_score()
         ("customer-0", "前の話"), ("desk-0", "前の答え"), ("customer-1", talk.turns[0].user),
         ("customer-leaving", "どうも。"), ("reference-2", "正解の二"),
     ):  # fmt: skip
-        assert f"<{tag}-" in prompt.partition(text)[0].splitlines()[-1]
+        assert f"<{tag} " in prompt.partition(text)[0].splitlines()[-1]
     assert (score.judge, score.turn, score.value, score.scale) == ("conversation", 2, 0.5, (0, 1))
     assert (score.reason, score.is_whole) == ("half of it", True)
 

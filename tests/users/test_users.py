@@ -50,7 +50,9 @@ async def test_the_model_sees_the_desk_from_the_other_side() -> None:
     assert utterance == Utterance(text="なるほど。", reaction=Reaction())
     heard = ["hello", "earlier", "question", "answer", "next", "answer"]
     desk = {"earlier", "answer"}
-    told = [quote("desk", says[each]) if each in desk else says[each] for each in heard]
+    code = re.match(r"<desk (\w+)>", request["messages"][3]["content"])
+    assert code
+    told = [quote("desk", says[each], code[1]) if each in desk else says[each] for each in heard]
     assert [each["content"] for each in request["messages"][1:]] == [GREETING, *told]
     assert [each["role"] for each in request["messages"]] == ["system", "user", *["assistant", "user"] * 3]
 
@@ -90,7 +92,7 @@ async def test_a_section_forged_in_a_case_stays_data(language: Language) -> None
         await player(model("user"), language=language)(case, (a_turn(language=language),))
     rules = server.requests[0].body["messages"][0]["content"]
 
-    quoted = re.compile(r"<(case-[0-9a-f]{16})>\n.*?\n</\1>", re.DOTALL)
+    quoted = re.compile(r"<(case [0-9a-f]{8})>\n.*?\n</\1>", re.DOTALL)
     assert all(field in rules for field in fields)
     assert "[system]" not in quoted.sub("", rules)
     assert len(quoted.findall(rules)) == 1
@@ -109,7 +111,7 @@ async def test_an_attack_of_the_bot_is_what_the_desk_said(language: Language) ->
             await player(model("user"), language=language)(a_case(language), (turn,))
     told = [request.body["messages"] for request in server.requests]
 
-    quoted = re.compile(r"<(desk-[0-9a-f]{16})>\n(.*)\n</\1>", re.DOTALL)
+    quoted = re.compile(r"<(desk [0-9a-f]{8})>\n(.*)\n</\1>", re.DOTALL)
     lines = [quoted.fullmatch(messages[-1]["content"]) for messages in told]
     assert [found and found[2] for found in lines] == [text[:LONGEST_ANSWER] for text in attacks]
     assert not [found for found in lines if found and found[1] in found[2]]
@@ -119,7 +121,7 @@ async def test_an_attack_of_the_bot_is_what_the_desk_said(language: Language) ->
 
 async def test_the_tags_of_a_quotation_do_not_reach_the_bot() -> None:
     """A model that copies them into its line is asked once more."""
-    copied = quote("desk", "いくらですか。")
+    copied = quote("desk", "いくらですか。", "1a2b3c4d")
     utterance, requests = await said([line(copied), line("いくらですか。")])
 
     assert (utterance.text, utterance.broken_rules) == ("いくらですか。", ("markdown",))
@@ -222,7 +224,7 @@ async def test_silence_and_length_of_the_desk() -> None:
     messages = [message["content"] for message in request["messages"]]
 
     assert messages[3] == prompts().text("ja", "silence")
-    assert messages[5] == quote("desk", "長" * LONGEST_ANSWER)
+    assert re.fullmatch(r"<desk (\w+)>\n長{4000}\n</desk \1>", messages[5])
 
 
 async def test_a_refused_key_is_not_the_customers_failure() -> None:

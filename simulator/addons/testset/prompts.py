@@ -24,7 +24,15 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, PAIRED, Article, Kind, Task
 from simulator.core.replies import Reply
-from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, quote_lines, request
+from simulator.core.templates import (
+    LANGUAGES,
+    check_languages,
+    fingerprint,
+    quote,
+    quote_lines,
+    request,
+    seal_of,
+)
 from simulator.core.templates import Prompts as PromptFile
 from simulator.core.types import Case, Language, Message
 from simulator.models.client import Messages
@@ -219,7 +227,7 @@ class Prompts(PromptFile):
         """Asks for one question."""
         language = task.language
         texts = _numbered(task.articles)
-        seal = fingerprint(*texts)
+        seal = seal_of(*texts, task.sentence or "")
         focus = quote("sentence", task.sentence, seal) if task.sentence else ""
         user = self.text(
             language,
@@ -237,7 +245,7 @@ class Prompts(PromptFile):
         language = case.language
         texts = _numbered(articles)
         history = [f"{line.role}: {line.content}" for line in case.history]
-        seal = fingerprint(*texts, *history, case.question)
+        seal = seal_of(*texts, *history, case.question)
         nothing = self.text(language, "nothing")
         user = self.text(
             language,
@@ -252,21 +260,20 @@ class Prompts(PromptFile):
     def compare(self, case: Case, answer: str) -> Messages:
         """Asks whether the right answer and that of the check say the same."""
         language, reference = case.language, "|".join(case.references_at(1))
-        seal = fingerprint(case.question, reference, answer)
+        seal = seal_of(case.question, reference, answer)
         user = self.text(
             language,
             "compare",
             question=quote("question", case.question, seal),
             first=quote("answer", answer, seal),
-            # Another seal, so that the tags of the two answers differ.
-            second=quote("answer", reference, f"{seal}2"),
+            second=quote("answer", reference, seal),
             form=self.form(language, "check_fields", Comparison),
         )
         return request(self.text(language, "compare_system"), user)
 
     def distil(self, lines: Sequence[Message], language: Language) -> Messages:
         """Asks what a recorded dialogue was about."""
-        dialogue = quote_lines(_spoken(lines), fingerprint(*(line.content for line in lines)))
+        dialogue = quote_lines(_spoken(lines), seal_of(*(line.content for line in lines)))
         form = self.form(language, "distil_fields", DialogueSummary)
         user = self.text(language, "distil", dialogue=dialogue, form=form)
         return request(self.text(language, "distil_system"), user)
@@ -279,7 +286,8 @@ class Prompts(PromptFile):
         one = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
         form = json.dumps({"personas": [one]}, ensure_ascii=False, indent=1)
         # Ways of speaking come out of logs, so they are quoted like everything that others wrote.
-        listed = quote("manners", "\n".join(f"{n}. {manner}" for n, manner in enumerate(manners, 1)))
+        lines = "\n".join(f"{n}. {manner}" for n, manner in enumerate(manners, 1))
+        listed = quote("manners", lines, seal_of(lines))
         user = self.text(language, "speakers", manners=listed, form=form)
         return request(self.text(language, "distil_system"), user)
 

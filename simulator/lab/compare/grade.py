@@ -32,7 +32,16 @@ from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import Reply, skeleton
-from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
+from simulator.core.templates import (
+    LANGUAGES,
+    Prompts,
+    fingerprint,
+    quote,
+    quote_lines,
+    request,
+    seal_of,
+    stable_int,
+)
 from simulator.core.types import Conversation, GradingContext, Language, Results, Value
 from simulator.grading.lexical import turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
@@ -342,9 +351,9 @@ class PairPrompt(Prompts):
         references = pair.one.references or (nothing,)
         one, other = (context.turn.answer.text for context in contexts)
         question = contexts[0].turn.user
-        # Neither bot can know the code of any block: it depends on what the other one said.
+        # Neither bot can know the code: it depends on what the other one said. Both orders have the same.
         lines = (text for line in dialogue for text in line)
-        seal = fingerprint(*lines, question, one, other, *passages, *references)
+        seal = seal_of(*lines, question, *sorted((one, other)), *passages, *references)
         quoted = [quote("passage", text, seal) for text in passages or [nothing]]
         if left_out:
             quoted.append(self.text(language, "cut", count=str(left_out)))

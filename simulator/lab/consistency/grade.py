@@ -33,7 +33,7 @@ from simulator.core.messages import shown
 from simulator.core.replies import Reply, skeleton
 from simulator.core.settings import Settings
 from simulator.core.templates import Prompts as PromptFile
-from simulator.core.templates import fingerprint, quote, quote_lines, request, stable_int
+from simulator.core.templates import quote, quote_lines, request, seal_of, stable_int
 from simulator.core.types import (
     CONVERSATION,
     Bot,
@@ -210,7 +210,7 @@ class Prompts(PromptFile):
         """
         language, lines = target.case.language, earlier_lines(target)
         material = {"question": target.turn.user, "answer": target.turn.answer.text, **material}
-        seal = fingerprint(*(text for line in lines for text in line), *material.values())
+        seal = seal_of(*(text for line in lines for text in line), *material.values())
         quoted = {key: quote(key, text[:LONGEST_EARLIER], seal) for key, text in material.items()}
         user = self.text(language, prompt, history=quote_lines(lines, seal) or "-", **quoted, **plain)
         return request(self.text(language, f"{prompt}_system"), user)

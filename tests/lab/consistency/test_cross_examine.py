@@ -64,9 +64,9 @@ def test_without_a_model_nothing_is_asked(capsys: pytest.CaptureFixture[str]) ->
 def examiner(request: ChatRequest) -> str:
     """A model that asks once about the whole answer, and compares by the fee; in English it invents."""
     said = text_of(request["messages"][-1])
-    answer = re.search(r"<answer-\w+>\n(.*?)\n</answer", said, re.DOTALL)
+    answer = re.search(r"<answer \w+>\n(.*?)\n</answer", said, re.DOTALL)
     first = answer[1] if answer else ""
-    later = re.search(r"<later-\w+>\n(.*?)\n</later", said, re.DOTALL)
+    later = re.search(r"<later \w+>\n(.*?)\n</later", said, re.DOTALL)
     if later is None:
         asked = {"claim": first, "question": "それは確かですか。"}
         invented = {"claim": "解約金は無料です。", "question": "無料ですか。"}
