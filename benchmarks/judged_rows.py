@@ -25,7 +25,7 @@ from simulator import plugins
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import form_path, offer_judges
+from simulator.core.shelves import form_path
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
 from simulator.diagnosis.articles import Shelf
@@ -71,7 +71,7 @@ EXPECTED = {
     "handover": Expected(frozenset({"H", "B"}), frozenset({"D", "A", "Q"})),
     "answer_relevancy": Expected(frozenset({"D"}), frozenset({"A", "B"})),
 }
-offer_judges(plugins.Judges())
+plugins.offer()
 EVASIVE = {read_toml(form_path("answer_relevancy"))[language]["evasive"] for language in LANGUAGES}
 # How many of each kind of answer are asked about with --answers.
 KINDS = {"H": 6, "B": 2, "D": 6, "A": 6}

@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
-from simulator.grading import lexical, outputs
+from simulator.grading import lexical
+from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor

@@ -112,7 +112,7 @@ def page(language: Language) -> str:
                 yield f"\n### {path}\n\n{told(_first(command.help))}"
                 yield from _command(context, told, say, table, f"{CHECKOUT} {path}")
         yield f"\n## {say('Judges')}\n\n{say('More: [judges](judges.md).')}"
-        shelves.offer_judges(plugins.Judges())
+        plugins.offer()
         judges = shelf(shelves.JUDGES, shelves.judge_names())
         default = Settings().judges
         yield from table(

@@ -33,7 +33,6 @@ from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, shown
 from simulator.core.settings import Protocol, Settings, load_settings
-from simulator.core.shelves import offer_judges
 from simulator.core.types import Conversations
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
@@ -298,7 +297,7 @@ def _quietly(work: Callable[[], Returned]) -> Returned:
     A notebook runs one, and `asyncio.run` refuses to start a second on the same thread. What is printed goes
     for the whole process, so calls at the same time from several threads are quiet together.
     """
-    offer_judges(plugins.Judges())
+    plugins.offer()
 
     def silent() -> Returned:
         with only_the_verdict(quiet=True):

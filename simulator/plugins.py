@@ -49,12 +49,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import Settings, flag
+from simulator.core.shelves import offer_judges
+from simulator.grading.outputs import offer_outputs
 
 if TYPE_CHECKING:  # a page of help needs none of these
     from pydantic import JsonValue
 
     from simulator.core.document import Line, Section
     from simulator.core.types import Conversation, Results
+    from simulator.grading.outputs import Outputs
     from simulator.runner.context import RunContext
     from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory, StoppingRule
     from simulator.stats.figures import Summary
@@ -162,7 +165,8 @@ class Plugin:
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
     as docs/judges.md describes it, or the path of a rubric in TOML. `check` raises InputError for settings
     that cannot be used together, before anything is read; `settled` returns the settings as its run has them.
-    `engines` are values of `--engine`. `printed` is None for a run that prints its summary.
+    `engines` are values of `--engine`; `outputs` reads the file of `--outputs`. `printed` is None for a run
+    that prints its summary.
     """
 
     name: str
@@ -175,6 +179,7 @@ class Plugin:
     preparation: Preparing | None = None
     check: Callable[[Settings], None] | None = None
     settled: Callable[[Settings], Settings] | None = None
+    outputs: "Callable[[str], Outputs] | None" = None
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
@@ -310,6 +315,16 @@ class Judges:
             if name in room.judges:
                 return _asked(key, _("judge {name}", name=name)).judges[name]
         return next((p.judges[name] for p in third_party() if name in p.judges), None)
+
+
+def offer() -> None:
+    """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
+    offer_judges(Judges())
+    offer_outputs(_outputs)
+
+
+def _outputs(path: str) -> "Outputs":
+    return _part(_asked("datasets", "--outputs").outputs)(path)
 
 
 def evaluated(

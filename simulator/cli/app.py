@@ -56,7 +56,6 @@ from simulator.core.messages import (
     verbatim,
     wrap,
 )
-from simulator.core.shelves import offer_judges
 from simulator.core.templates import read_text_file
 from simulator.core.version import __version__
 from simulator.shelves import FOLDER
@@ -131,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
     name_pages_in(FOLDER)
-    offer_judges(plugins.Judges())
+    plugins.offer()
     _ready_streams()
     with unread_streams() as unread:
         try:

@@ -46,7 +46,7 @@ from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import read_knowledge, unread_files
 from simulator.diagnosis.asking import ask_after_run
-from simulator.grading.metric_file import read_metric_file
+from simulator.grading.outputs import outputs_of
 from simulator.models.pricing import Ledger, money
 from simulator.runner import run
 from simulator.runner.bot_choice import with_bot
@@ -288,9 +288,8 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     planned = read_plan(settings)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
-        path = settings.outputs
-        file = read_metric_file(path) if path else None
-        check_gate(settings, file.files if file else lambda _name: False)
+        outputs = outputs_of(settings.outputs)
+        check_gate(settings, outputs.files if outputs else lambda _name: False)
     for line in planned.messages():
         say(line)
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None

@@ -7,7 +7,7 @@ From names (--judges turn,em,mine.py:strict) to calls:
     a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, contacts ...
     a function of the user's own    the same
     --panel MODEL                   every rubric once more, asked of that model; scores `turn@MODEL`
-    --outputs FILE                  OutputPanel, which puts each output before its judges (grading/outputs.py)
+    --outputs FILE                  OutputPanel, which puts each output before its judges (lab/datasets)
     --retest SHARE                  a second call, with another seed, for the turns that were drawn
 
 Everything is read and checked here, before the run file is made: lists, tokenizer, guidelines, rules, forms.
@@ -39,7 +39,7 @@ from simulator.grading.judge import (
 )
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
-from simulator.grading.outputs import OutputJudges
+from simulator.grading.outputs import outputs_of
 from simulator.grading.rubric import (
     Judge,
     PromptFrame,
@@ -64,7 +64,7 @@ class Grading:
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
-        self.outputs = OutputJudges.of(settings.outputs) if settings.outputs else None
+        self.outputs = outputs_of(settings.outputs)
         self.answer_judges = _load_judges(
             # `passed` is made of the outputs' scores; without outputs it is an unknown judge.
             [name for name in settings.judges if not self.outputs or name != PASSED],
@@ -106,7 +106,7 @@ class Grading:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the scores that every turn gets: the judges', and those of further models."""
-        verdict = (PASSED,) if self.outputs and self.outputs.file.decides else ()
+        verdict = (PASSED,) if self.outputs and self.outputs.decides else ()
         return (*verdict, *self._names(whole=False))
 
     @property

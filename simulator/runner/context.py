@@ -351,7 +351,7 @@ class RunContext:
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
         if self.grading.outputs:
-            hashes["outputs"] = self.grading.outputs.file.fingerprint
+            hashes["outputs"] = self.grading.outputs.fingerprint
         # Functions have their hash in their scores (`Grading._function_rubric`); the frame is part of a
         # rubric's.
         for name, judge in self.grading.judges.items():

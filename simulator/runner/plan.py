@@ -42,8 +42,7 @@ from simulator.data.cases import (
     read_dataset,
 )
 from simulator.data.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
-from simulator.grading.metric_file import read_metric_file
-from simulator.grading.outputs import ReferenceCheck
+from simulator.grading.outputs import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of
 from simulator.runner.prompts import AppliedPrompt
@@ -332,11 +331,12 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
             )
             raise InputError(msg)
         settings = settings.model_copy(update={"labels": all_labels})
-    if settings.outputs is None:
+    outputs = outputs_of(settings.outputs)
+    if outputs is None:
         names = [shelves.judge_name(name) for name in settings.judges]
         data.check([_needs(name) for name in settings.judges], names)
     else:
-        references = ReferenceCheck(read_metric_file(settings.outputs))
+        references = outputs.reference_check()
         data.skip_where(references)
         references.done()
     return settings, chosen_for

@@ -3,9 +3,8 @@
 import pytest
 
 from simulator import plugins
-from simulator.core.shelves import offer_judges
 
 
 @pytest.fixture(autouse=True)
 def _judges_of_plugins() -> None:
-    offer_judges(plugins.Judges())
+    plugins.offer()

@@ -34,7 +34,6 @@ from simulator.core.loading import source_files
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.shelves import offer_judges
 from simulator.core.types import (
     LEXICAL,
     Case,
@@ -236,7 +235,7 @@ class Session:
             # Where endpoints look, and the models of a panel, which are no roles.
             os.environ.update(setup.limits)
             settings = stored_settings(setup.settings)
-            offer_judges(plugins.Judges())
+            plugins.offer()
             self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
             self.context = RunContext(
                 settings, endpoints(settings, strict=False), setup.personas, self.ledger

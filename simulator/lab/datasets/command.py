@@ -17,8 +17,8 @@ from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import load_settings
 from simulator.data.tables import split_sheet
-from simulator.grading.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.lab.datasets import thresholds
+from simulator.lab.datasets.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.lab.datasets.report import ThresholdsOutcome, thresholds_report
 from simulator.lab.datasets.thresholds import LabelledAnswers, SuggestionMethod
 from simulator.stats.calibration import Method

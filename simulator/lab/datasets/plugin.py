@@ -8,6 +8,7 @@ from simulator.lab.datasets import command
 from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from simulator.lab.datasets.label import label
+from simulator.lab.datasets.outputs import OutputJudges
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
 from simulator.stats.figures import Summary
@@ -36,5 +37,6 @@ PLUGIN = Plugin(
     judges={"choice": choice, "label": label},
     sections=tuple(map(of_results, (contest_section, outputs_section, classes_section, choices_section))),
     settled=contest_settings,
+    outputs=OutputJudges.of,
     printed=printed,
 )

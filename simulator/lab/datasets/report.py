@@ -13,7 +13,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
-from simulator.grading.metric_file import DEFAULT
+from simulator.lab.datasets.metric_file import DEFAULT
 from simulator.lab.datasets.thresholds import (
     JudgedScores,
     SuggestedThreshold,

@@ -24,9 +24,15 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge, judge_name
 from simulator.core.types import GradingContext, Score, Spending
-from simulator.grading import outputs as splitting
-from simulator.grading.metric_file import BINARY_JUDGES, COMPARING_JUDGES, DEFAULT, MetricFile, threshold_text
-from simulator.grading.outputs import (
+from simulator.lab.datasets import outputs as splitting
+from simulator.lab.datasets.metric_file import (
+    BINARY_JUDGES,
+    COMPARING_JUDGES,
+    DEFAULT,
+    MetricFile,
+    threshold_text,
+)
+from simulator.lab.datasets.outputs import (
     OutputJudges,
 )
 from simulator.models.pricing import Ledger, total_spending

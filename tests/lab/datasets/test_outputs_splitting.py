@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.grading.outputs import object_within, output_text, text_at, whole_object
+from simulator.lab.datasets.outputs import object_within, output_text, text_at, whole_object
 from simulator.text.numerals import number_text
 
 OBJECT = {"a": "1"}

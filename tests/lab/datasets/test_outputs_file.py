@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.grading.metric_file import MetricFile, read_metric_file, write_thresholds
+from simulator.lab.datasets.metric_file import MetricFile, read_metric_file, write_thresholds
 
 ARTICLE = """{
   "default": ["em", "rougeL"],

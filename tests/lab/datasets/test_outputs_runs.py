@@ -13,7 +13,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.commands import Command
-from tests.grading.test_outputs_judging import FILE
+from tests.lab.datasets.test_outputs_judging import FILE
 from tests.run_helpers import RECORDED
 from tests.servers.openai import serve
 
