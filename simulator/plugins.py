@@ -85,6 +85,21 @@ class Engine(Protocol):
         ...
 
 
+class Division(NamedTuple):
+    """The conversations of a plan that this run holds, and notes of its run file: JSON by their keys."""
+
+    conversations: "Sequence[Conversation]"
+    notes: Mapping[str, str]
+
+
+class Dividing(Protocol):
+    """Picks a part of a plan; None where this run holds all of it."""
+
+    def __call__(self, settings: Settings, plan: "Sequence[Conversation]", /) -> Division | None:
+        """`plan` is the whole one, in its order."""
+        ...
+
+
 class Preparing(Protocol):
     """Makes what a run does before its first conversation; None where there is nothing to do."""
 
@@ -175,6 +190,7 @@ class Plugin:
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
     engines: Mapping[str, Engine] = field(default_factory=dict)
+    dividing: Dividing | None = None
     runner: "RunnerFactory | None" = None
     preparation: Preparing | None = None
     check: Callable[[Settings], None] | None = None
@@ -225,7 +241,7 @@ LAB: Mapping[str, Room] = {
         commands={
             "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate."
         },
-        settings=("engine", "scheduler", "workers"),
+        settings=("engine", "scheduler", "workers", "shard"),
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},

@@ -41,7 +41,7 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, sentences
 from simulator.core.roles import check_players, endpoints
-from simulator.core.settings import Protocol, Settings, read_shard
+from simulator.core.settings import Protocol, Settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.knowledge import read_knowledge, unread_files
@@ -54,7 +54,6 @@ from simulator.runner.context import RunContext
 from simulator.runner.estimate import forecast
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
-from simulator.runner.shard import SHARD_NOTE, shard_conversations, shard_position
 from simulator.stats.likeness import logged_reference
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.sequential import batches
@@ -281,8 +280,6 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     and persona.
     """
     settings = _with_bot(_with_whole_paths(settings))
-    if settings.shard and settings.sequential:
-        raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     # All before the questions are read, for these can take a while.
     check_added(settings)
     planned = read_plan(settings)
@@ -292,9 +289,11 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
         check_gate(settings, outputs.files if outputs else lambda _name: False)
     for line in planned.messages():
         say(line)
-    plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None
-    if shard:
-        plan = shard_conversations(whole_plan, shard)
+    plan = whole_plan
+    notes: Mapping[str, str] = {}
+    for dividing in (each.dividing for each in plugins.asked_by(settings) if each.dividing):
+        if part := dividing(settings, whole_plan):
+            plan, notes = part
     # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), planned.personas, Ledger.of(settings))
@@ -307,9 +306,8 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     # run that is killed can still be merged, and still says what is missing.
     def create() -> RunFile:
         file = create_run(settings, context, plan, planned.personas, run_id)
-        if shard:
-            place = shard_position(whole_plan, shard)
-            file.save_note(SHARD_NOTE, place.model_dump_json())
+        for key, note in notes.items():
+            file.save_note(key, note)
         if planned.skipped.count:
             file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_note(), ensure_ascii=False))
         return file

@@ -7,11 +7,14 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.lab.dask import command
 from simulator.lab.dask.driver import perform
+from simulator.lab.dask.shard import shard_of_plan
 from simulator.plugins import Plugin
 
 
 def check_engine(settings: Settings) -> None:
     """Raises InputError for options that cannot be used together, and where the extra is missing."""
+    if settings.shard and settings.sequential:
+        raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     if settings.engine == "local":
         if settings.scheduler or settings.workers:
             given = "--scheduler" if settings.scheduler else "--workers"
@@ -27,5 +30,9 @@ def check_engine(settings: Settings) -> None:
 
 
 PLUGIN = Plugin(
-    name="dask", commands={"merge": command.command}, engines={"dask": perform}, check=check_engine
+    name="dask",
+    commands={"merge": command.command},
+    engines={"dask": perform},
+    dividing=shard_of_plan,
+    check=check_engine,
 )

@@ -4,8 +4,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from simulator.core.settings import Shard
+from simulator.core.settings import Settings, Shard, read_shard
 from simulator.core.types import Conversation, Value
+from simulator.plugins import Division
 
 # The note of a run that is one shard of a larger one.
 SHARD_NOTE = "shard"
@@ -18,6 +19,15 @@ class ShardPosition(Value):
     planned: int
     plan: str
     places: tuple[int, ...]
+
+
+def shard_of_plan(settings: Settings, plan: Sequence[Conversation]) -> Division | None:
+    """What --shard asks of this plan, with the note by which it is merged later; None without --shard."""
+    if not settings.shard:
+        return None
+    shard = read_shard(settings.shard)
+    note = shard_position(plan, shard).model_dump_json()
+    return Division(shard_conversations(plan, shard), {SHARD_NOTE: note})
 
 
 def shard_conversations(plan: Sequence[Conversation], shard: Shard) -> tuple[Conversation, ...]:
