@@ -106,8 +106,8 @@ def _listed(name: str, *lists: List) -> bool:
     """
     for written in dict.fromkeys((name, name.translate(_USUAL))):
         rest = written[1:] or "."
-        for one in lists if " " not in rest else ():
-            seconds, longer = _list(one).get(written[:1], ("", ""))
+        for list_name in lists if " " not in rest else ():
+            seconds, longer = _list(list_name).get(written[:1], ("", ""))
             if (rest in seconds) if len(rest) == 1 else (f" {rest} " in longer):
                 return True
     return False
@@ -158,8 +158,8 @@ def _katakana_surnames() -> frozenset[str]:
 
 def _is_surname(name: str) -> bool:
     """Whether a word is a surname and no common word: 生田目, 髙﨑, サトウ."""
-    known = word_list("surnames") | word_list("surnames_kana") | _katakana_surnames()
-    return name.translate(_USUAL) in known or _listed(name, "family_ja")
+    surnames = word_list("surnames") | word_list("surnames_kana") | _katakana_surnames()
+    return name.translate(_USUAL) in surnames or _listed(name, "family_ja")
 
 
 def _is_family(name: str) -> bool:
@@ -248,8 +248,8 @@ def _is_listed_pair(name: str) -> bool:
     if not space:
         return any(_is_surname(name[:cut]) and _is_given(name[cut:]) for cut in (2, 3, 4) if name[cut + 1 :])
     if re.match("[ぁ-ん]", given):
-        known = _listed(_katakana(given), "given_kana")
-        return known and surname not in word_list("doubtful") and not _is_role(surname)
+        is_given = _listed(_katakana(given), "given_kana")
+        return is_given and surname not in word_list("doubtful") and not _is_role(surname)
     if _is_surname(surname) and len(given) == 1 and surname not in word_list("no_person"):
         return given not in _NO_ONE
     if not _is_family(surname):
@@ -261,12 +261,14 @@ def _begins_with_surname(name: str) -> bool:
     """Whether a word begins with a surname of the lists, in kanji or kana, or is two capitalised words."""
     if re.match(r"[A-Za-z]", name):
         return " " in name
-    known = (
+    is_surname = (
         "・" in name
         or _surname_at(name) == 0
         or name.startswith(tuple(word_list("surnames_kana") | _katakana_surnames()))
     )
-    return known or bool(re.match(rf"[{KANA}]", name) and (_is_kana_name(name) or _is_foreign_kana(name)))
+    return is_surname or bool(
+        re.match(rf"[{KANA}]", name) and (_is_kana_name(name) or _is_foreign_kana(name))
+    )
 
 
 def _can_be_called(name: str) -> bool:
@@ -324,7 +326,7 @@ def _kana_person(match: re.Match[str]) -> Span | bool:
     for place in range(len(name)):
         rest = name[place:].replace(" ", "")
         surnames = word_list("surnames_kana")
-        if any(rest.startswith(each) and len(rest) <= len(each) + 4 for each in surnames):
+        if any(rest.startswith(surname) and len(rest) <= len(surname) + 4 for surname in surnames):
             return start + place, end
         begins = place == 0 or name[place - 1] in "のとはがも"
         is_word = rest in word_list("no_person") or rest in word_list("no_kana_name")
@@ -349,8 +351,8 @@ def labelled_name(match: re.Match[str]) -> Span | bool:
     """A name behind 氏名: or 名前は; words such as 必須 and 本人 are none."""
     name, link = match["v"], match["link"]
     bare = re.sub(r"[ ・]", "", name)
-    known = _begins_with_surname(name)
-    if bare in word_list("no_label_value") or (_ORGANISATION.search(bare) and not known):
+    is_name = _begins_with_surname(name)
+    if bare in word_list("no_label_value") or (_ORGANISATION.search(bare) and not is_name):
         return False
     if re.match(r"[A-Za-z]", name):
         return english_name(match)
@@ -359,8 +361,8 @@ def labelled_name(match: re.Match[str]) -> Span | bool:
         return False
     line = match.string[: match.start()].rstrip(" ・-*")
     in_sentence = link == " " and line and not line.endswith("\n")
-    if known or in_sentence or link in {"の", "、"} or match[0].startswith("担当"):
-        return known
+    if is_name or in_sentence or link in {"の", "、"} or match[0].startswith("担当"):
+        return is_name
     likely = (
         ":" in link
         or link in {" ", "=", "→", "⇒", "\n"}
@@ -453,8 +455,8 @@ def surname_alone(match: re.Match[str]) -> bool:
     if re.match("[ぁ-ん]{4}", name) and _listed(_katakana(name), "family_kana"):
         return name not in word_list("no_kana_name") | word_list("doubtful_kana")
     plain = _katakana(name) if re.match(rf"[{KANA}]", name) else name
-    known = _is_surname(plain) and name not in word_list("doubtful") and not _COUNT.fullmatch(name)
-    return known and (len(name) > 1 or name in word_list("surnames"))
+    is_surname = _is_surname(plain) and name not in word_list("doubtful") and not _COUNT.fullmatch(name)
+    return is_surname and (len(name) > 1 or name in word_list("surnames"))
 
 
 def _is_presented(match: re.Match[str]) -> bool:
@@ -484,16 +486,16 @@ def with_surname(match: re.Match[str]) -> bool:
 def called(match: re.Match[str]) -> bool:
     """三枝子という名前で: a given name or surname before the word for name."""
     name = match["v"]
-    known = _is_given(name) or _is_kana_name(name) or _is_family(name)
-    return known or (len(name) >= LONGEST_GIVEN and _surname_at(name) == 0)
+    is_name = _is_given(name) or _is_kana_name(name) or _is_family(name)
+    return is_name or (len(name) >= LONGEST_GIVEN and _surname_at(name) == 0)
 
 
 def surname_and_kana(match: re.Match[str]) -> bool:
     """馬場ウメ: a surname in kanji and a given name in katakana."""
     surname, space, given = re.split(rf"( ?)(?=[{KANA}])", match["v"], maxsplit=1)
-    known = _is_surname(surname) and (bool(space) or surname not in word_list("doubtful"))
+    is_name = _is_surname(surname) and (bool(space) or surname not in word_list("doubtful"))
     short = len(given) < LONGEST_GIVEN + bool(space) and (bool(space) or surname in word_list("surnames"))
-    return known and (short or given[-1] in "子代江美枝" or _listed(_katakana(given), "given_kana"))
+    return is_name and (short or given[-1] in "子代江美枝" or _listed(_katakana(given), "given_kana"))
 
 
 def given_name(match: re.Match[str]) -> bool:
@@ -501,8 +503,8 @@ def given_name(match: re.Match[str]) -> bool:
     name = match["v"]
     if not re.match(rf"[{KANJI}]", name):
         parts = re.split("[ ・]", _katakana(name))
-        known = any(_listed(part, "given_kana") or _is_foreign_kana(part) for part in parts)
-        return known and name not in word_list("no_kana_name") | word_list("no_person_kana")
+        is_name = any(_listed(part, "given_kana") or _is_foreign_kana(part) for part in parts)
+        return is_name and name not in word_list("no_kana_name") | word_list("no_person_kana")
     if name in word_list("no_person"):
         return False
     if _surname_at(name) == 0 or _is_any_given(name) or name in word_list("given_one"):
@@ -558,9 +560,9 @@ def _is_known(word: str) -> bool:
     return common or (japanese and len(word) >= _FEWEST_LETTERS)
 
 
-def _is_japanese(one: str, other: str) -> bool:
+def _is_japanese(word: str, other: str) -> bool:
     """Miyuki Tokita, Tokita Miyuki: a Japanese given name and surname in Latin letters."""
-    first, last = _latin_key(one), _latin_key(other)
+    first, last = _latin_key(word), _latin_key(other)
     family, given = _latin_forms("family_kana"), _latin_forms("given_kana")
     either = (first in given and last in family) or (first in family and last in given)
     return either and min(len(first), len(last)) > 2

@@ -320,11 +320,11 @@ class Pattern(NamedTuple):
     def spans(self, text: str) -> Iterator[Span]:
         """What of the text is masked: of each match its group `v` or all, unless its check says otherwise."""
         for match in self.regex.finditer(text):
-            found = self.check(match) if self.check else True
-            if found is True:
+            outcome = self.check(match) if self.check else True
+            if outcome is True:
                 yield match.span("v" if "v" in match.re.groupindex else 0)
-            elif found:
-                yield found
+            elif outcome:
+                yield outcome
 
 
 @cache
@@ -357,7 +357,7 @@ def masks() -> re.Pattern[str]:
 @cache
 def mask_kinds() -> dict[str, str]:
     """The kind that each mask of either language stands for."""
-    return {one: kind for kind, pair in read_toml(FILE)["masks"].items() for one in pair}
+    return {mask: kind for kind, pair in read_toml(FILE)["masks"].items() for mask in pair}
 
 
 _SIGNS = {

@@ -125,34 +125,34 @@ class Redactor:
         `_LATEST` texts are remembered, all of them forgotten at once: an answer is often its reference, word
         for word.
         """
-        if (known := self._latest.get((text, language))) is not None:
-            return known  # an answer is often its reference, word for word
+        if (latest := self._latest.get((text, language))) is not None:
+            return latest  # an answer is often its reference, word for word
         if len(self._latest) >= _LATEST:
             self._latest.clear()
-        found = self._latest[text, language] = self._redacted(text, language)
-        return found
+        result = self._latest[text, language] = self._redacted(text, language)
+        return result
 
     def _redacted(self, text: str, language: Language) -> RedactedText:
         counts: Counter[str] = Counter()
         # A mask can lay bare what was part of something longer: until nothing more is found.
-        while found := _joined(self._found(text)):
-            counts.update(one.kind for one in found)
-            text = _masked(text, found, language)
+        while spans := _joined(self._found(text)):
+            counts.update(span.kind for span in spans)
+            text = _masked(text, spans, language)
         return RedactedText(text, dict(counts))
 
     def _found(self, text: str) -> Iterator[_Span]:
-        original = masks().sub(lambda known: _TAKEN * len(known[0]), text)
+        original = masks().sub(lambda mask: _TAKEN * len(mask[0]), text)
         # Of a pattern that would reach over a mask, what stands before or behind it may match by itself.
         gaps = [gap.span() for gap in _FREE.finditer(original)] if self._own else []
-        for own in self._own:
-            for match in chain.from_iterable(own.finditer(original, *gap) for gap in gaps):
-                start, end = match.span(1 if own.groups else 0)
+        for pattern in self._own:
+            for match in chain.from_iterable(pattern.finditer(original, *gap) for gap in gaps):
+                start, end = match.span(1 if pattern.groups else 0)
                 if start < end:
                     yield _Span(start, end, 0, "custom")
         plain = straight(original).translate(_PLAIN)
-        known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]
-        yield from known
-        names = [plain[one.start : one.end] for one in known if one.kind == "name"]
+        spans = [span for span in self._known(plain) if not self._is_public(plain[span.start : span.end])]
+        yield from spans
+        names = [plain[span.start : span.end] for span in spans if span.kind == "name"]
         for start, end in repeated_names(plain, names):
             if not self._is_public(plain[start:end]):
                 yield _Span(start, end, len(patterns()) + 1, "name")
@@ -160,8 +160,8 @@ class Redactor:
     def _known(self, plain: str) -> Iterator[_Span]:
         present = scripts_in(plain)
         for rank, pattern in enumerate(patterns(), start=1):
-            for found in pattern.spans(plain) if pattern.needs <= present else ():
-                if span := _bare(plain, found):
+            for place in pattern.spans(plain) if pattern.needs <= present else ():
+                if span := _bare(plain, place):
                     yield _Span(*span, rank, pattern.kind)
 
     def _is_public(self, text: str) -> bool:
@@ -210,24 +210,24 @@ def _bare(text: str, span: Span) -> Span | None:
     return (start, end) if start < end else None
 
 
-def _joined(found: Iterator[_Span]) -> list[_Span]:
+def _joined(spans: Iterator[_Span]) -> list[_Span]:
     """In order and without overlaps: what overlaps is masked as one."""
     kept: list[_Span] = []
-    for one in sorted(found):
-        if kept and one.start < kept[-1].end:
+    for span in sorted(spans):
+        if kept and span.start < kept[-1].end:
             last = kept[-1]
-            first = min(last, one, key=lambda each: each.rank)
-            kept[-1] = first._replace(start=last.start, end=max(last.end, one.end))
+            first = min(last, span, key=lambda part: part.rank)
+            kept[-1] = first._replace(start=last.start, end=max(last.end, span.end))
         else:
-            kept.append(one)
+            kept.append(span)
     return kept
 
 
-def _masked(text: str, found: Sequence[_Span], language: Language) -> str:
+def _masked(text: str, spans: Sequence[_Span], language: Language) -> str:
     pieces, reached = [], 0
-    for one in found:
-        pieces += [text[reached : one.start], mask(one.kind, language)]
-        reached = one.end
+    for span in spans:
+        pieces += [text[reached : span.start], mask(span.kind, language)]
+        reached = span.end
     return "".join((*pieces, text[reached:]))
 
 
@@ -292,8 +292,8 @@ def redacted_json(
             except (ValueError, RecursionError):
                 inside = None  # cut, or no JSON after all
             if isinstance(inside, (dict, list)):
-                masked, found = redacted_json(inside, redactor, language)
-                counts.update(found)
+                masked, counts_inside = redacted_json(inside, redactor, language)
+                counts.update(counts_inside)
                 return part if masked == inside else json.dumps(masked, ensure_ascii=False)
         if isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
             return _structured_masked(part, key, redactor, language, counts)
@@ -302,9 +302,9 @@ def redacted_json(
     def link(part: JsonValue) -> JsonValue:
         if not isinstance(part, str):
             return part
-        found = redacted_link(part, redactor, language)
-        counts.update(found.counts)
-        return found.text
+        link = redacted_link(part, redactor, language)
+        counts.update(link.counts)
+        return link.text
 
     return walk(value, ""), dict(counts)
 

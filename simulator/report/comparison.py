@@ -294,7 +294,9 @@ class _Parts:
     def _changed(self) -> Iterator[Message]:
         """What else than the customers' lines was changed."""
         none = _("none")
-        pairs = {each.name: (each.before or none, each.after or none) for each in self.changes.changed}
+        pairs = {
+            setting.name: (setting.before or none, setting.after or none) for setting in self.changes.changed
+        }
         if pairs:
             what = [_("{name} {before} → {after}", name=n, before=b, after=a) for n, (b, a) in pairs.items()]
             yield _("Changed: {what}", what=what)
@@ -321,10 +323,10 @@ class _Parts:
         # The earlier run's figures are no more to be relied on than the later one's.
         if notice := trial_notice(self.changes.after) or trial_notice(self.changes.before):
             yield Line(notice, "alarm")
-        for each in self.changes.cautions:
-            group = {"rubrics": "judge", "models": "role"}.get(each.kind)
-            names = tuple(self.titles(group, name) if group else name for name in each.names)
-            caution = _CAUTIONS[each.kind].format(names=names, before=each.before, after=each.after)
+        for entry in self.changes.cautions:
+            group = {"rubrics": "judge", "models": "role"}.get(entry.kind)
+            names = tuple(self.titles(group, name) if group else name for name in entry.names)
+            caution = _CAUTIONS[entry.kind].format(names=names, before=entry.before, after=entry.after)
             yield Line(caution, "alarm")
 
     def turned(self) -> Iterator[Section]:
@@ -333,8 +335,8 @@ class _Parts:
         At length with both answers for --verbose and Markdown; in brief three turns with the judge's reason,
         and of those that were fixed the questions alone.
         """
-        red = [self._turn(each, "▲") for each in self.changes.turned_red]
-        green = [self._turn(each, "✓") for each in self.changes.turned_green]
+        red = [self._turn(change, "▲") for change in self.changes.turned_red]
+        green = [self._turn(change, "✓") for change in self.changes.turned_green]
         to_red = ngettext("Turned red ({n} turn)", "Turned red ({n} turns)", n=len(red))
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
         for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
@@ -342,32 +344,36 @@ class _Parts:
             yield Section(key, title, (block,), views=TEXT, folded=True)
         reasons = (
             Item(
-                _("{where}: {question}", where=self._where(each), question=excerpt(each.question, QUESTION)),
-                (Fact("", excerpt(each.why_after, REASON)),),
+                _(
+                    "{where}: {question}",
+                    where=self._where(change),
+                    question=excerpt(change.question, QUESTION),
+                ),
+                (Fact("", excerpt(change.why_after, REASON)),),
             )
-            for each in self.changes.turned_red
+            for change in self.changes.turned_red
         )
         yield Section("turned_red", to_red, (Items.first(SHOWN_BRIEFLY, reasons, _MORE),), views=BRIEF)
-        cases = list(dict.fromkeys(each.case for each in self.changes.turned_green))
+        cases = list(dict.fromkeys(change.case for change in self.changes.turned_green))
         fixed = (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else ()
         yield Section("turned_green", to_green, fixed, views=BRIEF)
 
-    def _where(self, each: TurnChange) -> Message:
-        where = turn_text((each.persona, *each.others), each.case, each.turn, self.titles)
-        return _("{where}  [must not break]", where=where) if each.guarded else where
+    def _where(self, change: TurnChange) -> Message:
+        where = turn_text((change.persona, *change.others), change.case, change.turn, self.titles)
+        return _("{where}  [must not break]", where=where) if change.guarded else where
 
-    def _turn(self, each: TurnChange, marker: str) -> Item:
+    def _turn(self, change: TurnChange, marker: str) -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red.
 
         `marker` is ▲ where the later run is red, ✓ where the earlier one was.
         """
         # Why it was red stands on the side that is red.
         silent, is_red = _("(no answer)"), marker == "▲"
-        why_before, why_after = ("", each.why_after) if is_red else (each.why_before, "")
-        before = Fact(_("Before"), each.before or silent, (why_before,) if why_before else ())
-        now = Fact(_("Now"), each.after or silent, (why_after,) if why_after else ())
-        question = Fact(pgettext("who speaks", "Customer"), each.question)
-        return Item(self._where(each), (question,), "strong", marker, ((before, now),))
+        why_before, why_after = ("", change.why_after) if is_red else (change.why_before, "")
+        before = Fact(_("Before"), change.before or silent, (why_before,) if why_before else ())
+        now = Fact(_("Now"), change.after or silent, (why_after,) if why_after else ())
+        question = Fact(pgettext("who speaks", "Customer"), change.question)
+        return Item(self._where(change), (question,), "strong", marker, ((before, now),))
 
     def differences(self) -> Iterator[Section]:
         """The difference by judge, and how many turns changed colour."""
@@ -425,10 +431,10 @@ class _Parts:
         was, became = (side.summary.conversation_scores for side in (before, after))
         # The page of the later run has them under their number in its plan.
         places = {key: anchor(at) for at, key in enumerate(after.results.conversations.ids, 1)}
-        for one, other in ((runs.earlier[key], runs.later[key]) for key in runs.both):
-            both = zip((one, other), runs.reds, strict=True)
+        for earlier, later in ((runs.earlier[key], runs.later[key]) for key in runs.both):
+            both = zip((earlier, later), runs.reds, strict=True)
             red, now = (sum((talk.id, turn.index) in reds for turn in talk.turns) for talk, reds in both)
-            scores, change = (was.get(one.id), became.get(other.id)), (red > 0, now > 0)
+            scores, change = (was.get(earlier.id), became.get(later.id)), (red > 0, now > 0)
             by = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
             numbers[change] += 1
             if red != now or abs(by or 0.0) >= 0.005:
@@ -439,17 +445,17 @@ class _Parts:
                     before=points(scores[0]),
                     after=points(scores[1]),
                     by=signed_points(by),
-                    who=other.case.id if self.rows else self.titles("persona", other.persona),
-                    question=other.case.question,
+                    who=later.case.id if self.rows else self.titles("persona", later.persona),
+                    question=later.case.question,
                 )
                 sides = tuple(
                     (
-                        _side(_("Before"), at, one, first, runs.reds[0]),
-                        _side(_("Now"), at, other, second, runs.reds[1]),
+                        _side(_("Before"), at, earlier, first, runs.reds[0]),
+                        _side(_("Now"), at, later, second, runs.reds[1]),
                     )
-                    for at, (first, second) in enumerate(zip_longest(one.turns, other.turns), 1)
+                    for at, (first, second) in enumerate(zip_longest(earlier.turns, later.turns), 1)
                 )
-                link = (_("Read it →"), f"report.html#{places[other.id]}")
+                link = (_("Read it →"), f"report.html#{places[later.id]}")
                 place = order.index(change), by or 0.0
                 items.append((place, Item(head, tone=tone, marker=mark, sides=sides, link=link)))
         counts = [

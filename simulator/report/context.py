@@ -67,8 +67,8 @@ def counts_text(numbers: Mapping[str, int], group: str) -> Message:
 
 def lapses_text(lapses: Mapping[str, int], conversations: int) -> Message:
     """How many lapses of each kind there are: "Contradiction 2, Forgotten 1 (in 3 conversations)"."""
-    found = {kind: n for kind, n in lapses.items() if n}
-    kinds = counts_text(found, "lapse")
+    counts = {kind: n for kind, n in lapses.items() if n}
+    kinds = counts_text(counts, "lapse")
     return _("Lapses between turns: {kinds} (in {n} conversations).", kinds=kinds, n=conversations)
 
 
@@ -327,11 +327,11 @@ class ReportContext:
     def _unjudged(self) -> tuple[Line, ...]:
         """That nobody was asked whether the bot declines and hands over where it should."""
         # A gate on it says so itself.
-        is_told = any(each.lack == "unasked" for each in self.gate.conditions)
+        is_told = any(condition.lack == "unasked" for condition in self.gate.conditions)
         if is_told or asks_responses(self.results):
             return ()
         places = (answerability(self.results), handovers(self.results))
-        why = unjudged_reason(max(each.unjudged for each in places), self.results)
+        why = unjudged_reason(max(condition.unjudged for condition in places), self.results)
         return (Line(_("Refusals and handovers: {why}", why=why), "alarm"),) if why else ()
 
     def _causes_note(self) -> Iterator[Line]:

@@ -40,51 +40,51 @@ _DEFINITION = _(
 )
 
 
-def likeness_section(found: Likeness) -> Section:
+def likeness_section(likeness: Likeness) -> Section:
     """The figure or why there is none, the three largest differences, the table, definition and sources.
 
     The definition stands in the report itself: 100 is not "human", but as like the reference as other people
     are to it.
     """
-    if found.composite is None or found.interval is None:
+    if likeness.composite is None or likeness.interval is None:
         head = _(
             "No likeness figure: it takes {least} lines after the first from these customers and from the"
             " reference; these have {n}.",
             least=SIZES[-1],
-            n=found.lines,
+            n=likeness.lines,
         )
     else:
-        low, high = (f"{end:.0f}" for end in found.interval)
+        low, high = (f"{end:.0f}" for end in likeness.interval)
         head = _(
             "Likeness {value} of 100 (95 % interval {low}–{high}); real people among themselves reach 100.",
-            value=f"{found.composite:.0f}",
+            value=f"{likeness.composite:.0f}",
             low=low,
             high=high,
         )
     apart = []
-    for largest in found.largest:
-        ours, people = (f"{100 * (share or 0):.0f}" for share in found.shares[largest])
+    for largest in likeness.largest:
+        ours, people = (f"{100 * (share or 0):.0f}" for share in likeness.shares[largest])
         apart.append(
             _("{name}: {ours} %, people {people} %", name=_SHARES[largest], ours=ours, people=people)
         )
     columns = (_("Figure"), _("These customers"), _("People"))
     rows: list[tuple[Text | Cell, ...]] = []
-    for key, sides in found.shares.items():
+    for key, sides in likeness.shares.items():
         ended = key.removeprefix("ended_")
         name = _SHARES[key] if ended == key else _("Ended: {how}", how=title("ended", ended))
         rows.append((name, *(_cell(key, side) for side in sides)))
     notes: list[Text] = [
-        _("Compared with {reference}.", reference=found.reference),
+        _("Compared with {reference}.", reference=likeness.reference),
         _("Shares are of lines after the first; lengths are in characters (Japanese) or words (English)."),
         _("Other desks have other customers: features of wording say nothing of what somebody wants."),
     ]
-    if found.n:
-        notes.insert(0, _DEFINITION.format(n=found.n))
+    if likeness.n:
+        notes.insert(0, _DEFINITION.format(n=likeness.n))
     blocks: list[Block] = [Line(head)]
     if apart:
         blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=tuple(apart))))
     blocks.append(Table.of("likeness", columns, rows))
-    blocks += [Line(sentences(*notes), "soft"), *(Line(source, "soft") for source in found.sources)]
+    blocks += [Line(sentences(*notes), "soft"), *(Line(source, "soft") for source in likeness.sources)]
     head = _("Likeness to real customers")
     return Section("likeness", head, tuple(blocks), views=PAGE | TERMINAL, folded=True)
 

@@ -40,7 +40,9 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
 def _cost_text(forecast: Forecast, rate: float) -> Message:
     """The cost with its range, in both currencies; or that it is not known."""
     spendings = (forecast.low, forecast.expected, forecast.most)
-    low, usual, high = (total_spending(list(each.values())).cost_usd for each in spendings)
+    low, usual, high = (
+        total_spending(list(spending_by_role.values())).cost_usd for spending_by_role in spendings
+    )
     going_by = _("Going by run {run}.", run=forecast.like) if forecast.like else None
     if low is None or usual is None or high is None:
         unknown = _(
@@ -65,18 +67,18 @@ def _table(forecast: Forecast) -> Table:
     ends = (forecast.expected,) if forecast.like else (forecast.low, forecast.most)
     rows: list[tuple[Text, ...]] = []
     for role, model in ends[-1]:
-        spent = [each.get((role, model), Spending(cost_usd=0.0)) for each in ends]
+        spent = [end.get((role, model), Spending(cost_usd=0.0)) for end in ends]
         rows.append((title("role", role), model, *_figures(spent)))
     if len(rows) > 1:
-        rows.append((_("total"), "", *_figures([total_spending(list(each.values())) for each in ends])))
+        rows.append((_("total"), "", *_figures([total_spending(list(end.values())) for end in ends])))
     columns = _("role"), _("model"), _("calls"), _("tokens in"), _("tokens out"), _("USD")
     return Table.of("forecast", columns, rows, words=frozenset({1}))
 
 
 def _figures(ends: list[Spending]) -> tuple[Text, ...]:
     """Calls, tokens in and out, and dollars; `12-36` where the ends differ, "unknown" without a price."""
-    counts = ([f"{getattr(each, key):,}" for each in ends] for key in ("calls", "tokens_in", "tokens_out"))
-    costs = [dollars(each.cost_usd) for each in ends if each.cost_usd is not None]
+    counts = ([f"{getattr(end, key):,}" for end in ends] for key in ("calls", "tokens_in", "tokens_out"))
+    costs = [dollars(end.cost_usd) for end in ends if end.cost_usd is not None]
     figures = ["-".join(dict.fromkeys(figure)) for figure in (*counts, costs)]
     return tuple(figures) if len(costs) == len(ends) else (*figures[:-1], _("unknown"))
 

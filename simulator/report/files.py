@@ -130,22 +130,22 @@ def junit_xml(context: ReportContext) -> str:
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
     # Of a run with several repeats or models of a customer the case alone says too little.
     held = {row["conversation"]: row["conversation"].removeprefix(row["persona"]).lstrip("/") for row in rows}
-    is_once = all(each.endswith("#1") and not each.startswith("@") for each in held.values())
+    is_once = all(name.endswith("#1") and not name.startswith("@") for name in held.values())
     for row in rows:
         grade, asked = row["scores"].get(context.summary.primary), held[row["conversation"]]
         title = f"{row['case'] if is_once else asked} turn {row['turn']}"
         case = SubElement(suite, "testcase", classname=_text(row["persona"]), name=_text(title))
-        found = None
+        problem = None
         if row["red"]:
-            found = SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"]))
+            problem = SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"]))
         elif grade is None or grade["state"] == "failed":
             reason = grade["reason"] if grade else "not graded"
-            found = SubElement(case, "error", type="ungraded", message=_text(reason))
+            problem = SubElement(case, "error", type="ungraded", message=_text(reason))
         elif grade["state"] == "skipped":
             SubElement(case, "skipped", message=_text(grade["reason"]))
-        if found is not None:
+        if problem is not None:
             why = f"\n{row['cause_text']}" if row["cause_text"] else ""
-            found.text = _text(f"Q: {row['user']}\nA: {row['answer']}{why}")
+            problem.text = _text(f"Q: {row['user']}\nA: {row['answer']}{why}")
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         trial = context.summary.trial

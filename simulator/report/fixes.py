@@ -50,20 +50,20 @@ _QUESTION, _LINE = 46, 30
 _REASON: dict[Language, int] = {"ja": 48, "en": 90}
 
 
-def none_text(found: Improvements) -> Message:
+def none_text(improvements: Improvements) -> Message:
     """That there is nothing to fix, or why that cannot be known."""
-    if found.unsearched:
+    if improvements.unsearched:
         return _(
             "Nothing was retrieved, so there is no article or search to fix. Red rows are in the report."
         )
-    if found.customer:
+    if improvements.customer:
         return _("Nothing to fix in the bot.")
     return _("Nothing to fix: no turn is red.")
 
 
-def gain_text(fix: Fix, found: Improvements) -> Text:
+def gain_text(fix: Fix, improvements: Improvements) -> Text:
     """'+4.2 点': what the run's score (of 100) would gain; empty where that cannot be forecast."""
-    return _("+{gain} points", gain=f"{100 * fix.gain:.1f}") if fix.rank and found.foretells else ""
+    return _("+{gain} points", gain=f"{100 * fix.gain:.1f}") if fix.rank and improvements.foretells else ""
 
 
 def counts_text(fix: Fix) -> Message:
@@ -74,31 +74,39 @@ def counts_text(fix: Fix) -> Message:
     return _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
 
 
-def spoilt_text(found: Improvements) -> Text:
+def spoilt_text(improvements: Improvements) -> Text:
     """How many turns the simulated customer spoilt; empty for none."""
     text = _("Besides, turns in which not the bot but the simulated customer was at fault: {turns}.")
-    return text.format(turns=sum(len(fix.turns) for fix in found.customer)) if found.customer else ""
+    return (
+        text.format(turns=sum(len(fix.turns) for fix in improvements.customer))
+        if improvements.customer
+        else ""
+    )
 
 
-def lead_text(found: Improvements) -> Text:
+def lead_text(improvements: Improvements) -> Text:
     """The score with all of it fixed, or why it cannot be forecast; empty if it would not change."""
-    if found.fixes and not found.foretells:
+    if improvements.fixes and not improvements.foretells:
         return _(
             "Too little to forecast from: it takes at least {least} turns that are not red, and this run has"
             " {green}.",
             least=LEAST,
-            green=found.green,
+            green=improvements.green,
         )
-    score, mended = points(found.score), points(found.mended)
-    if found.mended is None or mended == score:
+    score, mended = points(improvements.score), points(improvements.mended)
+    if improvements.mended is None or mended == score:
         return ""
     return _("With all of it fixed the score should go from {score} to {mended}.", score=score, mended=mended)
 
 
-def how_text(found: Improvements) -> Text:
+def how_text(improvements: Improvements) -> Text:
     """How gains are calculated, with the average turn that is not red; empty where there are none."""
     text = _("Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).")
-    return text.format(goal=points(found.goal)) if found.foretells and lead_text(found) else ""
+    return (
+        text.format(goal=points(improvements.goal))
+        if improvements.foretells and lead_text(improvements)
+        else ""
+    )
 
 
 def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
@@ -109,13 +117,15 @@ def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
     )
 
 
-def brief_sections(found: Improvements, run: str, summary: Summary, language: Language) -> Iterator[Section]:
+def brief_sections(
+    improvements: Improvements, run: str, summary: Summary, language: Language
+) -> Iterator[Section]:
     """The gravest turn of each of the reddest questions with its reason, and the best fixes.
 
     On a later turn the question is followed by what the customer said there.
     """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
-    causes = found.causes
+    causes = improvements.causes
     asked = {case.case: case.question for case in summary.cases}
     items = []
     for red in gravest[:SHOWN]:
@@ -129,16 +139,18 @@ def brief_sections(found: Improvements, run: str, summary: Summary, language: La
         why: Text = ""
         if cause and cause.standing != "open" and not red.failure:
             why = changed(cause_sentence(cause), lambda text: excerpt(text, _REASON[language]))
-        told = tuple(Fact("", each) for each in (marked, reason, why) if each)
-        items.append(Item(excerpt(asked.get(red.case) or red.question, _QUESTION), told, "strong"))
+        facts = tuple(Fact("", text) for text in (marked, reason, why) if text)
+        items.append(Item(excerpt(asked.get(red.case) or red.question, _QUESTION), facts, "strong"))
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
     yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TERMINAL)
-    if found.fixes:
-        figures = ((fix.what, _figures(fix, found, brief=True)) for fix in found.fixes[:SHOWN])
+    if improvements.fixes:
+        figures = ((fix.what, _figures(fix, improvements, brief=True)) for fix in improvements.fixes[:SHOWN])
         best = tuple(Item(what, (Fact("", text),), "strong") for what, text in figures)
-        below = rest_text(len(found.fixes) + found.left_out - SHOWN, run, spoilt_text(found))
+        below = rest_text(
+            len(improvements.fixes) + improvements.left_out - SHOWN, run, spoilt_text(improvements)
+        )
         yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
 
 
@@ -152,26 +164,26 @@ def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
     return _("{parts:dots}", parts=tuple(filter(None, (more, spoilt, shown))))
 
 
-def _figures(fix: Fix, found: Improvements, *, brief: bool = False) -> Message:
+def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Message:
     """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    figures = (gain_text(fix, found), cause_name(fix.cause, fix.standing), fix.who, counts)
+    figures = (gain_text(fix, improvements), cause_name(fix.cause, fix.standing), fix.who, counts)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
 def fixes_report(
-    found: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
+    improvements: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
 ) -> Report:
     """At most `top` fixes with examples, then faults of the customer."""
     titles = summary.titles(language)
-    lead = [Line(lead)] if (lead := lead_text(found)) else []
-    lead += [Line(how, "soft")] if (how := how_text(found)) else []
-    made = (_item(fix, found, titles) for fix in found.fixes)
-    items = Items.first(len(found.fixes) if top is None else top, made, _("{n} more"), numbered=True)
-    sections = [Section("fixes", "", (items if found.fixes else Line(none_text(found)),))]
-    if found.customer:
+    lead = [Line(lead)] if (lead := lead_text(improvements)) else []
+    lead += [Line(how, "soft")] if (how := how_text(improvements)) else []
+    made = (_item(fix, improvements, titles) for fix in improvements.fixes)
+    items = Items.first(len(improvements.fixes) if top is None else top, made, _("{n} more"), numbered=True)
+    sections = [Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),))]
+    if improvements.customer:
         name = _("Faults of the simulated customer (not counted as fixes of the bot)")
-        faults = Items(tuple(_item(fix, found, titles) for fix in found.customer))
+        faults = Items(tuple(_item(fix, improvements, titles) for fix in improvements.customer))
         sections.append(Section("customer", name, (faults,)))
     return Report(
         title=_("What to fix, what brings most first"),
@@ -184,14 +196,14 @@ def fixes_report(
     )
 
 
-def _item(fix: Fix, found: Improvements, titles: Titles) -> Item:
+def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
     """What to do, its gain and its counts; one example with the judge's reason and the right answer.
 
     Below them the evidence of the cause, and where the other examples are.
     """
     first, *others = fix.examples
     facts = [
-        Fact("", _figures(fix, found)),
+        Fact("", _figures(fix, improvements)),
         Fact("", turn_text(first.persona, first.case, first.turn, titles)),
         *dialogue(first),
     ]
@@ -200,7 +212,7 @@ def _item(fix: Fix, found: Improvements, titles: Titles) -> Item:
     facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.cause, excerpt)))
     if first.reference.strip():
         facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
-    where = ((turn_text(each.persona, each.case, each.turn, titles), each.question) for each in others)
+    where = ((turn_text(turn.persona, turn.case, turn.turn, titles), turn.question) for turn in others)
     facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
     return Item(fix.what, tuple(facts), "strong")
 
@@ -213,24 +225,24 @@ def cards(
     `width` is the gain as a bar (0..100, of the largest gain); `links` lead to the examples, each with its
     customer and question.
     """
-    found = context.improvements
-    if found is None:
+    improvements = context.improvements
+    if improvements is None:
         return []
     # The bar of a fix is a share of the best one's, also where that is not among those shown.
-    best = max((fix.gain for fix in found.fixes), default=0.0)
+    best = max((fix.gain for fix in improvements.fixes), default=0.0)
     return [
         {
             "what": fix.what,
             "links": [
                 (
                     anchor,
-                    each.case if context.summary.rows else context.titles("persona", each.persona),
-                    excerpt(each.question, _LINK_LENGTH),
+                    example.case if context.summary.rows else context.titles("persona", example.persona),
+                    excerpt(example.question, _LINK_LENGTH),
                 )
-                for each in fix.examples
-                if (anchor := anchors.get((each.conversation, each.turn)))
+                for example in fix.examples
+                if (anchor := anchors.get((example.conversation, example.turn)))
             ],
-            "gain": gain_text(fix, found),
+            "gain": gain_text(fix, improvements),
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
             "cause": CAUSE_NAMES[fix.cause],
@@ -242,7 +254,7 @@ def cards(
     ]
 
 
-def red_turns_section(found: Improvements, summary: Summary, language: Language) -> Section | None:
+def red_turns_section(improvements: Improvements, summary: Summary, language: Language) -> Section | None:
     """The gravest red turns with what was said, and what caused it, folded."""
     if not summary.reddest:
         return None
@@ -251,7 +263,7 @@ def red_turns_section(found: Improvements, summary: Summary, language: Language)
         where = turn_text(red.persona, red.case, red.turn, titles)
         reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
         title = _("{mark} · {where}", mark=mark_text(red), where=where)
-        cause = found.causes.get((red.conversation, red.turn))
+        cause = improvements.causes.get((red.conversation, red.turn))
         why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
         items.append(Item(title, (*dialogue(red), reason, *why), "strong"))
     name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red)

@@ -80,8 +80,8 @@ def families(model: str) -> frozenset[str]:
     name = model.strip().lower()
     if name in _NO_MODEL:
         return frozenset()
-    known = frozenset(family for family, names in FAMILIES.items() if names.search(name))
-    return known or frozenset((re.split(r"[:/]", name)[-1],))
+    names_of_families = frozenset(family for family, names in FAMILIES.items() if names.search(name))
+    return names_of_families or frozenset((re.split(r"[:/]", name)[-1],))
 
 
 def same_family(judge_model: str, bot_model: str) -> bool:
@@ -132,7 +132,7 @@ def judge_trusts(
     """
     stored = results.notes.get("drift")
     try:
-        drifts = [Drift.model_validate(each) for each in stored] if isinstance(stored, list) else []
+        drifts = [Drift.model_validate(drift) for drift in stored] if isinstance(stored, list) else []
     except ValidationError:  # another version stored them differently
         drifts = []
     judges = {}
@@ -197,11 +197,11 @@ def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list
     if settings.get("adapter", "demo") == "demo":
         bot = models.get("demo", "")
     if same_family(judge, bot):
-        own = _(
+        text = _(
             "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
             " more kindly."
         )
-        return [Line(own.format(judge=judge, other=bot), "alarm")]
+        return [Line(text.format(judge=judge, other=bot), "alarm")]
     return []
 
 

@@ -26,8 +26,8 @@ def correction_texts(summary: Summary) -> Iterator[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
     if corrected := summary.corrected:
         strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
-        known = ((text, corrected.bias.get(name)) for name, text in strata.items())
-        biases = [text.format(how=_bias_text(bias)) for text, bias in known if bias is not None]
+        by_stratum = ((text, corrected.bias.get(name)) for name, text in strata.items())
+        biases = [text.format(how=_bias_text(bias)) for text, bias in by_stratum if bias is not None]
         yield ngettext(
             "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
             "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"

@@ -36,14 +36,14 @@ def simulators_section(summary: Summary) -> Section | None:
             _("Conversations"): lambda model: models[model].n,
         },
     )
-    scores = [_("{name} {n}", name=model, n=points(each.score)) for model, each in models.items()]
+    scores = [_("{name} {n}", name=model, n=points(mean.score)) for model, mean in models.items()]
     return figures_section(
         key="simulators",
         title=_("Who plays the customers"),
         line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
         tables=[table],
         notes=[_("Nobody knows which is most like your customers: the run's interval holds that of each.")],
-        figures={model: rounded(each.model_dump(include={"score", "n"})) for model, each in models.items()},
+        figures={model: rounded(mean.model_dump(include={"score", "n"})) for model, mean in models.items()},
     )
 
 
@@ -54,19 +54,19 @@ def reliability_section(summary: Summary) -> Section | None:
     that k conversations about a question all pass, C(passed, k) / C(n, k), averaged over questions: a bot
     that is right two times of three has pass^1 67 % and pass^3 0 % on such a question.
     """
-    found = summary.reliability
-    if found is None:
+    reliability = summary.reliability
+    if reliability is None:
         return None
     # By id in the figures, by words for people.
     asked = {case.case: case.question for case in summary.cases}
 
     def share(case: str) -> Cell:
-        passed, of = found.counts[case]
+        passed, of = reliability.counts[case]
         share = 100 * passed / of
         text = _("{n} of {of}", n=passed, of=of)
         return Cell(text=_chance(passed / of), number=round(share, 1), note=text)
 
-    unsure = [*found.never, *found.sometimes]
+    unsure = [*reliability.never, *reliability.sometimes]
     table = Table.listing(
         "reliability",
         unsure[:_QUESTIONS_SHOWN],
@@ -82,30 +82,32 @@ def reliability_section(summary: Summary) -> Section | None:
         _("A conversation passes when none of its turns is red."),
         _(
             "pass^{k}: the chance that {k} conversations about a question all pass, averaged over questions.",
-            k=found.k,
+            k=reliability.k,
         ),
     ]
-    if few := len(found.counts) - len(found.enough):
-        notes.append(_("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=found.k))
-    if found.lost:
-        notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=found.lost))
+    if few := len(reliability.counts) - len(reliability.enough):
+        notes.append(
+            _("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=reliability.k)
+        )
+    if reliability.lost:
+        notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=reliability.lost))
     return figures_section(
         key="reliability",
-        title=_("Repeated questions (× {k})", k=found.k),
+        title=_("Repeated questions (× {k})", k=reliability.k),
         line=_(
             "Always passed {always}, sometimes {sometimes}, never {never} of {n} questions; pass^1 {once},"
             " pass^{k} {every}.",
-            always=len(found.always),
-            sometimes=len(found.sometimes),
-            never=len(found.never),
-            n=len(found.enough),
-            k=found.k,
-            once=_chance(found.mean(1)),
-            every=_chance(found.mean(found.k)),
+            always=len(reliability.always),
+            sometimes=len(reliability.sometimes),
+            never=len(reliability.never),
+            n=len(reliability.enough),
+            k=reliability.k,
+            once=_chance(reliability.mean(1)),
+            every=_chance(reliability.mean(reliability.k)),
         ),
         tables=[table] if unsure else [],
         notes=notes,
-        figures=found.as_json(),
+        figures=reliability.as_json(),
     )
 
 
@@ -136,8 +138,8 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
     }
 
     def mean(turns: list[tuple[str, int]]) -> float | None:
-        known = [value for turn in turns if (value := grades.get(turn)) is not None]
-        return sum(known) / len(known) if known else None
+        numbers = [value for turn in turns if (value := grades.get(turn)) is not None]
+        return sum(numbers) / len(numbers) if numbers else None
 
     def score(turns: list[tuple[str, int]]) -> Cell:
         value = mean(turns)

@@ -25,8 +25,8 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
     Such turns are left undecided: nobody but the team knows which of the two is out of date.
     """
     by_case: dict[str, list[UndecidedTurn]] = {}
-    for each in undecided:
-        by_case.setdefault(each.case.id, []).append(each)
+    for turn in undecided:
+        by_case.setdefault(turn.case.id, []).append(turn)
     # A question that many customers asked is a conflict that many met.
     ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
     cases: list[dict[str, Any]] = [
@@ -35,7 +35,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             "reference": turns[0].reference,
             "passages": turns[0].passages,
             # The ids of the passages that these turns retrieved.
-            "retrieved": list(dict.fromkeys(p.id for each in turns for p in each.turn.answer.passages)),
+            "retrieved": list(dict.fromkeys(p.id for turn in turns for p in turn.turn.answer.passages)),
             "turns": len(turns),
         }
         for turns in ranked

@@ -97,7 +97,10 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", "", _means(context), views=TEXT)
     # Of a data set these are the result itself, where they say something first.
-    shown = (replace(each, views=each.views | BRIEF) if each.line else each for each in context.sections)
+    shown = (
+        replace(section, views=section.views | BRIEF) if section.line else section
+        for section in context.sections
+    )
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if context.trusts.judges:
@@ -207,7 +210,9 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         _("Prompts (hashes)"): run.prompts,
         _("Versions"): run.versions,
     }
-    facts = [Facts(tuple(map(Fact, each, each.values())), title) for title, each in lists.items() if each]
+    facts = [
+        Facts(tuple(map(Fact, values, values.values())), title) for title, values in lists.items() if values
+    ]
     note = _(
         "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
     )

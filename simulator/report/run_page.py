@@ -114,9 +114,9 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     In UTF-8. Conversations are read twice, to measure and to draw them, and are never all in memory.
     """
     results, summary, gate = context.results, context.summary, context.gate
-    every, found = red_questions(summary), context.improvements
+    every, improvements = red_questions(summary), context.improvements
     # What the page links to has to be on it: first of all the examples of fixes, then red answers in sight.
-    mends = found.fixes[: CARDS_SHOWN + CARDS_FOLDED] if found else ()
+    mends = improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED] if improvements else ()
     questions = every[:SHOWN_QUESTIONS]
     linked = [example.conversation for fix in mends for example in fix.examples]
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
@@ -124,7 +124,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     anchors = tables.anchors_of(results, shown)
     # Answers that stand whole under their question are not printed once more with their conversation.
     asked = [_question(reds, context, anchors) for reds in questions]
-    whole = [entry["red"] for each in asked for entry in each["entries"][:SHOWN_WHOLE]]
+    whole = [entry["red"] for question in asked for entry in question["entries"][:SHOWN_WHOLE]]
     quoted = {(red.conversation, red.turn) for red in whole}
     views = _Views(context, shown, anchors, quoted)
     # Conversations are read in the order of the plan, whatever made them worth showing: that is how people
@@ -143,15 +143,17 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     bars = Series("", tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds))
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
-    there = [each for each in report.shown_in("page") if filled.get(each.key, True)]
+    there = [section for section in report.shown_in("page") if filled.get(section.key, True)]
     # First what is to be done, then what it rests on; of a data set the sections of its own are the result.
-    own = {section.key for section in context.sections} if summary.rows else set()
+    keys = {section.key for section in context.sections} if summary.rows else set()
     # Small print alone does not push what is red out of sight.
     alarmed = any(note.tone == "alarm" for note in context.notes)
     front = [key for key in _FRONT if key != "before" or alarmed]
-    ahead = sorted((each for each in there if each.key in front), key=lambda each: front.index(each.key))
-    ahead = [*(each for each in there if each.key in own), *ahead]
-    figures = [each for each in there if each not in ahead]
+    ahead = sorted(
+        (section for section in there if section.key in front), key=lambda section: front.index(section.key)
+    )
+    ahead = [*(section for section in there if section.key in keys), *ahead]
+    figures = [section for section in there if section not in ahead]
     # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
     best = summary.corrected or summary
     return render(
@@ -161,7 +163,11 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         "report.js",
         folded_from=len(ahead),
         nav=[
-            *((each.key, _("Red") if each.key == "reddest" else each.title) for each in ahead if each.title),
+            *(
+                (section.key, _("Red") if section.key == "reddest" else section.title)
+                for section in ahead
+                if section.title
+            ),
             *([("figures", _("Figures"))] if figures else []),
         ],
         run=results.run,
@@ -184,12 +190,12 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         red_questions=len(every),
         # Of stand-ins the notice says it.
         worth="" if summary.offline else worth(context.trusts.judges.get(summary.primary)),
-        cards=fixes.cards(context, mends, anchors) if found else [],
+        cards=fixes.cards(context, mends, anchors) if improvements else [],
         cards_shown=CARDS_SHOWN,
-        fixes=len(found.fixes) + found.left_out if found else 0,
-        fix_lead=fixes.lead_text(found) if found else "",
-        fix_below=[text for text in (fixes.spoilt_text(found), fixes.how_text(found)) if text]
-        if found
+        fixes=len(improvements.fixes) + improvements.left_out if improvements else 0,
+        fix_lead=fixes.lead_text(improvements) if improvements else "",
+        fix_below=[text for text in (fixes.spoilt_text(improvements), fixes.how_text(improvements)) if text]
+        if improvements
         else [],
         table=tables.personas_table(summary, context.titles),
         endings=endings,
@@ -200,7 +206,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         brief=SHOWN_BRIEF,
         talks=talks,
         flawed=any(turn["flaws"] for talk in talks for turn in talk["turns"]),
-        personas={each.persona: str(at) for at, each in enumerate(summary.personas, 1)},
+        personas={persona.persona: str(at) for at, persona in enumerate(summary.personas, 1)},
         part=_part(context, talks),
         judges=views.judges,
         grades=sorted({0.4, 0.6, 0.8, 1.0, summary.rules.overall or 1.0}),
@@ -217,12 +223,15 @@ def _question(
     same answer share an entry; a link to one that is not on the page leads to the list.
     """
     listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
-    ids = list(dict.fromkeys(each for each, _turn in listed))
+    ids = list(dict.fromkeys(id_ for id_, _turn in listed))
     said = {
-        (each.id, turn.index): (turn.answer.text, tables.expected_at(each.case, turn.index, QUOTED_LENGTH))
-        for each in context.results.conversations.with_ids(ids)
-        for turn in each.turns
-        if (each.id, turn.index) in listed
+        (conversation.id, turn.index): (
+            turn.answer.text,
+            tables.expected_at(conversation.case, turn.index, QUOTED_LENGTH),
+        )
+        for conversation in context.results.conversations.with_ids(ids)
+        for turn in conversation.turns
+        if (conversation.id, turn.index) in listed
     }
     # By text and failure: two timeouts are one entry, and no entry with an empty answer.
     alike: dict[tuple[str, str | None], list[RedTurn]] = {}
@@ -244,7 +253,7 @@ def _question(
             alike.items(), key=lambda item: (RANK[worst_severity(item[1][0].marks)], -len(item[1]))
         )
     ]
-    case = next(each for each in context.summary.cases if each.case == reds[0].case)
+    case = next(case for case in context.summary.cases if case.case == reds[0].case)
     worst, left = worst_severity(reds[0].marks), len(reds) - len(listed)
     return {"case": case, "severity": worst, "entries": entries, "n": len(reds), "left": left}
 
@@ -275,7 +284,7 @@ def shown_conversations(
     too low. No more conversations are read than the page can hold.
     """
     room = _CONVERSATIONS_SIZE * share
-    red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
+    red = dict.fromkeys((*first, *(red_turn.conversation for red_turn in summary.reddest)))
     others = [key for key in results.conversations.ids if key not in red]
     keys = [*red, *(key for start in range(64) for key in others[start::64])]
     # A passage takes room once, where it is first shown.
@@ -334,7 +343,7 @@ class _Views:
         self._context, self._summary, self._anchors, self._quoted = context, context.summary, anchors, quoted
         self.passages: dict[tuple[str, str], str] = {}
         self.judges = sorted(self._summary.active_judges, key=self._place)
-        red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
+        red = {red_turn.conversation for red_turn in self._summary.reddest if red_turn.conversation in shown}
         self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 
     def _is_beside(self, name: str) -> bool:
@@ -650,7 +659,7 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
 def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
     """The findings of a score, as far as they have the expected shape."""
     findings = _listed(score, key) if score and score.state == "scored" else []
-    return [each for each in findings if isinstance(each, dict)]
+    return [entry for entry in findings if isinstance(entry, dict)]
 
 
 def _found(
@@ -664,8 +673,10 @@ def _found(
     before = r"(?<!\d)" if words[:1].isdecimal() else ""
     after = r"(?!\d)" if words[-1:].isdecimal() else ""
     matches = re.finditer(rf"{before}(?={re.escape(words)}{after})", folded) if words else ()
-    found = ((places[match.start()][0], places[match.start() + len(words) - 1][1]) for match in matches)
-    return next((place for place in found if owners[place[0]] < 0), None)
+    places_of_words = (
+        (places[match.start()][0], places[match.start() + len(words) - 1][1]) for match in matches
+    )
+    return next((place for place in places_of_words if owners[place[0]] < 0), None)
 
 
 def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | None:

@@ -133,13 +133,13 @@ def latency_section(results: Results) -> Section | None:
     figures: dict[str, dict[str, float] | None] = {}
     kinds = {"answer": _("answer"), "first_token": _("first words")}
     for (key, name), times in zip(kinds.items(), waits, strict=True):
-        known = sorted(seconds for seconds in times if seconds is not None)
+        durations = sorted(seconds for seconds in times if seconds is not None)
         figures[key] = None
-        if known:
-            p50, p95 = (known[max(0, math.ceil(share * len(known)) - 1)] for share in (0.5, 0.95))
+        if durations:
+            p50, p95 = (durations[max(0, math.ceil(share * len(durations)) - 1)] for share in (0.5, 0.95))
             figures[key] = {"p50": round(p50, 4), "p95": round(p95, 4)}
-            seconds = (Cell(text=f"{each:.2g} s", number=each) for each in (p50, p95))
-            rows.append((name, *seconds, len(known)))
+            seconds = (Cell(text=f"{number:.2g} s", number=number) for number in (p50, p95))
+            rows.append((name, *seconds, len(durations)))
     if not rows:
         return None
     table = Table.of("times", ("", "p50", "p95", pgettext("a number of them", "Answers")), rows, counts=2)
@@ -188,10 +188,10 @@ def answerable_sections(results: Results) -> Iterator[Section]:
     rows: list[list[Cell | Text | int]]
     columns: tuple[Text, ...]
     blocks: list[Block]
-    if (found := answerability(results)).marked:
+    if (figures := answerability(results)).marked:
         # The first two cells of a row are what is right or wrong, so their sum is what the share is of.
-        can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
-        cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
+        can = [figures.answered_answerable, figures.refused_answerable, figures.clarified_answerable]
+        cannot = [figures.answered_unanswerable, figures.refused_unanswerable, figures.clarified_unanswerable]
         # Those asked back are neither right nor wrong.
         rows = [
             [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
@@ -202,11 +202,11 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         note = _(
             "Each conversation counts once, by what the bot said to the first question. Not counted, without"
             " an answer or a case that says what is right: {n}.",
-            n=found.not_answered + found.unmarked,
+            n=figures.not_answered + figures.unmarked,
         )
-        why = _unjudged(found.unjudged, results)
+        why = _unjudged(figures.unjudged, results)
         title = _("Refused or not")
-        blocks = why if found.unjudged == found.marked else [table, Line(note, "soft"), *why]
+        blocks = why if figures.unjudged == figures.marked else [table, Line(note, "soft"), *why]
         yield Section("answerability", title, tuple(blocks), views=PAGE | TERMINAL)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
@@ -281,11 +281,12 @@ def _drawn(
         for turn, mean in enumerate(means.overall, 1)
     ]
     courses = {_("All"): means.overall} | {
-        titles("persona", name): each for name, each in means.personas.items()
+        titles("persona", name): turns for name, turns in means.personas.items()
     }
     series = []
-    for name, each in courses.items():
-        values, notes = (tuple(mean.mean for mean in each), tuple(f"n {mean.n}" for mean in each))
+    for name, means_of_turns in courses.items():
+        values = tuple(mean.mean for mean in means_of_turns)
+        notes = tuple(f"n {mean.n}" for mean in means_of_turns)
         series.append(Series(name, values, tuple(map(text, values)), notes=notes))
     return Chart(
         kind="lines",
@@ -346,7 +347,7 @@ def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
             if customers.handling == "exclude"
             else _("score {with}; {without} without what a customer spoilt (turns: {n})", **scores)
         )
-    if names := [_FIGURES[name] for name, each in customers.figures.items() if each.met is False]:
+    if names := [_FIGURES[name] for name, figure in customers.figures.items() if figure.met is False]:
         yield _("off the mark: {names}", names=names)
 
 
@@ -358,17 +359,19 @@ def customers_section(simulator: SimulatorSummary) -> Section | None:
     remarks = list(customer_remarks(simulator)) or [_("nothing amiss in how they were played")]
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
     rows = []
-    for key, each in customers.figures.items():
+    for key, figure in customers.figures.items():
         # Of figures that nothing was counted for, such as thanks where nobody was angry, there is no row.
-        if each.value is not None:
-            percent = round(100 * each.value, 1)
-            counted = _("mean of {n} conversations", n=each.of)
-            if each.n is not None:
-                counted = _("{n} of {of}", n=each.n, of=each.of)
-            limit = _("at most {goal} %") if each.at_most else _("at least {goal} %")
-            goal = "" if each.goal is None else limit.format(goal=f"{100 * each.goal:g}")
-            verdict = "" if each.met is None else "○" if each.met else _("▲ off the mark")
-            measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
+        if figure.value is not None:
+            percent = round(100 * figure.value, 1)
+            counted = _("mean of {n} conversations", n=figure.of)
+            if figure.n is not None:
+                counted = _("{n} of {of}", n=figure.n, of=figure.of)
+            limit = _("at most {goal} %") if figure.at_most else _("at least {goal} %")
+            goal = "" if figure.goal is None else limit.format(goal=f"{100 * figure.goal:g}")
+            verdict = "" if figure.met is None else "○" if figure.met else _("▲ off the mark")
+            measured = Cell(
+                text=f"{percent:g} %", number=percent, tone="alarm" if figure.met is False else ""
+            )
             rows.append((_FIGURES[key], measured, counted, goal, verdict))
     columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
     figures = Table.of("figures", columns, rows)

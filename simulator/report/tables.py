@@ -44,12 +44,12 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
 
     rows = [
         row(
-            Cell(text=titles("persona", each.persona), number=each.conversations),
-            Mean(mean=each.score, n=each.graded, planned=each.conversations),
-            Cell(text=f"{each.red:,} / {each.turns:,}", number=each.red),
-            each.judges,
+            Cell(text=titles("persona", persona.persona), number=persona.conversations),
+            Mean(mean=persona.score, n=persona.graded, planned=persona.conversations),
+            Cell(text=f"{persona.red:,} / {persona.turns:,}", number=persona.red),
+            persona.judges,
         )
-        for each in summary.personas
+        for persona in summary.personas
     ]
     # Of rows there are no personas, and each is a turn.
     planned = sum(persona.conversations for persona in summary.personas) or summary.turns
@@ -98,13 +98,13 @@ def spending_table(
     counts = [key for key in given if key not in optional or any(getattr(s, key) for _who, s in listed)]
     columns = (who, *(given[key] for key in counts), _("Cost (USD)"))
     rows = []
-    for each, spent in listed:
+    for model, spent in listed:
         # Never 0 for what is not known: somebody pays it.
         cost: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
         if spent.cost_usd is None and spent.known_usd:
             cost = _("at least {amount}", amount=dollars(spent.known_usd))
         figures = (getattr(spent, key) for key in counts)
-        rows.append((each, *figures, Cell(text=cost, number=spent.cost_usd)))
+        rows.append((model, *figures, Cell(text=cost, number=spent.cost_usd)))
     return Table.of(name, columns, rows, title, counts=len(columns) - 1)
 
 
@@ -141,7 +141,7 @@ def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles
     "Angry customer, Calm customer · cancel-03-en · turn 1". The wording "rows" leaves out all but the case.
     """
     personas = (persona,) if isinstance(persona, str) else persona
-    named = tuple(titles("persona", each) for each in personas)
+    named = tuple(titles("persona", persona) for persona in personas)
     return _("{persona} · {case} · turn {turn}", persona=named, case=case, turn=turn)
 
 
@@ -195,8 +195,8 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
     Unless their lines are scripted, customers are after the answer to their first question in every turn.
     """
     # With a script each turn asks something else, and the first reference would be a wrong answer to it.
-    known = case.references_at(turn) or (() if case.script else case.references_at(1))
-    if text := excerpt(case.label or next(iter(known), ""), length):
+    references = case.references_at(turn) or (() if case.script else case.references_at(1))
+    if text := excerpt(case.label or next(iter(references), ""), length):
         return _("Expected: {text}", text=safe_text(text))
     # That is known of the first question alone.
     is_declined = case.answerable is False and turn == 1

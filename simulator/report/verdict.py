@@ -89,16 +89,16 @@ def _phrases(gate: Gate, score: float | None) -> Iterator[Text]:
         return
     if decision_of(gate) == "undecided":
         # What was not graded, or not held, comes before what is too close to call.
-        for found in gate.findings:
-            if found.problem in _OPEN:
-                yield _OPEN[found.problem].format(**_values(found))
+        for finding in gate.findings:
+            if finding.problem in _OPEN:
+                yield _OPEN[finding.problem].format(**_values(finding))
     if gate.conditions:
-        if not (gate.incomplete or any(found.problem == "simulators" for found in gate.findings)):
+        if not (gate.incomplete or any(finding.problem == "simulators" for finding in gate.findings)):
             yield from phrases(gate)
         return
     if decision_of(gate) == "undecided" or gate.target is None:
         return
-    problems = {found.problem: found for found in gate.findings}
+    problems = {finding.problem: finding for finding in gate.findings}
     major = problems.get("major")
     if gate.passed or not major or problems.keys() & {"below", "corrected_below"}:
         yield _score(gate, score)
@@ -127,5 +127,5 @@ def major_phrase(share: Text, allowed: Text) -> Message:
     )
 
 
-def _values(found: Finding) -> dict[str, Any]:
-    return dict(found.message.values)
+def _values(finding: Finding) -> dict[str, Any]:
+    return dict(finding.message.values)

@@ -144,9 +144,9 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
     yield "red", _("Red turns"), number_cell(summary.red), red
     if summary.lapses:
-        found = counts_text({kind: n for kind, n in summary.lapses.items() if n}, "lapse")
+        kinds = counts_text({kind: n for kind, n in summary.lapses.items() if n}, "lapse")
         n = sum(summary.lapses.values())
-        yield "lapses", _("Lapses between turns"), number_cell(n), found
+        yield "lapses", _("Lapses between turns"), number_cell(n), kinds
     for name, judge in summary.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
@@ -287,9 +287,9 @@ def technical_sheet(context: ReportContext) -> Worksheet:
         values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
         cached = f" ({spent.tokens_cached} cached)" if spent.tokens_cached else ""
         values[f"tokens.{role}"] = f"{spent.tokens_in} in{cached}, {spent.tokens_out} out"
-        for model, each in summary.usage.get(role, {}).items():
-            cost = "cost unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
-            values[f"usage.{role}.{model}"] = f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
+        for model, spending in summary.usage.get(role, {}).items():
+            cost = "cost unknown" if spending.cost_usd is None else f"{dollars(spending.cost_usd)} USD"
+            values[f"usage.{role}.{model}"] = f"{spending.tokens_in} in, {spending.tokens_out} out, {cost}"
     for name, judge in summary.judges.items():
         for key, figure in (("stderr", judge.stderr), ("raw_mean", judge.raw_mean)):
             values[f"judge.{name}.{key}"] = "" if figure is None else f"{figure:.4f}"
@@ -441,8 +441,8 @@ def review_sheet(context: ReportContext) -> Worksheet:
             score = context.scores(conversation.id, turn.index).get(context.summary.primary)
             value = score.value if score and score.value is not None else -1.0
             # What is not graded has -1, and stands before what was graded well.
-            found = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
-            answers.setdefault(key_of(conversation, turn), []).append(found)
+            reviewed = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
+            answers.setdefault(key_of(conversation, turn), []).append(reviewed)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
     rows = LazyRows(ranked[:most], lambda answer: _review_row(answer[1], answer[0], context))
     sheet = worksheet("review", context.text, rows, context.wording)
@@ -502,8 +502,8 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
 
 def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:
     """Who got an answer and how often, the gravest first; of a red one also for whom it is not red."""
-    red = [(each.conversation.id, each.turn.index) in context.red for each in turns]
-    counts = Counter(zip((each.conversation.persona for each in turns), red, strict=True))
+    red = [(turn.conversation.id, turn.turn.index) in context.red for turn in turns]
+    counts = Counter(zip((turn.conversation.persona for turn in turns), red, strict=True))
     named = []
     for (persona, is_red), n in counts.items():
         name: Text = context.titles("persona", persona)
@@ -521,8 +521,8 @@ def _earlier(conversation: Conversation, turn: Turn, context: ReportContext) -> 
     """The turns before this one; the newest are kept where there are too many."""
     names = (_("Question"), _("Answer")) if context.wording else (_("Customer"), _("Desk"))
     customer, desk = map(context.text, names)
-    earlier = (each for each in conversation.turns if each.index < turn.index)
-    lines = (f"{customer}: {each.user}\n{desk}: {each.answer.text}" for each in earlier)
+    earlier = (turn_before for turn_before in conversation.turns if turn_before.index < turn.index)
+    lines = (f"{customer}: {turn_before.user}\n{desk}: {turn_before.answer.text}" for turn_before in earlier)
     return "\n".join(lines)[-LONGEST:]
 
 
@@ -536,9 +536,9 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     drawn_from = {drawn.conversation for drawn in sample}
     # Read in the order of the plan, shown in the order of the sample.
     turns = {
-        (each.id, turn.index): (each, turn)
-        for _n, each in select_conversations(context.results, drawn_from)
-        for turn in each.turns
+        (conversation.id, turn.index): (conversation, turn)
+        for _n, conversation in select_conversations(context.results, drawn_from)
+        for turn in conversation.turns
     }
     rows = []
     for conversation, turn in (turns[drawn.conversation, drawn.turn] for drawn in sample):
@@ -554,19 +554,19 @@ def blind_sheet(context: ReportContext) -> Worksheet:
 
 def _fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
-    found = context.improvements
-    fixes = [*found.fixes, *found.customer] if found else []
+    improvements = context.improvements
+    fixes = [*improvements.fixes, *improvements.customer] if improvements else []
     # A last row says how many others there are, so that nobody takes the list for all.
-    rest = [found.left_out] if found and found.left_out else []
-    rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, found, context))
+    rest = [improvements.left_out] if improvements and improvements.left_out else []
+    rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, improvements, context))
     return worksheet("fixes", context.text, rows, context.wording)
 
 
-def _fix_row(fix: Fix | int, found: Improvements | None, context: ReportContext) -> Row:
+def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportContext) -> Row:
     """A fix; or how many others there are, and the command that shows them."""
     if isinstance(fix, int):
-        told = rest_text(fix, context.results.run.id)
-        return Row(key=context.key("more"), cells={"what": text_cell(context.text(told))})
+        text = rest_text(fix, context.results.run.id)
+        return Row(key=context.key("more"), cells={"what": text_cell(context.text(text))})
     first = fix.examples[0]
     cells = {
         "what": text_cell(context.text(fix.what)),
@@ -584,6 +584,6 @@ def _fix_row(fix: Fix | int, found: Improvements | None, context: ReportContext)
     }
     if fix.rank:
         cells["rank"] = number_cell(fix.rank)
-    if fix.rank and found and found.foretells:
+    if fix.rank and improvements and improvements.foretells:
         cells["gain"] = number_cell(round(100 * fix.gain, 1))
     return Row(key=safe_text(fix.key), cells=cells)

@@ -56,19 +56,19 @@ def read_key(path: Path) -> Key:
     try:
         with path.open("rb") as file:
             text = file.read(_LONGEST_KEY)
-        found = json.loads(text)
+        content = json.loads(text)
     except OSError as error:
         msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=system_error(error))
         raise InputError(msg) from None
     except (ValueError, RecursionError):
-        found = None
-    told = found if isinstance(found, dict) else {}
-    if told.get("type") == "service_account":
-        return Key(path, "service", told)
-    if told.get("type") == "authorized_user":
-        return Key(path, "person", told)
-    if isinstance(told.get("installed"), dict):
-        return Key(path, "client", told)
+        content = None
+    fields = content if isinstance(content, dict) else {}
+    if fields.get("type") == "service_account":
+        return Key(path, "service", fields)
+    if fields.get("type") == "authorized_user":
+        return Key(path, "person", fields)
+    if isinstance(fields.get("installed"), dict):
+        return Key(path, "client", fields)
     msg = _(
         "{path}: no key file of Google's. It is the JSON file that Add key > Create new key > JSON downloads,"
         " or an OAuth client of the type Desktop app.",
@@ -183,25 +183,25 @@ def name_sheet(address: str, file: Path) -> bool:
     """
     file = file.resolve()
     text = file.read_bytes().decode("utf-8") if file.exists() else ""
-    known = _parsed(text)
-    to = known.get("to", [])
+    settings = _parsed(text)
+    to = settings.get("to", [])
     to = to.split(",") if isinstance(to, str) else to
     wanted = {"sheet": address, "to": to if "sheets" in to else [*to, "sheets"]}
     lines = {
         name: f"{name} = {json.dumps(value, ensure_ascii=False)}"
         for name, value in wanted.items()
-        if known.get(name) != value
+        if settings.get(name) != value
     }
     if not lines:
         return False
     new = text
-    for name in lines.keys() & known.keys():
+    for name in lines.keys() & settings.keys():
         new = _LINE[name].sub(lines[name].replace("\\", r"\\"), new, count=1)
-    added = "".join(f"{line}\n" for name, line in lines.items() if name not in known)
+    added = "".join(f"{line}\n" for name, line in lines.items() if name not in settings)
     new = _HEAD.sub(lambda head: head[0] + added, new, count=1)
     # The edit is by text, so that comments and order stay; whether it did what it should is read from the
     # result.
-    if _parsed(new) != known | wanted:
+    if _parsed(new) != settings | wanted:
         msg = _(
             "{file}: write this into it yourself: {lines}", file=file.name, lines="; ".join(lines.values())
         )

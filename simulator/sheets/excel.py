@@ -146,9 +146,9 @@ def save(
         alone = all(map(is_, carried, worksheets))
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
-        known = workbooks.get(path)
+        before = workbooks.get(path)
         # What is there may go only as the program left it, and with the team's words if they come along.
-        if known and (known.touched or (known.edited and path != edited)):
+        if before and (before.touched or (before.edited and path != edited)):
             continue
         try:
             return write(carried, path, language, properties=properties, alone=alone, since=started)
@@ -196,8 +196,8 @@ def _from_earlier_runs(worksheets: Sequence[Worksheet], folders: Iterable[Path])
     Of several workbooks the one that was saved last counts.
     """
     names = [sheet.name for sheet in worksheets if lasting(sheet)]
-    found = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
-    written = dict(islice(((path, content) for path, content in found if content), _READ))
+    contents = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
+    written = dict(islice(((path, content) for path, content in contents if content), _READ))
     for path, content in written.items():
         for note in (note for note in content.notes if note.about == "cell"):
             say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
@@ -241,10 +241,10 @@ def write(
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
     now = time.time() // _SECONDS * _SECONDS
-    known = {_WRITTEN: str(now), **({_FRESH: "yes"} if alone else {}), **(properties or {})}
+    properties_of_file = {_WRITTEN: str(now), **({_FRESH: "yes"} if alone else {}), **(properties or {})}
     try:
         with replaced(path, REPORT_AGAIN) as new:
-            paint(worksheets, new, known, language)
+            paint(worksheets, new, properties_of_file, language)
             # The time that the file says of itself, to the second: else the next look would take it for
             # saved.
             os.utime(new, (now, now))
@@ -292,14 +292,14 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
 
 def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -> tuple[Column, ...]:
     """The columns in the order that people gave them, under the titles that people gave them; keys first."""
-    known = {column.key: column for column in sheet.columns}
+    by_key = {column.key: column for column in sheet.columns}
     team = layout_of(sheet).team
-    columns = [known["key"]]
+    columns = [by_key["key"]]
     theirs = {**edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
     for key in sorted(places.keys() - {"key"}, key=places.__getitem__):
         title = edited.titles.get(theirs.get(key, 0), "")
-        if key in known:
-            columns.append(known[key].model_copy(update={"title": title or known[key].title}))
+        if key in by_key:
+            columns.append(by_key[key].model_copy(update={"title": title or by_key[key].title}))
         elif key in team or key.startswith(OTHER):
             columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
     return tuple(columns)
@@ -328,7 +328,7 @@ def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
         last = place.get(row.key, last)
         ranks.append((last, 1, row))
     ranks += [(place[row.key], 0, row) for row in new]
-    return [row for *_unused, row in sorted(ranks, key=lambda each: each[:2])]
+    return [row for *_unused, row in sorted(ranks, key=lambda rank: rank[:2])]
 
 
 # --- Reading ---
@@ -345,7 +345,7 @@ Places = Mapping[str, tuple[int, int]]
 
 def _properties(workbook: Any) -> dict[str, str]:
     """What the program wrote into a workbook about it."""
-    return {each.name: str(each.value) for each in workbook.custom_doc_props.props}
+    return {entry.name: str(entry.value) for entry in workbook.custom_doc_props.props}
 
 
 def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -> EditedSheets:
@@ -364,10 +364,10 @@ def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -
     places: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
     for defined_name, definition in defined.items():
-        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
-        if not known or known[1] not in layouts():
+        match, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
+        if not match or match[1] not in layouts():
             continue
-        name, column = known.groups()
+        name, column = match.groups()
         # A name remains when its column is deleted, and stands for nothing then.
         ever[name].add(column)
         if at:
@@ -376,15 +376,19 @@ def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -
             places.setdefault((tab, name), {})[column] = header
     # Of earlier runs only worksheets whose rows last are read, and no titles are guessed at.
     named = {tab for tab, name in places if name in names}
-    wanted = [each for each in workbook.worksheets if (each.title in named if names else each.title != LISTS)]
-    wanted.sort(key=lambda each: each.sheet_state != "visible")
+    wanted = [
+        worksheet
+        for worksheet in workbook.worksheets
+        if (worksheet.title in named if names else worksheet.title != LISTS)
+    ]
+    wanted.sort(key=lambda worksheet: worksheet.sheet_state != "visible")
     tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
-    found = _identified(tabs, places)
+    tab_of = _identified(tabs, places)
     sheets = {
         name: _sheet(tab, tabs[tab], name, places.get((tab, name), {}), ever[name])
-        for name, tab in found.items()
+        for name, tab in tab_of.items()
     }
-    foreign = tuple(tab for tab, lines in tabs.items() if tab not in found.values() and lines)
+    foreign = tuple(tab for tab, lines in tabs.items() if tab not in tab_of.values() and lines)
     return EditedSheets(sheets, foreign, properties)
 
 
@@ -392,16 +396,16 @@ def _identified(
     tabs: Mapping[str, Sequence[WorksheetRow]], places: Mapping[tuple[str, str], Places]
 ) -> dict[str, str]:
     """The tab of each worksheet, found by the names in it, else by its title, else by its column titles."""
-    found: dict[str, str] = {}
+    tab_of: dict[str, str] = {}
     for name in layouts():
         if named := [tab for tab in tabs if (tab, name) in places]:
-            found[name] = max(named, key=lambda tab: len(places[tab, name]))
+            tab_of[name] = max(named, key=lambda tab: len(places[tab, name]))
     for name, layout in layouts().items():
-        free = {tab: lines for tab, lines in tabs.items() if tab not in found.values()}
+        free = {tab: lines for tab, lines in tabs.items() if tab not in tab_of.values()}
         titled = next((tab for tab in free if folded(tab) in layout.tabs), None)
-        if name not in found and (tab := titled or recognised(free, layout)):
-            found[name] = tab
-    return found
+        if name not in tab_of and (tab := titled or recognised(free, layout)):
+            tab_of[name] = tab
+    return tab_of
 
 
 def _sheet(
@@ -410,8 +414,8 @@ def _sheet(
     """A worksheet by the names of its header cells, most of which are in one row."""
     header = Counter(row for row, _column in places.values()).most_common(1)[0][0] if places else 0
     columns = {key: column for key, (row, column) in places.items() if row == header}
-    known = frozenset(ever)
-    return edited_sheet(tab, lines, layouts()[name], columns, header=header, ever=known, by_titles=True)
+    keys = frozenset(ever)
+    return edited_sheet(tab, lines, layouts()[name], columns, header=header, ever=keys, by_titles=True)
 
 
 # --- Painting ---

@@ -76,17 +76,17 @@ def key_of(sheet: str) -> str:
 
     Nothing is asked of Google: whether there is such a sheet shows at the first read.
     """
-    found = _ADDRESS.fullmatch(sheet.strip())
+    match = _ADDRESS.fullmatch(sheet.strip())
     if "/d/e/" in sheet:
         msg = _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
         raise InputError(msg)
-    if found is None:
+    if match is None:
         msg = _(
             "{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address.",
             sheet=sheet,
         )
         raise InputError(msg)
-    return found[1]
+    return match[1]
 
 
 def worksheet_of(address: str) -> tuple[str, str | None]:
@@ -95,14 +95,14 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
     "sheet:1AbC#FAQ 7月"                                           -> ("1AbC", "FAQ 7月")
     "sheet:https://docs.google.com/spreadsheets/d/1AbC/edit#gid=12" -> ("1AbC", None)
     """
-    found = _NAMED.fullmatch(address.removeprefix(SCHEME))
-    if found is None or not found[1].strip():
+    match = _NAMED.fullmatch(address.removeprefix(SCHEME))
+    if match is None or not match[1].strip():
         msg = _(
             "{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address.",
             address=address,
         )
         raise InputError(msg)
-    return key_of(found[1]), found["name"]
+    return key_of(match[1]), match["name"]
 
 
 # Ours comes first: the other may be there for another program.
@@ -129,14 +129,14 @@ def account() -> Account:
     return _account_of(_credentials([SHEETS]))
 
 
-def _account_of(known: Any) -> Account:
+def _account_of(credentials: Any) -> Account:
     from google.oauth2.credentials import Credentials as Person
 
     # "default" is what a machine at Google's says until it has been asked.
-    email = str(getattr(known, "service_account_email", "") or "")
+    email = str(getattr(credentials, "service_account_email", "") or "")
     if email and email != "default":
         return Account("service", email)
-    return Account("person" if isinstance(known, Person) else "machine")
+    return Account("person" if isinstance(credentials, Person) else "machine")
 
 
 def _variable() -> str:
@@ -152,7 +152,7 @@ def _credentials(scopes: list[str]) -> Any:
     value = os.environ[name].strip()
     try:
         text = value if value.startswith("{") else Path(value).expanduser().read_text(encoding="utf-8")
-        found = json.loads(text)
+        content = json.loads(text)
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         kind = _("there is no such file") if missing else _("it cannot be read as JSON")
@@ -162,10 +162,10 @@ def _credentials(scopes: list[str]) -> Any:
             kind=kind,
         )
         raise InputError(msg) from None
-    return _from_json(found if isinstance(found, dict) else {}, name, scopes)
+    return _from_json(content if isinstance(content, dict) else {}, name, scopes)
 
 
-def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
+def _from_json(content: dict[str, Any], name: str, scopes: list[str]) -> Any:
     """Credentials by what the JSON says it is; `name` is the variable it came from, for messages.
 
     Other kinds (external accounts, impersonation) are left to google-auth, under its own variable alone.
@@ -176,16 +176,16 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
     service: Any = Service
     person: Any = Person
     try:
-        if str(found.get("_module", "")).startswith("oauth2client"):
+        if str(content.get("_module", "")).startswith("oauth2client"):
             from gspread.utils import convert_credentials
             from oauth2client.client import Credentials as Legacy
 
-            return convert_credentials(Legacy.new_from_json(json.dumps(found)))
-        if found.get("type") == "authorized_user":
+            return convert_credentials(Legacy.new_from_json(json.dumps(content)))
+        if content.get("type") == "authorized_user":
             # Their scopes were settled when they signed in.
-            return person.from_authorized_user_info(found)
-        if found.get("type") == "service_account":
-            return service.from_service_account_info(found, scopes=scopes)
+            return person.from_authorized_user_info(content)
+        if content.get("type") == "service_account":
+            return service.from_service_account_info(content, scopes=scopes)
     except ImportError:
         msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
@@ -377,9 +377,9 @@ class SheetsClient:
         # Somebody who tries things out on this machine needs no credentials. Any other address would get a
         # real token, which is why only this machine's are taken.
         nobody = local and not _variable()
-        known = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
-        self.account = Account("person") if nobody else _account_of(known)
-        self._http = _http(known, local)
+        credentials = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
+        self.account = Account("person") if nobody else _account_of(credentials)
+        self._http = _http(credentials, local)
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
         """A request that changes nothing; with a body it is a POST."""
@@ -401,9 +401,9 @@ class SheetsClient:
         self._writing = False
         held = self._http.list_permissions(key)
         return {
-            str(each.get("emailAddress", "")).lower()
-            for each in held
-            if each.get("role") in ("writer", "organizer", "fileOrganizer", "owner")
+            str(permission.get("emailAddress", "")).lower()
+            for permission in held
+            if permission.get("role") in ("writer", "organizer", "fileOrganizer", "owner")
         }
 
     def invite(self, key: str, email: str) -> None:
@@ -419,12 +419,12 @@ class SheetsClient:
         headers = {"Content-Type": "application/json; charset=utf-8"} if data else None
         answer = self._http.request(verb, address, params=query, data=data, headers=headers)
         try:
-            found = answer.json()
+            fields = answer.json()
         except RecursionError:
-            found = None
-        if not isinstance(found, dict):
+            fields = None
+        if not isinstance(fields, dict):
             raise InvalidJSONError(_("its answer is not a JSON object"))  # of whoever stands before Google
-        return found
+        return fields
 
     def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:
         """Does the work, trying again where that may help; raises the last error as one line.
@@ -489,9 +489,9 @@ def _http(credentials: Any, local: str) -> Any:
             return super().send(request, *rest, **options)
 
     session, tokens = requests.Session(), requests.Session()
-    for one in (session, tokens) if local else ():
-        one.trust_env = False
-        one.mount("https://", Elsewhere())
+    for http in (session, tokens) if local else ():
+        http.trust_env = False
+        http.mount("https://", Elsewhere())
 
     def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
         if not credentials.valid:

@@ -130,8 +130,8 @@ class Spreadsheet(NamedTuple):
     def tab(self, identity: str) -> Tab | None:
         """The worksheet with that identity in its metadata; the original before its copies."""
         # Where a duplicate kept the metadata, it has another id than these say.
-        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET) == identity]
-        return min(found, key=lambda tab: tab.tags.get(OWN_ID) != str(tab.id), default=None)
+        tabs = [tab for tab in self.tabs if tab.tags.get(WORKSHEET) == identity]
+        return min(tabs, key=lambda tab: tab.tags.get(OWN_ID) != str(tab.id), default=None)
 
 
 def identity(name: str, suffix: str) -> str:
@@ -215,7 +215,7 @@ def text_of(cell: Json) -> str:
 def read_sheets(
     client: SheetsClient,
     target: Target,
-    found: Spreadsheet,
+    spreadsheet: Spreadsheet,
     layouts: Mapping[str, Layout],
     parts: Callable[[str, Tab], Iterable[Json]],
 ) -> dict[str, tuple[Tab, EditedSheet]]:
@@ -224,10 +224,10 @@ def read_sheets(
     `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole. Whose
     copy it is titles do not tell, so there are none where teams share the spreadsheet.
     """
-    tabs = {name: tab for name in layouts if (tab := found.tab(identity(name, target.suffix)))}
+    tabs = {name: tab for name in layouts if (tab := spreadsheet.tab(identity(name, target.suffix)))}
     # Only worksheets without any metadata can be copies that lost it: others are known to be something else.
     lost = [] if target.suffix else [name for name in layouts if name not in tabs]
-    free = {tab.id: tab for tab in found.tabs if lost and WORKSHEET not in tab.tags}
+    free = {tab.id: tab for tab in spreadsheet.tabs if lost and WORKSHEET not in tab.tags}
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
     cells = read_cells(client, target.key, [*areas, *map(head, free.values())], _SHOWN)
     lines = {number: _lines(tab, cells.get(number, {})) for number, tab in free.items()}
@@ -285,9 +285,9 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
     client = client or SheetsClient()
 
     def read() -> EditedSheets:
-        found = read_spreadsheet(client, target.key)
+        spreadsheet = read_spreadsheet(client, target.key)
         named = {name: layouts()[name] for name in names}
-        sheets = read_sheets(client, target, found, named, lambda _name, tab: [box(tab.id)])
+        sheets = read_sheets(client, target, spreadsheet, named, lambda _name, tab: [box(tab.id)])
         return EditedSheets({name: edited for name, (_tab, edited) in sheets.items()})
 
     return client.persist(read, _("sheet {key}", key=target.key))
@@ -393,13 +393,13 @@ def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
     [1, 2, 3, 7, 9]  -> [(1, 4), (7, 8), (9, 10)]
     [1, 4, 9], gap 3 -> [(1, 5), (9, 10)]
     """
-    found: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int]] = []
     for index in sorted(indexes):
-        if found and index - found[-1][1] <= gap:
-            found[-1] = found[-1][0], index + 1
+        if blocks and index - blocks[-1][1] <= gap:
+            blocks[-1] = blocks[-1][0], index + 1
         else:
-            found.append((index, index + 1))
-    return found
+            blocks.append((index, index + 1))
+    return blocks
 
 
 def column_format(column: Column, area: Json) -> Json:
@@ -484,7 +484,7 @@ class Changes:
         """A new worksheet, new columns, and the metadata by which both are known; a copy has lost its own."""
         sheet, whole = self.sheet, {"sheetId": self.sheet_id}
         added = [*merged.added] if tab else [(sheet.columns[0], 1), *merged.added]
-        known = edited.columns if tab else {}
+        columns_there = edited.columns if tab else {}
         if tab is None:
             grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
             grid["columnCount"] = len(added) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
@@ -497,9 +497,9 @@ class Changes:
         if WORKSHEET not in tags:
             yield _tag(_new_id(), WORKSHEET, self.called, whole)
             yield _tag(_new_id(), OWN_ID, str(self.sheet_id), whole)
-        if ever := [*(() if EVER in tags else known), *(column.key for column, _unused in added)]:
+        if ever := [*(() if EVER in tags else columns_there), *(column.key for column, _unused in added)]:
             yield _tag(_new_id(), EVER, " ".join(ever), whole)
-        for key, place in known.items():
+        for key, place in columns_there.items():
             if tab and key not in tab.tag_ids:
                 yield self._tag_column(key, place - 1)
         for column, place in added:
@@ -694,8 +694,8 @@ class _Push:
         Rows of other runs are known by their keys alone, and not read. A worksheet whose key column was
         deleted is left alone with a note; the others are written all the same.
         """
-        found = read_spreadsheet(self.client, self.target.key)
-        self.url = found.url
+        spreadsheet = read_spreadsheet(self.client, self.target.key)
+        self.url = spreadsheet.url
 
         def parts(name: str, tab: Tab) -> Iterator[Json]:
             """A worksheet's head, its keys, what tells rows without a key apart, and what is carried."""
@@ -709,7 +709,7 @@ class _Push:
                 yield box(tab.id, columns=span)
 
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        there = read_sheets(self.client, self.target, found, layouts, parts)
+        there = read_sheets(self.client, self.target, spreadsheet, layouts, parts)
         areas = []
         for name, (tab, edited) in there.items():
             pushed = {row.key for row in self.worksheets[name].rows}
@@ -720,7 +720,7 @@ class _Push:
         for name, sheet in self.worksheets.items():
             if name not in there:
                 self.fresh[name].add("key")
-                new = EditedSheet(self._free_title(sheet, found), 1, {"key": 1})
+                new = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
                 work.append(Changes(self, sheet, None, new, {}))
                 continue
             tab, edited = there[name]
@@ -734,21 +734,24 @@ class _Push:
             )
             self.notes[note] = None
         if work := [changes for changes in work if changes.groups or changes.values]:
-            self._write(work, found)
+            self._write(work, spreadsheet)
             self._verify(work)
 
-    def _free_title(self, sheet: Worksheet, found: Spreadsheet) -> str:
+    def _free_title(self, sheet: Worksheet, spreadsheet: Spreadsheet) -> str:
         """The title of a new worksheet, with a number where people have one of that name."""
-        title, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
+        title, taken = (
+            identity(sheet.title, self.target.suffix),
+            {t.title.casefold() for t in spreadsheet.tabs},
+        )
         names = chain([title], (f"{title} ({number})" for number in count(2)))
         return next(name for name in names if name.casefold() not in taken)
 
-    def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
+    def _write(self, work: Sequence[Changes], spreadsheet: Spreadsheet) -> None:
         groups = [group for changes in work for group in changes.groups]
         # A spreadsheet needs one worksheet, so the empty one that it came with goes only after ours are
         # there.
         if self.target.fresh and any(changes.created for changes in work):
-            groups += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
+            groups += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in spreadsheet.tabs if not tab.tags]
         # Structure and new rows before values: these go by the metadata that the first may have made.
         for batch in packed(groups):
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
@@ -771,8 +774,8 @@ class _Push:
         """
         areas = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
         areas += [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
-        found = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
-        tabs = {tab.id: tab for tab in found.tabs}
+        spreadsheet = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
+        tabs = {tab.id: tab for tab in spreadsheet.tabs}
         moved = []
         for changes in work:
             tab = tabs.get(changes.sheet_id)
@@ -808,9 +811,9 @@ class _Push:
         Where the columns were moved only after the rows were written, the rows are right and none is found.
         """
         area = box(changes.sheet_id, (changes.top, changes.top + len(changes.added)))
-        found = read_cells(self.client, self.target.key, [area] if changes.added else [], "userEnteredValue")
+        cells = read_cells(self.client, self.target.key, [area] if changes.added else [], "userEnteredValue")
         lines: dict[int, dict[int, Json]] = {}
-        for (row, column), cell in found.get(changes.sheet_id, {}).items():
+        for (row, column), cell in cells.get(changes.sheet_id, {}).items():
             if entered := _entered(cell):
                 lines.setdefault(row, {})[column] = entered
         written = [{n: _entered(cell) for n, cell in row.items() if _entered(cell)} for row in changes.added]

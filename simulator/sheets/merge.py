@@ -123,13 +123,13 @@ def read_value(column: str, text: str, layout: Layout) -> str:
     return layout.choice(column, text)
 
 
-def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]) -> dict[str, int]:
-    """The columns by key: those that are `known`, and of the others those with one of our titles.
+def by_title(titles: Mapping[int, str], layout: Layout, by_key: Mapping[str, int]) -> dict[str, int]:
+    """The columns by key: those of `by_key`, and of the others those with one of our titles.
 
     {1: "キー", 2: "コメント", 3: "優先度"} -> {"key": 1, "comment": 2}
     Of two columns with one title the left one counts; the other is the people's own.
     """
-    columns = dict(known)
+    columns = dict(by_key)
     for place, title in sorted(titles.items()):
         key = layout.column(title)
         if key and key not in columns and place not in columns.values():
@@ -262,8 +262,8 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
                 # The run for which people filled in a row that is now one of a later run.
                 run = before.cells.get(RUN, "")
                 earlier = run if run < row.cell(RUN).text else ""
-                own = before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else ""
-                cells[CARRIED] = SheetCell(own)
+                run_of_words = before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else ""
+                cells[CARRIED] = SheetCell(run_of_words)
             changed[before.number] = Row(row.key, cells)
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
@@ -284,14 +284,14 @@ def from_earlier(sheet: Worksheet, earlier: Sequence[EditedSheets]) -> EditedShe
     They stand in its own columns and order; columns that people added stand behind that of what is carried.
     None without any such row.
     """
-    found: dict[str, tuple[PulledRow, dict[str, str]]] = {}
+    rows_by_key: dict[str, tuple[PulledRow, dict[str, str]]] = {}
     for there in (sheets.sheets[sheet.name] for sheets in earlier if sheet.name in sheets.sheets):
-        own = [there.titles.get(place, "") for place in there.others]
+        headings = [there.titles.get(place, "") for place in there.others]
         for row in there.rows:
             # What was carried into a row that is empty now the team took back.
             if row.key and (_filled_in(row, sheet) or CARRIED in row.cells):
-                found.setdefault(row.key, (row, dict(zip(own, row.others, strict=True))))
-    written = {key: told for key, told in found.items() if _filled_in(told[0], sheet)}
+                rows_by_key.setdefault(row.key, (row, dict(zip(headings, row.others, strict=True))))
+    written = {key: row for key, row in rows_by_key.items() if _filled_in(row[0], sheet)}
     # Rows are made anew whenever they are looked at.
     again = [written[row.key] for row in sheet.rows if row.key in written] if written else []
     titles = sorted({title for _row, words in again for title, word in words.items() if word})

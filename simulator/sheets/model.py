@@ -191,8 +191,8 @@ class Layout:
         " コメント " -> "comment"    "お客様3" -> "user3"
         """
         key = folded(title)
-        if found := self.columns.get(key):
-            return found
+        if key_of_title := self.columns.get(key):
+            return key_of_title
         number = key[len(key.rstrip("0123456789")) :]
         column = self.columns.get(key.removesuffix(number)) if number else None
         return f"{column}{int(number)}" if column in TURN_COLUMNS else None
@@ -484,7 +484,7 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
         owner="team" if team else "program",
         width=width,
         kind=kind.kind,
-        choices=tuple(Choice(id=each, title=text(title)) for each, title in choices.items()),
+        choices=tuple(Choice(id=choice, title=text(title)) for choice, title in choices.items()),
         wrap=width > _WIDE and key != "key",
         help=text(COLUMN_HELP.get(key, "")),
     )
@@ -493,9 +493,9 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
 @cache
 def layouts() -> Mapping[str, Layout]:
     """The layout of every worksheet by its titles in both languages, in the order of their tabs."""
-    found = {name: Layout() for name in WORKSHEETS}
+    by_name = {name: Layout() for name in WORKSHEETS}
     # Reports on single-turn rows have titles of their own.
-    for (name, layout), wording, language in product(found.items(), ("", "rows"), LANGUAGES):
+    for (name, layout), wording, language in product(by_name.items(), ("", "rows"), LANGUAGES):
         text = partial(shown, language=language, context=wording)
         sheet = worksheet(name, text, (), wording, turns=[""])
         layout.tabs.add(folded(sheet.title))
@@ -508,7 +508,7 @@ def layouts() -> Mapping[str, Layout]:
             choices = layout.choices.setdefault(column.key, dict(_EARLIER.get(column.key, {})))
             for choice in column.choices:
                 choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
-    return found
+    return by_name
 
 
 def layout_of(sheet: Worksheet) -> Layout:
@@ -535,8 +535,8 @@ _DECIMALS = re.compile(r"[^.]*\.(\d+)")
 
 def decimals_of(text: str) -> int:
     """How many decimals a number is worded with."""
-    found = _DECIMALS.match(text)
-    return len(found[1]) if found else 0
+    decimals = _DECIMALS.match(text)
+    return len(decimals[1]) if decimals else 0
 
 
 def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:

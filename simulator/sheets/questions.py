@@ -126,9 +126,9 @@ def approved(
         )
         say(note)
     # Said, because it changes what the bot is held against without anybody having touched the question.
-    known = [case.id for case in cases if case.id in answers]
-    if known:
-        named = [_("{case} (run {run})", case=case, run=answers[case][0]) for case in known]
+    case_ids = [case.id for case in cases if case.id in answers]
+    if case_ids:
+        named = [_("{case} (run {run})", case=case, run=answers[case][0]) for case in case_ids]
         note = _(
             "{source}: what the team reviewed is now the right answer of {listed}.",
             source=source,
@@ -146,15 +146,15 @@ def approved(
 def _ours(address: str, client: SheetsClient, suffix: str) -> Target | None:
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
     key, name = worksheet_of(address)
-    found: dict[str, None] = {}
+    suffixes: dict[str, None] = {}
     for tab in client.persist(lambda: read_spreadsheet(client, key), address).tabs:
         kind, _unused, of = tab.tags.get(WORKSHEET, "").partition(" ")
         if kind == QUESTIONS and (name is None or tab.title.casefold() == name.strip().casefold()):
-            found[of] = None
-    if not found and name is not None:
+            suffixes[of] = None
+    if not suffixes and name is not None:
         return None
     # Without one there may still be a copy, which has lost what it is known by.
-    return Target(key=key, suffix=suffix if suffix in found or not found else next(iter(found)))
+    return Target(key=key, suffix=suffix if suffix in suffixes or not suffixes else next(iter(suffixes)))
 
 
 def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[Message, list[int]]]:
@@ -190,7 +190,7 @@ def _right_answers(
     asked: dict[str, list[str]] = {}
     for case in cases:
         asked.setdefault(question_key(case), []).append(case.id)
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    newest: dict[str, tuple[str, tuple[str, ...]]] = {}
     for row in rows:
         key, answer = row.key.strip(), row.cells.get("correct_answer", "").strip()
         if not answer or row.cells.get("status") not in _DONE:
@@ -200,9 +200,9 @@ def _right_answers(
         of = at["run"] if at else row.cells.get("run", "")
         for name in [at["case"]] if at else asked.get(question, ()):
             # The newest run's answers count; several of the same run are all right.
-            run, known = found.get(name, ("", ()))
-            if of > run or not known:
-                found[name] = of, (answer,)
-            elif of == run and answer not in known:
-                found[name] = run, (*known, answer)
-    return found
+            run, answers = newest.get(name, ("", ()))
+            if of > run or not answers:
+                newest[name] = of, (answer,)
+            elif of == run and answer not in answers:
+                newest[name] = run, (*answers, answer)
+    return newest

@@ -37,10 +37,10 @@ def average_ranks(values: ArrayLike) -> Floats:
 
 def spearman(scores: ArrayLike, labels: ArrayLike) -> float | None:
     """Spearman's rho (-1..1): Pearson's correlation of the average ranks. None when one side is constant."""
-    one, other = average_ranks(scores), average_ranks(labels)
-    one, other = one - one.mean(), other - other.mean()
-    scale = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / scale if scale else None
+    ranks, other = average_ranks(scores), average_ranks(labels)
+    ranks, other = ranks - ranks.mean(), other - other.mean()
+    scale = float(np.sqrt((ranks @ ranks) * (other @ other)))
+    return float(ranks @ other) / scale if scale else None
 
 
 def kendall(scores: Sequence[float], labels: Sequence[float]) -> float | None:
@@ -85,21 +85,21 @@ def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = No
     return float(((under + up_to) / 2) @ weight[good] / (below[-1] * weight[good].sum()))
 
 
-def quadratic_kappa(one: ArrayLike, other: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | None = None) -> float | None:
     """Cohen's kappa with quadratic weights (1968) of two gradings on one scale; 1 is full, 0 chance.
 
     1 less the mean squared difference over the one that chance would give, which is the sum of both
     variances and the squared difference of the means; rows count by `weights`. None when both sides are one
     and the same constant.
     """
-    first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    first, second = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
     weight = None if weights is None else np.asarray(weights, dtype=float)
     a, b = (float(np.average(side, weights=weight)) for side in (first, second))
     # In moments rather than in a table of grades: scales need not be whole numbers.
     apart = np.average((first - a) ** 2 + (second - b) ** 2, weights=weight)
     by_chance = float(apart + (a - b) ** 2)
-    found = float(np.average((first - second) ** 2, weights=weight))
-    return 1 - found / by_chance if by_chance > 1e-12 else None
+    observed = float(np.average((first - second) ** 2, weights=weight))
+    return 1 - observed / by_chance if by_chance > 1e-12 else None
 
 
 def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
@@ -125,13 +125,13 @@ def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
     for score in scores:
         if score.state == "scored" and not score.by_rule:
             graded.setdefault(score.judge, {})[score.conversation, score.turn] = score
-    found = []
+    agreements = []
     for name in graded:
         judge, beside, model = name.partition("@")
         both = [key for key in graded[name] if key in graded.get(judge, {})] if beside else []
         if both:
-            own = [graded[judge][key].value or 0.0 for key in both]
+            grades = [graded[judge][key].value or 0.0 for key in both]
             other = [graded[name][key].value or 0.0 for key in both]
-            kappa, shift = quadratic_kappa(own, other), fmean(other) - fmean(own)
-            found.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
-    return tuple(sorted(found, key=lambda pair: (pair.model, pair.judge)))
+            kappa, shift = quadratic_kappa(grades, other), fmean(other) - fmean(grades)
+            agreements.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
+    return tuple(sorted(agreements, key=lambda pair: (pair.model, pair.judge)))

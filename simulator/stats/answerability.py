@@ -125,12 +125,12 @@ def responses(results: Results) -> Responses:
     Of another judge only where `turn` was not asked: a rubric of one's own may have such a field, too.
     """
     judges = sorted(judge for judge in results.scores.judges if "@" not in judge)
-    known: dict[tuple[str, int], Response] = {}
+    by_turn: dict[tuple[str, int], Response] = {}
     for judge in [TURN] if TURN in judges else judges:
         for score in results.scores.of_judge(judge):
             if score.response is not None:
-                known.setdefault((score.conversation, score.turn), score.response)
-    return known
+                by_turn.setdefault((score.conversation, score.turn), score.response)
+    return by_turn
 
 
 def asks_responses(results: Results) -> bool:

@@ -225,7 +225,7 @@ def _best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
     grades, codes = np.unique(scores, return_inverse=True)
     counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
     # The shares of good and of other rows that have at least each grade.
-    recall, false = (np.cumsum(each[::-1])[::-1] / each.sum() for each in counts)
+    recall, false = (np.cumsum(count[::-1])[::-1] / count.sum() for count in counts)
     # Rounded, so that cuts that are equal on paper are equal here, and the stricter of them is taken.
     balanced = np.round((recall + 1 - false) / 2, 9)
     return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
@@ -297,9 +297,13 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     # Trivial scorers first, then published ones by name; each on the rows that it has something to say of.
     for name in [*(name for name in TRIVIAL if name in names), *sorted(names - {*TRIVIAL})]:
         has = [at for at, row in enumerate(rows) if name in row.scorers]
-        own = draws if len(has) == len(rows) else Draws([rows[at].group for at in has], seed=by.seed)
+        draws_of_rows = (
+            draws if len(has) == len(rows) else Draws([rows[at].group for at in has], seed=by.seed)
+        )
         values = [rows[at].scorers[name] for at in has]
-        scorers.append(_ranked(name, values, [people[at] for at in has], [good[at] for at in has], own))
+        scorers.append(
+            _ranked(name, values, [people[at] for at in has], [good[at] for at in has], draws_of_rows)
+        )
     judge = _ranked("judge", grades, people, good, draws)
     return Figures(
         n=len(rows),
@@ -334,20 +338,20 @@ def _advantage(
     Only scorers that have a value for every row take part: the same draws have to be the same rows. Empty
     where there is none, or where the judge's rho has no value.
     """
-    known = {
+    baselines = {
         scorer.name: scorer.spearman.value
         for scorer in scorers
         if scorer.name in TRIVIAL and scorer.n == len(rows) and scorer.spearman.value is not None
     }
-    if not known or judge.spearman.value is None:
+    if not baselines or judge.spearman.value is None:
         return {}
-    best = max(known, key=known.__getitem__)
+    best = max(baselines, key=baselines.__getitem__)
     people = [row.people for row in rows]
     ours, theirs = (
         drawn_ranks(values, people, None, draws)[0]
         for values in ([row.grade for row in rows], [row.scorers[best] for row in rows])
     )
-    advantage = _bounded(judge.spearman.value - known[best], ours - theirs, draws)
+    advantage = _bounded(judge.spearman.value - baselines[best], ours - theirs, draws)
     return {"best_trivial": best, "advantage": advantage}
 
 
@@ -370,15 +374,15 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> Scorer | No
 
     None where no row has two votes.
     """
-    one, others, groups = list[float](), list[float](), list[str]()
+    votes, others, groups = list[float](), list[float](), list[str]()
     for row in (row for row in rows if len(row.votes) > 1):
         whole = sum(row.votes)
-        one += row.votes
+        votes += row.votes
         others += [(whole - vote) / (len(row.votes) - 1) for vote in row.votes]
         groups += [row.group] * len(row.votes)
-    if not one:
+    if not votes:
         return None
-    return _ranked("humans", one, others, list(map(by.is_good, others)), Draws(groups, seed=by.seed))
+    return _ranked("humans", votes, others, list(map(by.is_good, others)), Draws(groups, seed=by.seed))
 
 
 def histogram(grades: Sequence[float], scale: tuple[float, float]) -> Histogram:
@@ -400,8 +404,8 @@ def histogram(grades: Sequence[float], scale: tuple[float, float]) -> Histogram:
 
 def _bounded(value: float | None, drawn: Floats, draws: Draws) -> FigureInterval:
     """No interval where there is no value, or only one group to draw."""
-    found = interval(drawn) if value is not None and draws.clusters > 1 else None
-    low, high = found or (None, None)
+    bounds = interval(drawn) if value is not None and draws.clusters > 1 else None
+    low, high = bounds or (None, None)
     return FigureInterval(value=value, low=low, high=high)
 
 
@@ -423,11 +427,11 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
 
     def drawn(weights: Floats) -> Floats:
         """The threshold of each draw, in which every row counts so often."""
-        samples = (np.repeat(rows, each) for each in weights.astype(int))
+        samples = (np.repeat(rows, repeats) for repeats in weights.astype(int))
         return np.array([_threshold(values[at], good[at], method, quantile) for at in samples])
 
-    found = _threshold(values, good, method, quantile)
-    threshold = None if math.isnan(found) else rounded_down(found)
+    cut = _threshold(values, good, method, quantile)
+    threshold = None if math.isnan(cut) else rounded_down(cut)
     between = None if threshold is None else interval(Draws(groups, seed=seed).by_rows(rows, drawn))
 
     def passing(which: NDArray[np.bool_]) -> float | None:

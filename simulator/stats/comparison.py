@@ -106,18 +106,18 @@ def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
     The first line is the case's own, so eleven personas often get the same answer to it, and one changed
     answer would count eleven times. Later turns are never joined: what was said before them differs.
     """
-    found: dict[tuple[object, ...], PairedTurn] = {}
+    by_key: dict[tuple[object, ...], PairedTurn] = {}
     for turn in turns:
         said = (turn.before.user, turn.before.answer.text, turn.after.user, turn.after.answer.text)
         is_first = turn.before.index == turn.after.index == 1
         key = (turn.later.case.id, *said) if is_first else (turn.later.id, turn.after.index)
-        known = found.setdefault(key, turn)
-        others = dict.fromkeys((*known.others, turn.later.persona))
-        others.pop(known.later.persona, None)
-        found[key] = known._replace(
-            was=known.was or turn.was, became=known.became or turn.became, others=tuple(others)
+        first = by_key.setdefault(key, turn)
+        others = dict.fromkeys((*first.others, turn.later.persona))
+        others.pop(first.later.persona, None)
+        by_key[key] = first._replace(
+            was=first.was or turn.was, became=first.became or turn.became, others=tuple(others)
         )
-    return list(found.values())
+    return list(by_key.values())
 
 
 class PairedRuns:
@@ -142,14 +142,14 @@ class PairedRuns:
             for side in (self.before, self.after)
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
-        for one, other in ((self.earlier[key], self.later[key]) for key in self.both):
+        for earlier, later in ((self.earlier[key], self.later[key]) for key in self.both):
             # A turn that only one of the two has is a line that was not the same.
-            self.lines += max(len(one.turns), len(other.turns))
-            for a, b in zip(one.turns, other.turns, strict=False):
+            self.lines += max(len(earlier.turns), len(later.turns))
+            for a, b in zip(earlier.turns, later.turns, strict=False):
                 self.same_lines += a.user == b.user
                 if a.index == 1 or a.user == b.user:
-                    red = was.get((one.id, a.index)), became.get((other.id, b.index))
-                    turns.append(PairedTurn(one, other, a, b, *red))
+                    red = was.get((earlier.id, a.index)), became.get((later.id, b.index))
+                    turns.append(PairedTurn(earlier, later, a, b, *red))
         self.turns = tuple(turns)
         conversations = (*self.earlier.values(), *self.later.values())
         self.guarded = tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
@@ -162,7 +162,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
     else of the first. Then who plays is left out of the key, so that the two runs have pairs at all.
     """
     # A run file names the models of a role in one text, joined by commas.
-    models, others = (each.run.models.get("user", "").split(", ") for each in (results, other))
+    models, others = (side.run.models.get("user", "").split(", ") for side in (results, other))
     alone = len(models) > 1 and len(others) == 1
     only = (others[0] if others[0] in models else models[0]) if alone else None
     return {
@@ -366,7 +366,7 @@ def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
             by_conversation = values.setdefault(score.judge, {}).setdefault(customer, {})
             by_conversation.setdefault(score.conversation, []).append(score.value)
     return {
-        judge: {customer: fmean(map(fmean, found.values())) for customer, found in by.items()}
+        judge: {customer: fmean(map(fmean, grades.values())) for customer, grades in by.items()}
         for judge, by in values.items()
     }
 
@@ -386,8 +386,8 @@ def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
     By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has none,
     and is not accused.
     """
-    one, other = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
-    return tuple(n for n, now in other.items() if now and one.get(n) and now != one[n])
+    earlier, later = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
+    return tuple(n for n, now in later.items() if now and earlier.get(n) and now != earlier[n])
 
 
 def is_replayed(before: Run, after: Run) -> bool:
@@ -421,38 +421,38 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
         ),
         ("unfinished", dict.fromkeys(run.id for run in (before, after) if run.status != "finished")),
     )
-    found = {kind: Caution(kind=kind, names=each) for kind, some in names if (each := tuple(some))}
+    by_kind = {kind: Caution(kind=kind, names=named) for kind, some in names if (named := tuple(some))}
     personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
     if not replayed and any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas):
-        found["customers"] = Caution(kind="customers")
+        by_kind["customers"] = Caution(kind="customers")
     if before.settings.get("red") != after.settings.get("red"):
-        found["rules"] = Caution(kind="rules")
+        by_kind["rules"] = Caution(kind="rules")
     if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
-        found["questions"] = Caution(kind="questions", after=reworded)
+        by_kind["questions"] = Caution(kind="questions", after=reworded)
     unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
     if any(unpaired):
-        found["unpaired"] = Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
-    return (found[kind] for kind in get_args(Kind) if kind in found)
+        by_kind["unpaired"] = Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
+    return (by_kind[kind] for kind in get_args(Kind) if kind in by_kind)
 
 
 def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
     """What is known to differ in the bot: adapter, settings, prompts, model."""
-    one: Any = before.settings.get("set") or {}
-    other: Any = after.settings.get("set") or {}
+    earlier: Any = before.settings.get("set") or {}
+    later: Any = after.settings.get("set") or {}
     prompts = (
         ", ".join(f"{name} {version} ({digits})" for name, (version, digits) in _prompts(run).items())
         for run in (before, after)
     )
     # Only what was stored: a bot whose code changed has to be told apart by who changed it.
-    found = [
+    changes = [
         ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
-        *((key, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other))),
+        *((key, earlier.get(key), later.get(key)) for key in dict.fromkeys((*earlier, *later))),
         ("prompt", *prompts),
         ("demo_model", before.models.get("demo"), after.models.get("demo")),
     ]
     return tuple(
         ChangedSetting(name=name, before=str(was or ""), after=str(now or ""))
-        for name, was, now in found
+        for name, was, now in changes
         if (was or "") != (now or "")
     )
 
@@ -482,7 +482,7 @@ def differences(
     adjusted = tested | _corrected(
         {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}, primary
     )
-    found = []
+    differences_by_judge = []
     for judge, rows in pairs.items():
         cases, by = by_case[judge], [after - before for _case, before, after in rows]
         interval = None
@@ -493,7 +493,7 @@ def differences(
             low, high = interval
             sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
             verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
-        found.append(
+        differences_by_judge.append(
             Difference(
                 judge=judge,
                 verdict=verdict,
@@ -510,7 +510,7 @@ def differences(
                 more=more_needed(cases),
             )
         )
-    return tuple(found)
+    return tuple(differences_by_judge)
 
 
 def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
@@ -636,7 +636,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     )
     changes = []
     for t in (t for t in distinct_turns(pairs.turns) if (bool(t.was), bool(t.became)) == (not red, red)):
-        one, other = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
+        earlier, later = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
         changes.append(
             TurnChange(
                 conversation=t.later.id,
@@ -646,10 +646,10 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
                 question=excerpt(t.after.user),
                 before=excerpt(t.before.answer.text),
                 after=excerpt(t.after.answer.text),
-                was=one.value if one else None,
-                became=other.value if other else None,
-                why_before=_why(t.was, one),
-                why_after=_why(t.became, other),
+                was=earlier.value if earlier else None,
+                became=later.value if later else None,
+                why_before=_why(t.was, earlier),
+                why_after=_why(t.became, later),
                 guarded=t.later.case.id in pairs.guarded,
                 others=t.others,
             )
@@ -657,8 +657,8 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
 
     def rank(change: TurnChange) -> tuple[bool, float]:
         """What fell (or rose) most comes first."""
-        known = change.was is not None and change.became is not None
-        by = round((change.became or 0.0) - (change.was or 0.0), 9) if known else 0.0
+        is_graded = change.was is not None and change.became is not None
+        by = round((change.became or 0.0) - (change.was or 0.0), 9) if is_graded else 0.0
         return not change.guarded, by if red else -by
 
     return tuple(sorted(changes, key=rank))
@@ -691,15 +691,15 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
     """
     pairs = PairedRuns(before, after)
     primary = after.summary.primary
-    one, other = means_by_customer(pairs.before), means_by_customer(pairs.after)
+    earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
     # Of every customer that both runs have: the case, and the means before and after.
     means = {
         judge: [
-            (key[0], one[judge][key], other[judge][key])
-            for key in sorted(one[judge].keys() & other[judge].keys())
+            (key[0], earlier[judge][key], later[judge][key])
+            for key in sorted(earlier[judge].keys() & later[judge].keys())
         ]
         for judge in sorted(after.summary.judges, key=lambda name: name != primary)
-        if judge in one and judge in other
+        if judge in earlier and judge in later
     }
     judges = differences(
         means,

@@ -97,18 +97,18 @@ _SECONDS = ("p95_seconds", FIRST_WORDS)
 class MeasuredFigure(NamedTuple):
     """A figure of the run as reports show it, and the 0..1 values behind it, by question.
 
-    `n` counts the values, `failed` those that could not be measured; `found` is None without any value. For
-    seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least` is
-    what a share will be at least, however the questions go that were not asked yet. `thin`: too few of the
-    grades it is made of are there. `untold` are values that a log does not tell; `unasked`: the judge that
-    would tell was not asked.
+    `n` counts the values, `failed` those that could not be measured; `clusters` is None without any
+    value. For seconds the values say whether an answer was quick enough, and `goal` which share has to
+    be. `least` is what a share will be at least, however the questions go that were not asked yet.
+    `thin`: too few of the grades it is made of are there. `untold` are values that a log does not tell;
+    `unasked`: the judge that would tell was not asked.
 
     `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
-    `found`. `conversations` are those behind the values; they turn missing questions into conversations.
+    `clusters`. `conversations` are those behind the values; they turn missing questions into conversations.
     """
 
     value: float | None
-    found: Clusters | None
+    clusters: Clusters | None
     n: int
     failed: int = 0
     goal: float | None = None
@@ -121,7 +121,7 @@ class MeasuredFigure(NamedTuple):
     @property
     def cases(self) -> int:
         """On how many questions the figure rests."""
-        return 0 if self.found is None else len(self.found.sizes)
+        return 0 if self.clusters is None else len(self.clusters.sizes)
 
 
 # What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
@@ -197,12 +197,12 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
         slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
         return share._replace(value=slow, goal=QUICK_SHARE)
     # Of what a log does not tell nobody knows whether it was answered.
-    told = [(c, turn) for c, turn in turns if not turn.unrecorded]
-    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in told)
-    pairs = [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, told, strict=True)]
+    recorded = [(c, turn) for c, turn in turns if not turn.unrecorded]
+    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in recorded)
+    pairs = [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, recorded, strict=True)]
     untold = sum(_is_untold_turn(c, turn) for c, turn in turns) if name == "failed" else 0
     share = _mean_figure(pairs, begun)._replace(untold=untold)
-    return share._replace(value=len(red)) if name != severity and share.found is not None else share
+    return share._replace(value=len(red)) if name != severity and share.clusters is not None else share
 
 
 def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
@@ -231,7 +231,7 @@ def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFig
     scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
     floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
     figure = _mean_figure(pairs, conversations, failed, floor)
-    return figure._replace(found=figure.found and figure.found._replace(noise=noise))
+    return figure._replace(clusters=figure.clusters and figure.clusters._replace(noise=noise))
 
 
 def _mean_figure(
@@ -240,8 +240,8 @@ def _mean_figure(
     """The mean of values, each with the question that it belongs to."""
     if not pairs:
         return MeasuredFigure(None, None, 0, failed)
-    found = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
-    return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
+    clusters = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
+    return MeasuredFigure(clusters.mean, clusters, len(pairs), failed, conversations=conversations)
 
 
 def _is_untold(name: str, conversation: Conversation) -> bool:
@@ -282,7 +282,7 @@ def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
 
 def check_condition(
     condition: Condition,
-    found: MeasuredFigure,
+    figure: MeasuredFigure,
     level: float | None,
     max_failed: float,
     min_graded: float = MIN_GRADED,
@@ -296,69 +296,73 @@ def check_condition(
     grows = condition.measure in ("count", "cost") or condition.comparison == "=="
     # Facts are decided by the figure: what was counted is no sample of anything.
     fact = level is None or grows or condition.name == MAJOR
-    holds = found.value is not None and condition.holds(found.value)
+    holds = figure.value is not None and condition.holds(figure.value)
     # What it will come to at least: more questions cannot undo that.
-    least = found.value if grows and found.least is None else found.least
+    least = figure.value if grows and figure.least is None else figure.least
     decision: Decision = "undecided"
     lack: Lack = ""
     more = None
     # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
-    lost = found.failed > (found.n + found.failed) * max_failed + SAME
+    lost = figure.failed > (figure.n + figure.failed) * max_failed + SAME
     # Nor do as many as `--min-graded` leaves that a log does not tell.
-    lost = lost or found.untold > (found.n + found.untold) * (1 - min_graded) + SAME
-    if condition.repeats and (found.value is None or lost):
+    lost = lost or figure.untold > (figure.n + figure.untold) * (1 - min_graded) + SAME
+    if condition.repeats and (figure.value is None or lost):
         decision, lack = "missed", "repeats"
-    elif found.unasked or found.value is None:
-        lack = _unmeasured(found)
+    elif figure.unasked or figure.value is None:
+        lack = _unmeasured(figure)
     elif least is not None and not condition.holds(least):
         decision = "missed"
     elif lost:
         lack = "ungraded"
-    elif found.thin:
+    elif figure.thin:
         lack = "thin"
-    elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
+    elif condition.measure != "cost" and figure.cases < MIN_QUESTIONS:
         lack = "few"
     elif not fact:
-        decision, lack, more = _decided_by_bound(condition, found, 1 - (level or 0))
-    elif holds or found.least is None:
+        decision, lack, more = _decided_by_bound(condition, figure, 1 - (level or 0))
+    elif holds or figure.least is None:
         decision = "passed" if holds else "missed"
     else:
         lack = "close"  # those that are not asked yet may go well
     low = high = None
-    if level is not None and found.found is not None:
-        low, high = lower_bound(found.found, level), upper_bound(found.found, level)
+    if level is not None and figure.clusters is not None:
+        low, high = lower_bound(figure.clusters, level), upper_bound(figure.clusters, level)
     return CheckedCondition(
         condition=condition,
         decision=decision,
-        value=found.value,
+        value=figure.value,
         low=low,
         high=high,
-        n=found.n,
-        cases=found.cases,
+        n=figure.n,
+        cases=figure.cases,
         lack=lack,
-        failed=found.failed + found.untold,
+        failed=figure.failed + figure.untold,
         more=more,
     )
 
 
-def _unmeasured(found: MeasuredFigure) -> Lack:
+def _unmeasured(figure: MeasuredFigure) -> Lack:
     """Why there is no figure: its judge was not asked, or failed throughout, or no question is about it."""
-    return "unasked" if found.unasked else "ungraded" if found.failed else "nothing"
+    return "unasked" if figure.unasked else "ungraded" if figure.failed else "nothing"
 
 
 def _decided_by_bound(
-    condition: Condition, found: MeasuredFigure, alpha: float
+    condition: Condition, figure: MeasuredFigure, alpha: float
 ) -> tuple[Decision, Lack, MoreQuestions | None]:
     """Passed or missed when the bound on that side says so; otherwise what would settle it.
 
     Both questions are one and the same, asked of values and of their complements: whether a mean is really
     above what it has to be.
     """
-    values = found.found
+    values = figure.clusters
     assert values is not None  # noqa: S101 - without values nothing was decided before
     # The values whose mean has to be high, the same reversed, and how high the mean has to be.
-    if found.goal is not None or condition.rises:
-        good, bad, target = values, values.turned(), condition.threshold if found.goal is None else found.goal
+    if figure.goal is not None or condition.rises:
+        good, bad, target = (
+            values,
+            values.turned(),
+            condition.threshold if figure.goal is None else figure.goal,
+        )
     else:
         good, bad, target = values.turned(), values, 1 - condition.threshold
     if p_below(good, target) <= alpha:
@@ -369,26 +373,26 @@ def _decided_by_bound(
     if questions is None:
         return "undecided", "close", None
     # As many customers for each further question as there were for those that were asked.
-    each = max(1.0, found.conversations / found.cases)
-    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each))
+    per_question = max(1.0, figure.conversations / figure.cases)
+    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * per_question))
     return "undecided", "close", more
 
 
-def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
+def _more_questions(clusters: Clusters, target: float, alpha: float) -> int | None:
     """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS.
 
     The same results are counted several times over (`times` of `p_below`) until the bound settles.
     """
     # In multiples of the questions asked: doubled until it settles, then halved to half a question.
-    asked = len(found.sizes)
+    asked = len(clusters.sizes)
     low, high = 1.0, 2.0
-    while p_below(found, target, high) > alpha:
+    while p_below(clusters, target, high) > alpha:
         low, high = high, 2 * high
         if high * asked > MAX_QUESTIONS:
             return None
     while (high - low) * asked > 0.5:
         middle = (low + high) / 2
-        low, high = (middle, high) if p_below(found, target, middle) > alpha else (low, middle)
+        low, high = (middle, high) if p_below(clusters, target, middle) > alpha else (low, middle)
     return max(1, math.ceil((high - 1) * asked - 0.5))
 
 
@@ -439,14 +443,19 @@ def conditions_gate(
         level = 1 - alpha
     checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
-        found = measure_condition(condition, results, summary)
+        figure = measure_condition(condition, results, summary)
         thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
-        found, too_thin = found._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
-        each = check_condition(condition, found, level, settings.max_failed, settings.min_graded)
-        if summary.corrected and each.is_score(summary.primary):
-            each = check_corrected(each, summary.corrected, level)
-        marked = {"by_default": condition in by_default, "of_score": each.is_score(summary.primary)}
-        checked.append(each.model_copy(update=marked))
+        figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
+        checked_condition = check_condition(
+            condition, figure, level, settings.max_failed, settings.min_graded
+        )
+        if summary.corrected and checked_condition.is_score(summary.primary):
+            checked_condition = check_corrected(checked_condition, summary.corrected, level)
+        marked = {
+            "by_default": condition in by_default,
+            "of_score": checked_condition.is_score(summary.primary),
+        }
+        checked.append(checked_condition.model_copy(update=marked))
     return decide_conditions(
         summary,
         checked,
@@ -479,17 +488,17 @@ def decide_conditions(
     findings = [
         *thin,
         *(
-            Finding(problem="condition", message=_condition_message(each))
-            for each in conditions
+            Finding(problem="condition", message=_condition_message(condition))
+            for condition in conditions
             # What is thin has been said.
-            if each.decision != "passed" and each.lack != "thin"
+            if condition.decision != "passed" and condition.lack != "thin"
         ),
     ]
     if ungraded_personas:
         findings.append(finding("personas", personas=tuple(ungraded_personas)))
     findings += missing
     decision: Decision = "passed" if not findings else "undecided"
-    if not missing and any(each.decision == "missed" for each in conditions):
+    if not missing and any(condition.decision == "missed" for condition in conditions):
         decision = "missed"
     # What reports draw as the target on the scale of the score, where there is one.
     of_score = (
@@ -648,9 +657,11 @@ def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable
     decisions = {}
     for model in summary.simulators:
         # Costs and calls stay those of the whole run: they were paid whoever played.
-        others = {each.id for each in results.conversations if each.user_model != model}
-        own, scores = results.conversations.without(others), results.scores.without(others)
-        alone = {"planned": len(own), "conversations": own, "scores": scores}
+        others = {
+            conversation.id for conversation in results.conversations if conversation.user_model != model
+        }
+        conversations, scores = results.conversations.without(others), results.scores.without(others)
+        alone = {"planned": len(conversations), "conversations": conversations, "scores": scores}
         decisions[model] = decide(results.model_copy(update=alone)).decision
     if len(set(decisions.values())) < 2:
         return gate
@@ -663,7 +674,7 @@ def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable
         )
         for model, decision in decisions.items()
     ]
-    found = finding("simulators", parts=tuple(parts))
+    spread = finding("simulators", parts=tuple(parts))
     return gate.model_copy(
-        update={"passed": False, "decision": "undecided", "findings": (*gate.findings, found)}
+        update={"passed": False, "decision": "undecided", "findings": (*gate.findings, spread)}
     )

@@ -51,8 +51,8 @@ def summarise_customers(
 
     `faults` are looked for unless they are given; that takes long, so whoever has them hands them over.
     """
-    found = customer_faults(results) if faults is None else faults
-    spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
+    faults_of_run = customer_faults(results) if faults is None else faults
+    spoilt = dict.fromkeys((f.conversation, f.turn) for f in faults_of_run if f.spoils)
     # A bot that says nothing has failed, whatever it was asked.
     answered = {
         (c.id, turn.index)
@@ -62,11 +62,11 @@ def summarise_customers(
     }
     superseded = results.notes.get(SUPERSEDED)
     return CustomerSummary(
-        faults=dict(Counter(fault.kind for fault in found)),
+        faults=dict(Counter(fault.kind for fault in faults_of_run)),
         spoilt=tuple(turn for turn in spoilt if turn in answered),
         handling=handling,
         superseded=tuple(superseded) if isinstance(superseded, dict) else (),
-        figures=figures(results, found, turn_verdicts(results)),
+        figures=figures(results, faults_of_run, turn_verdicts(results)),
         lengths=line_lengths(results.conversations),
     )
 
@@ -113,16 +113,16 @@ def customer_messages(conversation: Conversation) -> list[str]:
 
 def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
     """How long the customers' messages are, by language and persona, without quoted questions."""
-    found: dict[str, dict[str, list[int]]] = {}
+    sizes_by_group: dict[str, dict[str, list[int]]] = {}
     for conversation in conversations:
         language = conversation.case.language
-        own = (turn.user for turn in conversation.turns if turn.user != conversation.case.question)
-        sizes = [line_length(line, language) for line in own]
+        lines = (turn.user for turn in conversation.turns if turn.user != conversation.case.question)
+        sizes = [line_length(line, language) for line in lines]
         for group in (EVERYONE, conversation.persona):
-            found.setdefault(language, {}).setdefault(group, []).extend(sizes)
+            sizes_by_group.setdefault(language, {}).setdefault(group, []).extend(sizes)
     return {
         language: {group: length_quartiles(sizes) for group, sizes in groups.items() if sizes}
-        for language, groups in found.items()
+        for language, groups in sizes_by_group.items()
     }
 
 

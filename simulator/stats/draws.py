@@ -69,14 +69,14 @@ def interval_of_difference(
     samples where nothing changed, but in 73 (6 cases), 87 (10) and 96 % (50) where a bot improved on some
     cases a lot (`make bench-intervals`). So `diff` does not decide by it alone: Wilcoxon's test has to agree.
     """
-    found = cluster_values(values, clusters)
-    if len(found.sums) < MIN_CLUSTERS:
+    by_cluster = cluster_values(values, clusters)
+    if len(by_cluster.sums) < MIN_CLUSTERS:
         return None
-    drawn = Draws(sorted(set(clusters)), seed=seed, resamples=draws).sums([found.sums, found.sizes])
+    drawn = Draws(sorted(set(clusters)), seed=seed, resamples=draws).sums([by_cluster.sums, by_cluster.sizes])
     # Few clusters make the plain percentile interval too narrow.
-    level = widened(LEVEL, len(found.sums))
+    level = widened(LEVEL, len(by_cluster.sums))
     low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [(1 - level) / 2, (1 + level) / 2])
-    return min(float(low), found.mean), max(float(high), found.mean)
+    return min(float(low), by_cluster.mean), max(float(high), by_cluster.mean)
 
 
 def widened(level: float, clusters: int) -> float:
@@ -118,10 +118,10 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
 
     A draw has none where chance took away what the figure needs: AUROC of rows that are all good.
     """
-    known = draws[np.isfinite(draws)]
-    if len(known) * 2 <= len(draws):
+    finite = draws[np.isfinite(draws)]
+    if len(finite) * 2 <= len(draws):
         return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
@@ -141,21 +141,21 @@ def drawn_ranks(
 
     def both(weights: Floats) -> Floats:
         by_cell = np.add.reduceat(weights, starts, axis=1)
-        size, (one, other) = by_cell.sum(axis=1), (_ranks(by_cell, column[cells]) for column in pairs.T)
+        size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column[cells]) for column in pairs.T)
         # Pearson's correlation of the ranks, whose mean is known.
         middle = (size[:, None] + 1) / 2
-        a, b = one - middle, other - middle
+        a, b = first - middle, other - middle
         scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
         rho = _divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
         if is_good is None:
             return np.column_stack([rho, np.full(len(rho), np.nan)])
         # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
         positive = by_cell @ is_good
-        above = np.einsum("dc,dc,c->d", by_cell, one, is_good) - positive * (positive + 1) / 2
+        above = np.einsum("dc,dc,c->d", by_cell, first, is_good) - positive * (positive + 1) / 2
         return np.column_stack([rho, _divided(above, positive * (size - positive))])
 
-    found = draws.by_rows(rows, both)
-    return found[:, 0], found[:, 1]
+    drawn = draws.by_rows(rows, both)
+    return drawn[:, 0], drawn[:, 1]
 
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
@@ -169,16 +169,16 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
 
 def _divided(part: Floats, whole: Floats) -> Floats:
     """The quotients; NaN where the divisor is hardly above 0."""
-    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
-    return found
+    quotients: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
+    return quotients
 
 
-def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
+def drawn_kappa(grades: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
     """Quadratic weighted kappa of every draw, from its moments.
 
     The same as `quadratic_kappa` of the rows written out: six sums of a draw are enough for it.
     """
-    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    a, b = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
     sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
     mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
     return 1 - _divided(apart, square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2)
@@ -188,5 +188,5 @@ def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
     """The mean of every draw."""
     given = np.asarray(values, dtype=float)
     sums = draws.sums([np.ones(len(given)), given])
-    found: Floats = sums[:, 1] / sums[:, 0]
-    return found
+    means: Floats = sums[:, 1] / sums[:, 0]
+    return means

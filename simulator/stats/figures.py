@@ -326,7 +326,7 @@ class Reliability(Value):
     lost: int
 
     @classmethod
-    def of(cls, known: Iterable[tuple[str, bool | None]], k: int, unbegun: int) -> "Reliability":
+    def of(cls, outcomes: Iterable[tuple[str, bool | None]], k: int, unbegun: int) -> "Reliability":
         """From conversations that have begun: their question, and whether they passed (None: neither).
 
         `unbegun` are conversations that should have been held; they are lost, too.
@@ -334,7 +334,7 @@ class Reliability(Value):
         # A question whose conversations are all lost stays in, with (0, 0), and is in no mean.
         counts: dict[str, tuple[int, int]] = {}
         lost = unbegun
-        for case, passed in known:
+        for case, passed in outcomes:
             right, of = counts.get(case, (0, 0))
             counts[case] = (right + bool(passed), of + (passed is not None))
             lost += passed is None
@@ -347,8 +347,8 @@ class Reliability(Value):
 
     def mean(self, k: int) -> float | None:
         """pass^k of the run: the mean over the questions with so many finished repeats; None without any."""
-        found = self.passes(k)
-        return fmean(found.values()) if found else None
+        shares = self.passes(k)
+        return fmean(shares.values()) if shares else None
 
     @property
     def enough(self) -> dict[str, tuple[int, int]]:
@@ -470,7 +470,7 @@ class Summary(Value):
     def simulator_spread(self) -> float | None:
         """The largest difference between the scores of two simulators; None with fewer than two."""
         # One that graded nothing leaves the others to be compared.
-        scores = [each.score for each in self.simulators.values() if each.score is not None]
+        scores = [mean.score for mean in self.simulators.values() if mean.score is not None]
         return max(scores) - min(scores) if len(scores) > 1 else None
 
     @property
@@ -480,7 +480,7 @@ class Summary(Value):
 
     def titles(self, language: Language) -> Titles:
         """The titles of ids, with the run's own names of its customers in a language."""
-        return Titles({each.persona: each.names.get(language, "") for each in self.personas})
+        return Titles({persona.persona: persona.names.get(language, "") for persona in self.personas})
 
 
 def rounded(value: Any) -> Any:

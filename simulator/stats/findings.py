@@ -117,7 +117,7 @@ class CheckedCondition(Value):
         """The object that `--json` prints of it, figures rounded to 4 decimals."""
         # No answer is slower than any, which JSON has no number for.
         figures = (self.value, self.low, self.high)
-        value, low, high = (None if each is None or math.isinf(each) else each for each in figures)
+        value, low, high = (None if figure is None or math.isinf(figure) else figure for figure in figures)
         shown = {
             "condition": self.condition.text,
             "decision": self.decision,
@@ -163,7 +163,7 @@ class Gate(Value):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is missing or in doubt, in English sentences."""
-        return tuple(str(found.message) for found in self.findings)
+        return tuple(str(finding.message) for finding in self.findings)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -176,8 +176,8 @@ class Gate(Value):
     @property
     def more(self) -> int | None:
         """How many more conversations would settle what is undecided; None where no number does."""
-        undecided = [each for each in self.conditions if each.decision == "undecided"]
-        counts = [each.more.conversations for each in undecided if each.more]
+        undecided = [condition for condition in self.conditions if condition.decision == "undecided"]
+        counts = [condition.more.conversations for condition in undecided if condition.more]
         return max(counts) if counts and len(counts) == len(undecided) else None
 
 
@@ -187,7 +187,7 @@ def major_cases(summary: Summary) -> dict[str, bool]:
     By question, not by turn: three customers who hear the same grave mistake have found one.
     """
     major = {turn.case for turn in summary.reddest if worst_severity(turn.marks) == "major"}
-    return {each.case: each.case in major for each in summary.cases if each.turns}
+    return {case.case: case.case in major for case in summary.cases if case.turns}
 
 
 def finding(problem: Problem, **figures: object) -> Finding:
@@ -204,13 +204,13 @@ def judges_of(name: str, summary: Summary) -> tuple[str, ...]:
         return (name,)
     if name in UNJUDGED or name.endswith("_correctly"):
         return ()
-    others = () if name == "score" else (each for each in _REDDENERS if each in summary.judges)
+    others = () if name == "score" else (judge for judge in _REDDENERS if judge in summary.judges)
     return tuple(dict.fromkeys((summary.primary, *others)))
 
 
 def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Finding]:
     """A finding for each of these judges that lacks grades: below a share of them, or of the questions."""
-    found = []
+    findings = []
     for name in judges:
         judge = summary.judges.get(name)
         if judge is None or not _is_thin(judge, least):
@@ -222,10 +222,10 @@ def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Fi
         }
         why = tuple(text.format(n=n) for text, n in counts.items() if n)
         figures = judge.model_dump(include={"n", "cases", "cases_due"}) | {"due": judge.due}
-        found.append(
+        findings.append(
             finding("thin", judge=title("judge", name), why=why, share=f"{100 * least:g}", **figures)
         )
-    return found
+    return findings
 
 
 def _is_thin(judge: JudgeSummary, least: float) -> bool:
@@ -253,14 +253,14 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     simulated customer beyond the limit, and a run without a single grade. The bot's own failures are not
     among them: these are graded.
     """
-    found = []
+    findings = []
     if blind:
-        found.append(finding("evidence", judge=summary.primary))
+        findings.append(finding("evidence", judge=summary.primary))
     done = {"finished": summary.finished, "planned": summary.planned}
     if summary.status == "running":
-        found.append(finding("running", **done))
+        findings.append(finding("running", **done))
     elif summary.status != "finished" or summary.finished + summary.spared < summary.planned:
-        found.append(finding("unfinished", **done))
+        findings.append(finding("unfinished", **done))
     # All judges together, or the one that decides: its failures must not hide among the others.
     judges, lost = summary.judges, summary.simulator.failed
     deciding = [judges[summary.primary]] if summary.primary in judges else []
@@ -270,9 +270,9 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     ]
     counts.append(("simulator", lost, summary.turns + lost))
     for problem, failed, of in counts:
-        if failed > of * max_failed + SAME and problem not in {each.problem for each in found}:
+        if failed > of * max_failed + SAME and problem not in {finding.problem for finding in findings}:
             shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
-            found.append(finding(problem, failed=failed, of=of, **shares))
+            findings.append(finding(problem, failed=failed, of=of, **shares))
     if summary.score is None:
-        found.append(finding("ungraded"))
-    return found
+        findings.append(finding("ungraded"))
+    return findings

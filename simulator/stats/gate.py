@@ -67,7 +67,7 @@ def decide(
     missing = missing_findings(summary, max_failed, blind=blind)
     # Without a target a log without answers is no failed run: its turns were to be counted.
     if target is None and 0 < summary.turns == summary.unrecorded:
-        missing = [each for each in missing if each.problem != "ungraded"]  # a log, only to be read
+        missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
     thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary), min_graded)
     if target is not None and not thin and (few := few_questions(summary, summary.primary)):
         thin = [few]
@@ -127,7 +127,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     gate = _gate_of(results, summary, settings)
     if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
         gate = agreed_gate(
-            gate, results, summary, lambda own: _gate_of(own, figures_of(own, settings), settings)
+            gate, results, summary, lambda part: _gate_of(part, figures_of(part, settings), settings)
         )
     return gate
 
@@ -162,7 +162,9 @@ def _lacks_evidence(results: Results) -> bool:
 
 def depends_on(primary: str, target: float | str | None) -> bool:
     """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
-    return primary in _READERS and any(each.name not in UNJUDGED for each in target_conditions(target))
+    return primary in _READERS and any(
+        condition.name not in UNJUDGED for condition in target_conditions(target)
+    )
 
 
 def has_evidence(case: Case) -> bool:
@@ -181,8 +183,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "score": rounded(summary.score),
         "interval": rounded(summary.interval),
         "simulators": {
-            model: rounded(each.model_dump(include={"score", "n"}))
-            for model, each in summary.simulators.items()
+            model: rounded(mean.model_dump(include={"score", "n"}))
+            for model, mean in summary.simulators.items()
         },
         "simulator_spread": rounded(summary.simulator_spread),
         "corrected": summary.corrected and summary.corrected.as_json(),
@@ -218,8 +220,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             "score_with_spoilt": rounded(played.with_spoilt),
             "score_without_spoilt": rounded(played.without_spoilt),
             "figures": {
-                name: rounded(each.model_dump(exclude={"at_most"})) | {"met": each.met}
-                for name, each in customers.figures.items()
+                name: rounded(figure.model_dump(exclude={"at_most"})) | {"met": figure.met}
+                for name, figure in customers.figures.items()
             },
             "lengths": customers.model_dump(include={"lengths"})["lengths"],
         },

@@ -77,8 +77,8 @@ class PastRun(Value):
 
     def is_like(self, other: "PastRun") -> bool:
         """Whether the two asked the same questions of the same bot and were graded alike."""
-        own, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
-        return own == others
+        kind, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
+        return kind == others
 
 
 class Trend(Value):
@@ -131,13 +131,13 @@ class History(Value):
 
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     """The runs of a folder, oldest first, and the names of those that cannot be read."""
-    found, unread = [], []
+    runs, unread = [], []
     for name in run_ids(folder):
         try:
-            found.append(past_run(folder / name / RUN_FILE))
+            runs.append(past_run(folder / name / RUN_FILE))
         except InputError:  # damaged, or with settings that are no longer understood
             unread.append(name)
-    return tuple(sorted(found, key=lambda run: (run.created, run.run))), tuple(unread)
+    return tuple(sorted(runs, key=lambda run: (run.created, run.run))), tuple(unread)
 
 
 def past_run(path: Path) -> PastRun:
@@ -159,7 +159,7 @@ def past_run(path: Path) -> PastRun:
         adapter=str(run.settings.get("adapter", "")),
         model=run.models.get("judge", ""),
         rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
-        cases=frozenset(each.case for each in summary.cases),
+        cases=frozenset(case.case for case in summary.cases),
         language="en" if languages["en"] > languages["ja"] else "ja",
         replay_of=replay_of(run),
         **summary.model_dump(include={"primary", "score", "interval", "red", "turns", "graded"}),
@@ -237,17 +237,21 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     )
 
 
-def _fall(one: PastRun, other: PastRun) -> Fall | None:
+def _fall(earlier: PastRun, later: PastRun) -> Fall | None:
     """By how much the score fell, if that is more than both intervals together leave to chance.
 
     The half widths add up as independent errors do. Since both runs asked the same questions this is
     careful: what lies between questions is in both intervals; `diff` of the two, which pairs, sees more.
     """
-    if one.score is None or other.score is None or one.interval is None or other.interval is None:
+    if earlier.score is None or later.score is None or earlier.interval is None or later.interval is None:
         return None
-    by = one.score - other.score
-    chance = sqrt((one.score - one.interval[0]) ** 2 + (other.interval[1] - other.score) ** 2)
-    return Fall(earlier=one.run, later=other.run, by=by, best=one.score) if by > max(0.0, chance) else None
+    by = earlier.score - later.score
+    chance = sqrt((earlier.score - earlier.interval[0]) ** 2 + (later.interval[1] - later.score) ** 2)
+    return (
+        Fall(earlier=earlier.run, later=later.run, by=by, best=earlier.score)
+        if by > max(0.0, chance)
+        else None
+    )
 
 
 def history_json(history: History) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def retest_variance(pairs: Sequence[tuple[float, float]]) -> float:
     rather too wide than too narrow. One verdict of four that flips, (1, 1), (1, 0), (0, 0), (1, 1), is a
     variance of 0.125; without pairs it is 0, as if every grade were certain.
     """
-    return sum((one - other) ** 2 for one, other in pairs) / (2 * len(pairs)) if pairs else 0.0
+    return sum((first - other) ** 2 for first, other in pairs) / (2 * len(pairs)) if pairs else 0.0
 
 
 def interval_of_mean(
@@ -129,14 +129,14 @@ def interval_of_mean(
     once or three times: it held the true mean in 94 to 100 % of them, and the plain percentile bootstrap in
     40 to 96 % (`make bench-intervals`).
     """
-    found = cluster_values(values, clusters)
-    groups = np.column_stack([found.sums, found.sizes])
+    by_cluster = cluster_values(values, clusters)
+    groups = np.column_stack([by_cluster.sums, by_cluster.sizes])
     if len(groups) < MIN_CLUSTERS:
         return None
     means = _weighed(groups, ends, seed, draws, noise)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     # Drawn quantiles may miss the mean itself by a hair where all questions are alike.
-    return min(float(low), found.mean), max(float(high), found.mean)
+    return min(float(low), by_cluster.mean), max(float(high), by_cluster.mean)
 
 
 def joint_interval(
@@ -154,10 +154,10 @@ def joint_interval(
 
         (0.6, 0.8) and (0.5, 0.7) -> (0.5, 0.8)
     """
-    known = [interval for interval in intervals if interval is not None]
-    if not known or len(known) < len(intervals):
+    ends = [interval for interval in intervals if interval is not None]
+    if not ends or len(ends) < len(intervals):
         return None
-    return min(low for low, _high in known), max(high for _low, high in known)
+    return min(low for low, _high in ends), max(high for _low, high in ends)
 
 
 def ends_of(scales: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -260,12 +260,12 @@ def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int, n
     random, width = np.random.default_rng(seed), len(groups) + 1
     # A judge of one's own may go below what its scale says: what was seen is possible.
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
-    largest, found = float(np.max(groups[:, 1])), []
+    largest, means_at_ends = float(np.max(groups[:, 1])), []
     for size in blocks(draws, width):
         weights = random.standard_exponential((size, width))
         sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
-        found += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
-    means = np.concatenate(found)
+        means_at_ends += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
+    means = np.concatenate(means_at_ends)
     if noise:
         means += random.normal(0.0, sqrt(noise / float(np.sum(groups[:, 1]))), len(means))
     return np.clip(means, low, high)

@@ -244,21 +244,23 @@ def calibration_for(
     None where grades are of several rubrics; grades by rule, which have no rubric, do not count. `rubrics`
     are those of a run's grades: one that was graded half by an older prompt is vouched for by neither.
     """
-    found = _vouching(Calibration, judge, rubrics, folder)
-    return max(found, key=lambda each: (each.language == language, each.n), default=None)
+    calibrations = _vouching(Calibration, judge, rubrics, folder)
+    return max(
+        calibrations, key=lambda calibration: (calibration.language == language, calibration.n), default=None
+    )
 
 
 def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:
     """What a folder has of one kind that is of this judge with exactly this rubric."""
     # Exactly this one: of two rubrics in one run neither calibration speaks for the mean.
     graded_by = {rubric for rubric in rubrics if rubric}
-    known = (each for _path, each in _stored(kind, folder))
-    return (each for each in known if each.judge == judge and graded_by == {each.rubric})
+    records = (record for _path, record in _stored(kind, folder))
+    return (record for record in records if record.judge == judge and graded_by == {record.rubric})
 
 
 def stored_calibrations(folder: Path) -> list[Calibration]:
     """The calibrations of a folder by file name."""
-    return [each for _path, each in _stored(Calibration, folder)]
+    return [calibration for _path, calibration in _stored(Calibration, folder)]
 
 
 def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:

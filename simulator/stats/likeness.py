@@ -122,8 +122,8 @@ class Likeness(Value):
     @property
     def largest(self) -> tuple[str, ...]:
         """The three shares that differ most from the reference."""
-        known = ((n, a, b) for n, (a, b) in self.shares.items() if b is not None and n not in MEDIANS)
-        apart = {name: abs(ours - theirs) for name, ours, theirs in known}
+        pairs = ((n, a, b) for n, (a, b) in self.shares.items() if b is not None and n not in MEDIANS)
+        apart = {name: abs(ours - theirs) for name, ours, theirs in pairs}
         return tuple(sorted(apart, key=lambda name: -apart[name]))[:3]
 
     def as_json(self) -> dict[str, Any]:
@@ -162,17 +162,20 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
     # Cut, and at most 20 earlier lines: a pasted log of a megabyte is no line of a customer.
     line = normalise(lines[at]).strip()[:2000]
     size = line_length(line, language)
-    found = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
+    features = [float(bool(pattern.search(line))) for pattern in _patterns(language).values()]
     pairs = _pairs(line)
-    earlier = [_pairs(normalise(each)[:2000]) for each in lines[max(0, at - 20) : at]]
+    earlier = [_pairs(normalise(line_before)[:2000]) for line_before in lines[max(0, at - 20) : at]]
     # "Hi" has nothing that could be quoted.
-    asked = next((each for each in lines[:at] if line_length(each, language) > _SHORT[language]), lines[0])
+    asked = next(
+        (line_before for line_before in lines[:at] if line_length(line_before, language) > _SHORT[language]),
+        lines[0],
+    )
     first = _pairs(normalise(asked)[:2000])
     return (
         float(np.log1p(size)),
         float(size <= _SHORT[language]),
         float(size >= _LONG[language]),
-        *found,
+        *features,
         float("!" in line),
         float("?" in line),
         # Counts are capped, so that one pasted list does not make the scale of everybody.
@@ -180,19 +183,19 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
         float(min(5, len(re.findall(r"[^。.!?\n]+(?:[。.!?\n]|$)", line)))),
         float(bool(re.search(r"\d", line))),
         _within(pairs, first),
-        max((_within(pairs, each) for each in earlier), default=0.0),
+        max((_within(pairs, pairs_before) for pairs_before in earlier), default=0.0),
     )
 
 
 def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequence[str] = ()) -> People:
     """The customers of these conversations, each the lines of one in order; empty lines do not count."""
-    known = [lines for each in talks if (lines := [line for line in each if line.strip()])]
+    with_lines = [lines for talk in talks if (lines := [line for line in talk if line.strip()])]
     values = array("d")
-    for lines in known:
+    for lines in with_lines:
         for at in range(1, len(lines)):
             values.extend(line_features(lines, at, language))
     rows = np.array(values).reshape(-1, len(FEATURES))
-    sizes = np.array([len(lines) - 1 for lines in known], dtype=np.int64)
+    sizes = np.array([len(lines) - 1 for lines in with_lines], dtype=np.int64)
     # Two shares for people, of what the discriminant has as overlaps.
     named = dict(zip(FEATURES, rows.T, strict=True))
     named["quotes_itself"] = (named["own_words"] >= _QUOTES).astype(float)
@@ -201,15 +204,15 @@ def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequenc
     if len(rows):
         figures = {"length": round(float(np.expm1(np.median(named["length"]))), 2)}
         figures |= {name: float(named[name].mean()) for name in _SHARES}
-    if known:
-        greets, closing = _patterns(language)["greets"], [normalise(lines[-1]) for lines in known]
+    if with_lines:
+        greets, closing = _patterns(language)["greets"], [normalise(lines[-1]) for lines in with_lines]
         figures |= {
-            "opens_greeting": float(np.mean([bool(greets.search(normalise(k[0]))) for k in known])),
-            "turns": median(len(lines) for lines in known),
+            "opens_greeting": float(np.mean([bool(greets.search(normalise(k[0]))) for k in with_lines])),
+            "turns": median(len(lines) for lines in with_lines),
         }
         for name, word in (("leaves_thanking", "thanks"), ("leaves_upset", "upset")):
             figures[name] = float(np.mean([bool(_patterns(language)[word].search(x)) for x in closing]))
-    return People(rows, np.repeat(np.arange(len(known)), sizes), figures, tuple(lacks))
+    return People(rows, np.repeat(np.arange(len(with_lines)), sizes), figures, tuple(lacks))
 
 
 def drawn(people: People, n: int, random: np.random.Generator) -> People:
@@ -232,19 +235,19 @@ def like(a: People, b: People) -> float:
     kept = [at for at, name in enumerate(FEATURES) if name not in {*a.lacks, *b.lacks}]
     rows = np.vstack([a.rows, b.rows])[:, kept]
     mine = np.arange(len(rows)) < len(a.rows)
-    folds = np.concatenate([_folds(each.talks) for each in (a, b)])
+    folds = np.concatenate([_folds(people.talks) for people in (a, b)])
     scores = np.zeros(len(rows))
     for fold in range(FOLDS):
         held = folds == fold
         scores[held] = _discriminant(rows[~held], mine[~held], rows[held])
-    found = auroc(scores, mine)
-    return 100 * (1 - max(0.0, 2 * (0.5 if found is None else found) - 1))
+    area = auroc(scores, mine)
+    return 100 * (1 - max(0.0, 2 * (0.5 if area is None else area) - 1))
 
 
 def _folds(talks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     random = np.random.default_rng(SEED)  # of each side alone: whichever comes first, they are the same
-    known, places = np.unique(talks, return_inverse=True)
-    return (random.permutation(len(known)) % FOLDS)[places]
+    numbers, places = np.unique(talks, return_inverse=True)
+    return (random.permutation(len(numbers)) % FOLDS)[places]
 
 
 def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Matrix:
@@ -265,9 +268,9 @@ def _discriminant(rows: Matrix, mine: npt.NDArray[np.bool_], held: Matrix) -> Ma
 
 def mean_like(ours: People, sets: Sequence[People], n: int, seed: int = SEED, draws: int = 5) -> float:
     """Mean LIKE with each of the sets on `n` lines a side, over so many random draws of both."""
-    random, each_draw = np.random.default_rng(seed), [each for each in sets for _draw in range(draws)]
-    found = [like(drawn(ours, n, random), drawn(each, n, random)) for each in each_draw]
-    return float(np.mean(found))
+    random, each_draw = np.random.default_rng(seed), [people for people in sets for _draw in range(draws)]
+    likenesses = [like(drawn(ours, n, random), drawn(people, n, random)) for people in each_draw]
+    return float(np.mean(likenesses))
 
 
 def ceilings(sets: Sequence[People]) -> dict[int, float]:
@@ -281,20 +284,24 @@ def ceilings(sets: Sequence[People]) -> dict[int, float]:
     if len(sets) == 1:
         half = np.unique(sets[0].talks, return_inverse=True)[1] % 2 == 0
         sets = [sets[0].at(half), sets[0].at(~half)]
-    found = {}
-    for n in (n for n in SIZES if min(len(each.rows) for each in sets) >= n):
+    by_size = {}
+    for n in (n for n in SIZES if min(len(people.rows) for people in sets) >= n):
         means = [mean_like(a, [b for b in sets if b is not a], n, draws=20) for a in sets]
-        found[n] = max(1.0, float(np.mean(means)))
-    return found
+        by_size[n] = max(1.0, float(np.mean(means)))
+    return by_size
 
 
-def reference_of(name: str, sets: Sequence[People], known: Mapping[int, float] | None = None) -> Reference:
+def reference_of(
+    name: str, sets: Sequence[People], ceilings_by_size: Mapping[int, float] | None = None
+) -> Reference:
     """A reference of these sets, with their ceilings measured unless they are known."""
-    found: dict[str, list[float]] = {}
-    for key, figure in (item for each in sets for item in each.figures.items()):
-        found.setdefault(key, []).append(figure)
-    figures = {key: float(np.mean(each)) for key, each in found.items()}
-    return Reference(name, tuple(sets), ceilings(sets) if known is None else known, figures)
+    by_figure: dict[str, list[float]] = {}
+    for key, figure in (item for people in sets for item in people.figures.items()):
+        by_figure.setdefault(key, []).append(figure)
+    figures = {key: float(np.mean(values)) for key, values in by_figure.items()}
+    return Reference(
+        name, tuple(sets), ceilings(sets) if ceilings_by_size is None else ceilings_by_size, figures
+    )
 
 
 def likeness(ours: People, reference: Reference, language: Language) -> Likeness:
@@ -309,8 +316,8 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         for _resample in range(RESAMPLES):
             # People's side is drawn anew as well, so that both are in the error.
             again = _resampled(ours, n, random)
-            found = [like(again, drawn(each, n, random)) for each in reference.sets]
-            spread.append(100 * float(np.mean(found)) / top)
+            likenesses = [like(again, drawn(people, n, random)) for people in reference.sets]
+            spread.append(100 * float(np.mean(likenesses)) / top)
         composite, stderr = min(100.0, whole), stdev(spread)
         interval = (max(0.0, composite - 1.96 * stderr), min(100.0, composite + 1.96 * stderr))
     return Likeness(
@@ -328,10 +335,10 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
 
 def _resampled(people: People, n: int, random: np.random.Generator) -> People:
     """So many lines of conversations drawn with replacement; one that is drawn twice stays in one part."""
-    known = np.unique(people.talks)
+    numbers = np.unique(people.talks)
     at, size = [], 0
     while size < n:
-        at.append(np.flatnonzero(people.talks == random.choice(known)))
+        at.append(np.flatnonzero(people.talks == random.choice(numbers)))
         size += len(at[-1])
     return people.at(np.concatenate(at)[:n])
 
@@ -342,17 +349,19 @@ def shipped_reference(language: Language) -> Reference:
     table = json.loads(FILE.read_text(encoding="utf-8"))[language]
     sets = [
         People(
-            np.array([row[1:] for row in each["rows"]], dtype=np.float64),
-            np.array([row[0] for row in each["rows"]], dtype=np.int64),
-            each["figures"],
-            tuple(each["lacks"]),
+            np.array([row[1:] for row in entry["rows"]], dtype=np.float64),
+            np.array([row[0] for row in entry["rows"]], dtype=np.int64),
+            entry["figures"],
+            tuple(entry["lacks"]),
         )
-        for each in table["sets"]
+        for entry in table["sets"]
     ]
-    known = {int(n): value for n, value in table["ceilings"].items()}
-    reference = reference_of(", ".join(each["name"] for each in table["sets"]), sets, known)
+    ceilings_by_size = {int(n): value for n, value in table["ceilings"].items()}
+    reference = reference_of(", ".join(entry["name"] for entry in table["sets"]), sets, ceilings_by_size)
     shown = ("name", "domain", "licence", "source")
-    return reference._replace(sources=tuple("; ".join(each[key] for key in shown) for each in table["sets"]))
+    return reference._replace(
+        sources=tuple("; ".join(entry[key] for key in shown) for entry in table["sets"])
+    )
 
 
 def logged_reference(path: str, language: Language | None = None) -> Reference:
@@ -385,10 +394,10 @@ def measured(results: Results, logs: str | None = None) -> Likeness:
             lines[conversation.case.language].append(customer_messages(conversation))
         if conversation.ended:
             ended.append(conversation.ended.value)
-    ours = {each: people_of(lines[each], each) for each in lines}
+    ours = {spoken: people_of(lines[spoken], spoken) for spoken in lines}
     # A run in both languages shows the one it says more about.
-    language = max(ours, key=lambda each: len(ours[each].rows))
+    language = max(ours, key=lambda spoken: len(ours[spoken].rows))
     reference = logged_reference(logs, language) if logs else shipped_reference(language)
-    found = likeness(ours[language], reference, language)
+    result = likeness(ours[language], reference, language)
     leaving = {f"ended_{how}": (ended.count(how) / len(ended), None) for how in dict.fromkeys(ended)}
-    return found.model_copy(update={"shares": found.shares | leaving})
+    return result.model_copy(update={"shares": result.shares | leaving})

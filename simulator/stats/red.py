@@ -157,12 +157,12 @@ def red_marks(
     milder of its two gradings.
     """
     # Callers may hand over the scores of more than one conversation.
-    own = [score for score in scores if score.conversation == conversation]
-    of_turn = [score for score in own if score.judge not in _PLACED]
+    of_conversation = [score for score in scores if score.conversation == conversation]
+    of_turn = [score for score in of_conversation if score.judge not in _PLACED]
     marks = _milder(of_turn, lambda grading: _marks_of(grading, rules, primary))
     if any(mark.kind == "no_answer" for mark in marks):
         return marks
-    wholes = [score for score in own if score.judge in _PLACED]
+    wholes = [score for score in of_conversation if score.judge in _PLACED]
     placed = _milder(wholes, lambda grading: _marks_of_whole(grading, rules))
     return (*marks, *(mark for at, mark in placed if turn in (None, at)))
 
@@ -181,15 +181,15 @@ def _milder(
         return marks
     again = marks_of([score.second or score for score in scores])
 
-    def gravity(found: tuple[_Found, ...]) -> int:
-        return RANK[worst_severity(_mark(each) for each in found)] if found else len(RANK)
+    def gravity(marks: tuple[_Found, ...]) -> int:
+        return RANK[worst_severity(_mark(mark) for mark in marks)] if marks else len(RANK)
 
     # max keeps the first of equals: at equal gravity the grading with fewer marks.
     return max(sorted((marks, again), key=len), key=gravity)
 
 
-def _mark(found: Mark | tuple[int, Mark]) -> Mark:
-    return found if isinstance(found, Mark) else found[1]
+def _mark(mark: Mark | tuple[int, Mark]) -> Mark:
+    return mark if isinstance(mark, Mark) else mark[1]
 
 
 def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[Mark, ...]:
@@ -228,24 +228,24 @@ def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int
 
     Of several lapses of a kind in a turn the first is told.
     """
-    found: dict[tuple[int, MarkKind], Mark] = {}
+    marks: dict[tuple[int, MarkKind], Mark] = {}
     for whole in wholes:
         if whole.state != "scored":
             continue
         if whole.judge == TOOLS:
             if rules.tools and whole.value is not None and whole.value < 1:
                 mark = Mark("tools", whole.severity or "major", whole.reason)
-                found[_turn_of(whole.detail, whole.turn), "tools"] = mark
+                marks[_turn_of(whole.detail, whole.turn), "tools"] = mark
             continue
         limit, value = rules.conversation, whole.value
         # 0 switches the rule off, though nothing of a conversation may have been settled.
         if limit and value is not None and value <= limit:
             severity: Severity = whole.severity or ("major" if value <= 0.25 else "moderate")
-            found[_unsettled_turn(whole), "conversation"] = Mark("conversation", severity, whole.reason)
+            marks[_unsettled_turn(whole), "conversation"] = Mark("conversation", severity, whole.reason)
         for lapse in lapses_of(whole) if rules.lapses else ():
             mark = Mark(lapse.kind, whole.severity or LAPSES[lapse.kind], lapse.what or whole.reason)
-            found.setdefault((lapse.turn, lapse.kind), mark)
-    return tuple((turn, mark) for (turn, _kind), mark in found.items())
+            marks.setdefault((lapse.turn, lapse.kind), mark)
+    return tuple((turn, mark) for (turn, _kind), mark in marks.items())
 
 
 # The requests that make a conversation unsettled, the gravest first.
@@ -275,8 +275,8 @@ def _turn_of(row: Mapping[str, Any], last: int) -> int:
 
 def _rows(score: Score, key: str) -> list[dict[str, Any]]:
     """The items of a list in the detail; a judge of the user's own may keep something else there."""
-    found: Any = score.detail.get(key)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    rows: Any = score.detail.get(key)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0.0) -> bool:
@@ -373,14 +373,14 @@ def undecided_turns(results: Results) -> list[UndecidedTurn]:
     ids = {score.conversation for score in undecided}
     # Scores are stored in the order in which they came.
     in_order = [key for key in results.conversations.ids if key in ids]
-    found = []
+    turns = []
     for conversation, by_turn in conversations_with_scores(results, in_order):
         for turn in conversation.turns:
             for score in filter(is_undecided, by_turn.get(turn.index, {}).values()):
                 first: Any = score.detail["conflicts"]
                 sides = str(first[0]["reference"]), str(first[0]["passages"])
-                found.append(UndecidedTurn(conversation.case, turn, *sides))
-    return found
+                turns.append(UndecidedTurn(conversation.case, turn, *sides))
+    return turns
 
 
 @cache_latest

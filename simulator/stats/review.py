@@ -78,12 +78,12 @@ def blind_verdicts(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], li
 
 def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], BlindGrade]:
     """The turns that people graded without seeing a score, by conversation and turn."""
-    found = {}
+    grades_by_turn = {}
     for key, graded in blind_verdicts(verdicts).items():
         grades = sorted(verdict.grade or 0.0 for verdict in graded)
         rate = next((verdict.sampled for verdict in graded if verdict.sampled is not None), None)
-        found[key] = BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rate, len(grades))
-    return found
+        grades_by_turn[key] = BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rate, len(grades))
+    return grades_by_turn
 
 
 def by_people(verdicts: Iterable[HumanVerdict], graded: Iterable[GradedTurn], *, seed: int) -> dict[str, Any]:
@@ -101,8 +101,8 @@ def by_people(verdicts: Iterable[HumanVerdict], graded: Iterable[GradedTurn], *,
         for turn in graded
         if turn.value is not None
     ]
-    found = correct(turns, seed=seed)
-    return {"corrected": found, "labels": len(labelled_turns(turns)), "shortage": shortage(turns)}
+    corrected = correct(turns, seed=seed)
+    return {"corrected": corrected, "labels": len(labelled_turns(turns)), "shortage": shortage(turns)}
 
 
 def labelled_turns(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:
@@ -115,15 +115,15 @@ def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
 
     It takes 50 grades, two turns of each stratum, and more than one question: cases are what is drawn.
     """
-    found = labelled_turns(turns)
-    if not found:
+    with_labels = labelled_turns(turns)
+    if not with_labels:
         return None
     lacking = {}
     for name in STRATA:
-        own = [turn for turn in turns if turn.stratum == name]
-        labelled = sum(turn.human is not None for turn in own)
-        lacking[name] = max(0, min(MIN_PER_STRATUM, len(own)) - labelled)
-    grades = sum(turn.human.graders for turn in found if turn.human)
+        of_stratum = [turn for turn in turns if turn.stratum == name]
+        labelled = sum(turn.human is not None for turn in of_stratum)
+        lacking[name] = max(0, min(MIN_PER_STRATUM, len(of_stratum)) - labelled)
+    grades = sum(turn.human.graders for turn in with_labels if turn.human)
     more = max(ENOUGH_GRADES - grades, sum(lacking.values()), 0)
     if not more and len({turn.case for turn in turns}) > 1:
         return None
@@ -150,14 +150,14 @@ def correct(
     drawn = _estimates(Draws(cases, seed=seed, resamples=resamples).sums(list(table.T)))
     # Two columns: people's score, and what the judge's grades of all turns add to it.
     power = _power(drawn)
-    found = float(_estimates(table.sum(axis=0)[None, :])[0] @ (1, power))
+    mean = float(_estimates(table.sum(axis=0)[None, :])[0] @ (1, power))
     bounds = interval(drawn @ (1, power))
     if bounds is None:
         return None
     # Student's t over the normal quantile, to first order: few cases make the interval wider.
     free = max(1, len({turn.case for turn in labelled}) - 1)
     wider = (1 + (1.96**2 + 1) / (4 * free)) * math.sqrt((free + 1) / free)
-    score, low, high = np.clip([found, *(found + wider * (bound - found) for bound in bounds)], 0, 1)
+    score, low, high = np.clip([mean, *(mean + wider * (bound - mean) for bound in bounds)], 0, 1)
     # Judge less people by stratum, for the sentence beside the score; sorted, so that float sums never drift.
     apart = {
         name: sorted(
@@ -169,7 +169,9 @@ def correct(
         score=float(score),
         interval=(float(low), float(high)),
         n=len(labelled),
-        bias={name: sum(each) / len(each) for name, each in apart.items() if each},
+        bias={
+            name: sum(differences) / len(differences) for name, differences in apart.items() if differences
+        },
     )
 
 
@@ -179,10 +181,10 @@ def _power(drawn: Floats) -> float:
     1 takes the judge at its word wherever nobody looked; 0 leaves people's grades alone to speak, as for a
     judge whose grades have nothing to do with theirs.
     """
-    known = drawn[np.isfinite(drawn).all(axis=1)]
-    if len(known) < 2 or known[:, 1].var() < 1e-18:
+    finite = drawn[np.isfinite(drawn).all(axis=1)]
+    if len(finite) < 2 or finite[:, 1].var() < 1e-18:
         return 1.0
-    covariance = np.cov(known.T)
+    covariance = np.cov(finite.T)
     return float(np.clip(-covariance[0, 1] / covariance[1, 1], 0, 1))
 
 
@@ -487,7 +489,7 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     given = blind_verdicts(results.verdicts)
-    found = []
+    compared_turns = []
     for _at, conversation in select_conversations(results, {key for key, _turn in given}):
         for turn in conversation.turns:
             key = (conversation.id, turn.index)
@@ -504,8 +506,8 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
                     weight=next((1 / v.sampled for v in verdicts if v.sampled), 0.0),
                     verdicts=tuple(verdicts),
                 )
-                found.append(compared)
-    return found
+                compared_turns.append(compared)
+    return compared_turns
 
 
 def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
@@ -570,7 +572,7 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
         # The most frequent first.
         points=tuple(Point(cause=cause, status=status, n=n) for (cause, status), n in points.most_common()),
         # Most first, what nobody has taken up last.
-        pending=tuple(sorted(pending, key=lambda each: (not each.assignee, -each.n, each.assignee))),
+        pending=tuple(sorted(pending, key=lambda row: (not row.assignee, -row.n, row.assignee))),
     )
 
 
@@ -601,10 +603,10 @@ def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
     One row of the review stands for all turns with its answer, and became a verdict of each. Counted as they
     are, an answer that eleven customers got would be eleven points to improve.
     """
-    told: dict[tuple[Any, ...], set[str | None]] = {}
+    judgements_by_turn: dict[tuple[Any, ...], set[str | None]] = {}
     for turn in turns:
         said = turn.model_dump(include=_SAID - {"judge_is"})
-        judgements = told.setdefault((turn.key, *said.values()), set())
+        judgements = judgements_by_turn.setdefault((turn.key, *said.values()), set())
         # Where others with that answer are red, nothing is said of the mark of one that is not.
         if turn.judge_is not in judgements and (turn.judge_is or not judgements):
             judgements.add(turn.judge_is)
@@ -658,6 +660,6 @@ def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
             **findings.model_dump(include={"right", "wrong", "unsure"}),
         },
         "points": [point.model_dump() for point in findings.points],
-        "pending": [each.model_dump() for each in findings.pending],
+        "pending": [row.model_dump() for row in findings.pending],
         "judge_wrong": [turn.model_dump(include=shown) for turn in findings.wrong_turns],
     }

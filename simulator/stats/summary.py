@@ -218,9 +218,9 @@ def summarise(
     # Nobody plays the customers of rows or logs; of one model alone the score is the run's own.
     simulators = {
         model or results.run.models.get("user", LEXICAL): _of_simulator(
-            [c for c in own if c.id in means], means, seed=seed, ends=ends_of(scales), noise=noise
+            [c for c in of_model if c.id in means], means, seed=seed, ends=ends_of(scales), noise=noise
         )
-        for model, own in _grouped(started, lambda c: c.user_model).items()
+        for model, of_model in _grouped(started, lambda c: c.user_model).items()
         if not results.run.asks_once and results.run.settings.get("adapter") != "recorded"
     }
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
@@ -244,7 +244,7 @@ def summarise(
         score=_mean(means[c.id] for c in graded),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
         interval=joint_interval(
-            [each.interval for each in simulators.values()]
+            [simulator.interval for simulator in simulators.values()]
             or [_of_simulator(graded, means, seed=seed, ends=ends_of(scales), noise=noise).interval]
         ),
         conversation_scores=means,
@@ -327,8 +327,8 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
             run.whole |= {name for name, score in scores.items() if score.is_whole}
-            found = tuple(_grade(score, rules) for score in scores.values())
-            graded = grades.setdefault(found, {grade.judge: grade for grade in found})
+            grades_of_turn = tuple(_grade(score, rules) for score in scores.values())
+            graded = grades.setdefault(grades_of_turn, {grade.judge: grade for grade in grades_of_turn})
             # Without their reasons, which are long.
             brief = tuple(
                 replace(mark, reason="") for mark in _marks(conversation, turn, by_turn, rules, primary)
@@ -357,7 +357,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 conversation.persona,
                 conversation.ended,
                 tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
-                sum(bool(each and each.overruled) for each in conversation.reactions),
+                sum(bool(reaction and reaction.overruled) for reaction in conversation.reactions),
                 conversation.user_model,
             )
         )
@@ -412,8 +412,8 @@ def _grade(score: Score, rules: RedRules) -> Grade:
 
 def _count(score: Score, key: str) -> int:
     """A number in the detail of a score; 0 where a judge of the user's own keeps something else there."""
-    found = score.detail.get(key)
-    return found if isinstance(found, int) else 0
+    count = score.detail.get(key)
+    return count if isinstance(count, int) else 0
 
 
 def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
@@ -461,9 +461,9 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
     shown = bare
     if results.is_sampled:
         first, most = by_question(bare)[:QUESTIONS_QUOTED], MAX_QUOTED // QUESTIONS_QUOTED
-        shown = [*bare[:MAX_QUOTED], *(each for turns in first for each in turns[:most])]
+        shown = [*bare[:MAX_QUOTED], *(red_turn for turns in first for red_turn in turns[:most])]
     # Their texts are read in one further pass, conversation by conversation.
-    quoted = {(each.conversation, each.turn) for each in shown}
+    quoted = {(red_turn.conversation, red_turn.turn) for red_turn in shown}
     ids = {conversation for conversation, _turn in quoted}
     texts: dict[tuple[str, int], dict[str, Any]] = {
         (conversation.id, turn.index): {
@@ -478,8 +478,8 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
         for turn in conversation.turns
         if (conversation.id, turn.index) in quoted
     }
-    for each in bare:
-        yield replace(each, **texts.get((each.conversation, each.turn), {}))
+    for red_turn in bare:
+        yield replace(red_turn, **texts.get((red_turn.conversation, red_turn.turn), {}))
 
 
 # A heading of Markdown, "## Fees" or "# Fees #", but not "#fees", which is a tag.
@@ -509,8 +509,8 @@ def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     """The mean of the values that are known; None without any."""
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return fsum(numbers) / len(numbers) if numbers else None
 
 
 def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
@@ -567,8 +567,8 @@ def _same_grade(grades: Iterable[Grade]) -> float | None:
 
     A turn without an answer has the lowest grade by rule, whoever judges: it is none of the judge's own.
     """
-    own = [grade.raw for grade in grades if grade.rubric]
-    return own[0] if len(own) >= ENOUGH_ALIKE and len(set(own)) == 1 else None
+    raws = [grade.raw for grade in grades if grade.rubric]
+    return raws[0] if len(raws) >= ENOUGH_ALIKE and len(set(raws)) == 1 else None
 
 
 def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
@@ -616,10 +616,10 @@ def _personas(
     `judges` come with whether they grade whole conversations.
     """
     languages: tuple[Language, ...] = ("ja", "en")
-    names = {p.id: {each: p.speaks(each).name for each in languages} for p in results.personas}
+    names = {p.id: {language: p.speaks(language).name for language in languages} for p in results.personas}
     turns_by_persona = _grouped(spoken, lambda s: s.persona)
-    found = []
-    for persona, own in _grouped(started, lambda c: c.persona).items():
+    rows = []
+    for persona, of_persona in _grouped(started, lambda c: c.persona).items():
         turns = turns_by_persona.get(persona, [])
         # A judge may lack turns, or have grades without a value; both show as n below planned.
         grades = {judge: [s.scores[judge] for s in turns if judge in s.scores] for judge in judges}
@@ -630,15 +630,15 @@ def _personas(
         row = PersonaSummary(
             persona=persona,
             names=names.get(persona, {}),
-            score=_mean(means.get(c.id) for c in own),
-            conversations=len(own),
-            graded=sum(c.id in means for c in own),
+            score=_mean(means.get(c.id) for c in of_persona),
+            conversations=len(of_persona),
+            graded=sum(c.id in means for c in of_persona),
             turns=len(turns),
             red=sum(bool(s.marks) for s in turns),
             judges={j: Mean(mean=_mean(v), n=len(v), planned=due[j]) for j, v in values.items()},
         )
-        found.append(row)
-    return tuple(found)
+        rows.append(row)
+    return tuple(rows)
 
 
 def _cases(
@@ -647,10 +647,10 @@ def _cases(
     """The questions, over all the conversations that began with one; those with most red turns first."""
     turns_by_case = _grouped(spoken, lambda s: s.case)
     rows = []
-    for case, own in _grouped(started, lambda c: c.case).items():
+    for case, of_case in _grouped(started, lambda c: c.case).items():
         turns = turns_by_case.get(case, [])
-        score, red = _mean(means.get(c.id) for c in own), sum(bool(s.marks) for s in turns)
-        rows.append(CaseSummary(case, own[0].question, score, len(own), len(turns), red))
+        score, red = _mean(means.get(c.id) for c in of_case), sum(bool(s.marks) for s in turns)
+        rows.append(CaseSummary(case, of_case[0].question, score, len(of_case), len(turns), red))
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 
@@ -679,10 +679,10 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     if last < 2:
         return None
 
-    def means(own: Sequence[tuple[str, int, str]]) -> tuple[Mean, ...]:
+    def means(turns_of_group: Sequence[tuple[str, int, str]]) -> tuple[Mean, ...]:
         """The mean at each turn index."""
         values: list[list[float | None]] = [[] for _turn in range(last)]
-        for conversation, index, _persona in own:
+        for conversation, index, _persona in turns_of_group:
             if index <= last:
                 values[index - 1].append(grades.get((conversation, index)))
         n = [sum(value is not None for value in at) for at in values]
@@ -690,7 +690,9 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
 
     by_persona = _grouped(turns, lambda turn: turn[2])
     return Course(
-        judge=judge, overall=means(turns), personas={name: means(own) for name, own in by_persona.items()}
+        judge=judge,
+        overall=means(turns),
+        personas={name: means(turns_of_persona) for name, turns_of_persona in by_persona.items()},
     )
 
 
@@ -714,9 +716,9 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     for usage in results.conversations.usages():
         tokens = {key: getattr(usage, key) for key in ("tokens_in", "tokens_out", "tokens_cached")}
         used.setdefault(usage.model, Counter()).update(tokens, calls=1)
-    prices, found = Prices.of(stored_settings(results.run.settings)) if used else None, {}
+    prices, spending = Prices.of(stored_settings(results.run.settings)) if used else None, {}
     for model, counted in used.items():
         spent = Spending(**counted)
         cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None
-        found[model] = replace(spent, cost_usd=cost)
-    return found
+        spending[model] = replace(spent, cost_usd=cost)
+    return spending

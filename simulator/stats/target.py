@@ -19,15 +19,15 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     `is_of_outputs` says whether the metric file has scores of a name.
     """
     conditions = target_conditions(settings.target)
-    of_outputs = (each.name for each in conditions if is_of_outputs(each.name))
+    of_outputs = (condition.name for condition in conditions if is_of_outputs(condition.name))
     check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
     check_certainty(settings)
-    for each in conditions:
-        if each.repeats and each.repeats > settings.repeats and not settings.replay:
+    for condition in conditions:
+        if condition.repeats and condition.repeats > settings.repeats and not settings.replay:
             msg = _(
                 "--target {condition} takes {k} repeats of each question: add --repeats {k}.",
-                condition=each.text,
-                k=each.repeats,
+                condition=condition.text,
+                k=condition.repeats,
             )
             raise InputError(msg)
     if settings.sequential and settings.customer_faults == "replay":

@@ -83,16 +83,16 @@ class Reader:
     nobody has to close `Results`, and a report can look at a run of a million rows again and again.
     """
 
-    def __init__(self, file: sqlite3.Connection, *, own: bool = False) -> None:
+    def __init__(self, file: sqlite3.Connection, *, closes_file: bool = False) -> None:
         """`file` has to stay open for as long as this is used."""
         self.execute = file.execute
-        if own:
+        if closes_file:
             weakref.finalize(self, file.close)
 
 
-def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
+def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Results:
     """Everything in the file, which has to stay open as for `Reader`."""
-    reader = Reader(file, own=own)
+    reader = Reader(file, closes_file=closes_file)
     conversations: Conversations = StoredConversations(reader)
     scores: Scores = StoredScores(reader)
     # By the database and not the file, whose write-ahead log may hold most of it.
@@ -176,8 +176,8 @@ class StoredConversations(Conversations):
         """Those that fulfil this; no conversation is read."""
         query = f"SELECT id FROM conversations WHERE {_SELECTED[which]} ORDER BY position"  # noqa: S608 - ours
         # The query is about all of the file, this may be a part of it.
-        selected, own = _column(self._file, query), self._members
-        return StoredConversations(self._file, [key for key in selected if key in own])
+        selected, members = _column(self._file, query), self._members
+        return StoredConversations(self._file, [key for key in selected if key in members])
 
     def without(self, ids: Collection[str]) -> "StoredConversations":
         """Those with other ids."""
@@ -186,24 +186,27 @@ class StoredConversations(Conversations):
     def lengths(self) -> Counter[int]:
         """How many conversations have how many turns; those without a turn count as 0."""
         query = "SELECT conversation, count(*) FROM turns WHERE answer IS NOT NULL GROUP BY conversation"
-        own = self._members
-        lengths = Counter(length for key, length in self._file.execute(query) if key in own)
-        if unbegun := len(own) - lengths.total():
+        members = self._members
+        lengths = Counter(length for key, length in self._file.execute(query) if key in members)
+        if unbegun := len(members) - lengths.total():
             lengths[0] = unbegun
         return lengths
 
     def usages(self) -> Iterator[Usage]:
         """The tokens that the bot's model used for each answer."""
-        query, own = "SELECT conversation, answer FROM turns WHERE instr(answer, '\"usage\"')", self._members
+        query, members = (
+            "SELECT conversation, answer FROM turns WHERE instr(answer, '\"usage\"')",
+            self._members,
+        )
         for key, body in self._file.execute(query):
-            if key in own and (usage := json.loads(body).get("usage")):
+            if key in members and (usage := json.loads(body).get("usage")):
                 yield Usage.model_construct(**usage)
 
     @property
     def reasoned(self) -> int:
         """How many answers began with what the bot's model thought aloud, which was left out of them."""
-        query, own = "SELECT conversation FROM turns WHERE instr(answer, '\"reasoning\"')", self._members
-        return sum(key in own for (key,) in self._file.execute(query))
+        query, members = "SELECT conversation FROM turns WHERE instr(answer, '\"reasoning\"')", self._members
+        return sum(key in members for (key,) in self._file.execute(query))
 
     @property
     def _members(self) -> set[str]:
@@ -223,7 +226,7 @@ class StoredConversations(Conversations):
         # What is no text in a damaged file is an error of SQLite's then.
         query = f"""SELECT id, CAST(persona AS TEXT), repeat, "case", ended, reason, closing, reaction,
           CAST(user_model AS TEXT) FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
-        found = {
+        by_id = {
             key: Conversation(
                 id=key,
                 case=self._case(case),
@@ -241,7 +244,7 @@ class StoredConversations(Conversations):
             )
         }
         # SQLite gives them in any order.
-        return [found[key] for key in ids]
+        return [by_id[key] for key in ids]
 
 
 def _column(file: Reader, query: str) -> list[str]:

@@ -362,7 +362,7 @@ def add_note(path: Path, key: str, body: str) -> None:
 def read_run(path: Path) -> Results:
     """Reads a run, finished or not, without locking it."""
     with schema.snapshot(path) as file:
-        return results_of(file, own=True)
+        return results_of(file, closes_file=True)
 
 
 def open_run(run: str = "latest", runs: str = "runs") -> Results:

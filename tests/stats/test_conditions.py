@@ -165,7 +165,7 @@ def test_what_would_settle_it_does() -> None:
     """
     found = checked("turn >= 0.8", shares(36, 40))
     assert found.more is not None
-    values = shares(36, 40).found
+    values = shares(36, 40).clusters
     assert values is not None
 
     assert found.more.questions == found.more.conversations
@@ -279,8 +279,11 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     }  # fmt: skip
     if value is not None or name in known:
         assert found.value == pytest.approx(known.get(name, value))
-    assert found.cases == (0 if found.found is None else len(found.found.sizes))
-    assert (found.failed, found.found is not None and found.found.floor < 0) == (name == "fluency", False)
+    assert found.cases == (0 if found.clusters is None else len(found.clusters.sizes))
+    assert (found.failed, found.clusters is not None and found.clusters.floor < 0) == (
+        name == "fluency",
+        False,
+    )
 
 
 @pytest.mark.parametrize(("text", "value", "decision"), [

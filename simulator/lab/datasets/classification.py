@@ -97,7 +97,7 @@ class Classification(Value):
     @property
     def commonest(self) -> ClassFigures:
         """The class of most rows: to say it always is what has to be beaten."""
-        return max(self.per_class, key=lambda each: each.support)
+        return max(self.per_class, key=lambda figures: figures.support)
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, rounded to 4 decimals."""
@@ -106,7 +106,7 @@ class Classification(Value):
         elsewhere = {"judge", "labels", "n", "per_class", "draws", "seed", "failed", "skipped"}
         shown = self.model_dump(exclude={**dict.fromkeys(elsewhere, True), **averages}) | {
             "positive": self.positive or None,
-            "per_class": {each.label: each.model_dump(exclude={"label"}) for each in self.per_class},
+            "per_class": {figures.label: figures.model_dump(exclude={"label"}) for figures in self.per_class},
             "confusion": {
                 "labels": list(self.labels),
                 "counts": [list(row[:-1]) for row in self.confusion],
@@ -211,8 +211,8 @@ def per_class(counts: Floats | Counts) -> Floats:
 
 def headline_f1(shares: Floats, positive: int | None) -> Floats:
     """The one F1 that stands for a table: of the positive class, else the mean over the classes."""
-    found: Floats = shares[..., 2, :].mean(axis=-1) if positive is None else shares[..., 2, positive]
-    return found
+    values: Floats = shares[..., 2, :].mean(axis=-1) if positive is None else shares[..., 2, positive]
+    return values
 
 
 def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
@@ -226,11 +226,11 @@ def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
     # At least 1,000, of however many cells: a standard error is then known to about 2 %.
     random, wanted = np.random.default_rng(SEED), min(DRAWS, max(1000, _AT_MOST // width))
     kinds = clusters.kinds.astype(float)
-    found = []
+    values = []
     for size in blocks(wanted, width):
         drawn = random.multinomial(cases, clusters.sizes / cases, size=size).astype(float) @ kinds
-        found.append(headline_f1(per_class(drawn.reshape(size, labels, labels + 1)), positive))
-    return np.concatenate(found)
+        values.append(headline_f1(per_class(drawn.reshape(size, labels, labels + 1)), positive))
+    return np.concatenate(values)
 
 
 def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:
@@ -240,8 +240,8 @@ def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:
 
 def _share(part: Any, whole: Any) -> Floats:
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
-    found: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-    return found
+    shares: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    return shares
 
 
 def classifications(results: Results) -> tuple[Classification, ...]:
@@ -269,12 +269,12 @@ def classifications(results: Results) -> tuple[Classification, ...]:
                 said = None if predicted is None else sys.intern(str(predicted))
                 row = ClassifiedRow(sys.intern(str(expected)), said, case.id)
                 rows.setdefault(score.judge, []).append(row)
-    known, positive = (results.run.settings.get(name) for name in ("labels", "positive"))
+    label_setting, positive = (results.run.settings.get(name) for name in ("labels", "positive"))
     made = []
     for judge in (judge for judge in counts if judge in rows):
         # The run's labels in their order; then the rows' own choices, and whatever else occurs.
         other = {label for row in rows[judge] for label in (row.expected, row.predicted) if label is not None}
-        named = list(known) if isinstance(known, dict) else []
+        named = list(label_setting) if isinstance(label_setting, dict) else []
         labels = tuple(dict.fromkeys([*named, *chosen.get(judge, ()), *sorted(other)]))
         if len(labels) <= MOST_LABELS:
             made.append(
@@ -338,7 +338,7 @@ class Choices(Value):
         return {
             **self.accuracy.as_json(),
             "failed": self.failed,
-            "subjects": {name: each.as_json() for name, each in self.subjects.items()},
+            "subjects": {name: accuracy.as_json() for name, accuracy in self.subjects.items()},
             "chosen": self.chosen,
             "right_letters": self.right,
             "chance": rounded(self.chance),

@@ -106,11 +106,11 @@ class OutputsFigures(Value):
             "not_extracted": self.missing,
             "extra": self.extra,
             "outputs": {
-                each.output: {
-                    "passed": each.passed and each.passed.as_json(),
-                    "judges": {metric.judge: metric.as_json() for metric in each.metrics},
+                output.output: {
+                    "passed": output.passed and output.passed.as_json(),
+                    "judges": {metric.judge: metric.as_json() for metric in output.metrics},
                 }
-                for each in self.outputs
+                for output in self.outputs
             },
         }
 

@@ -45,30 +45,30 @@ def contest_section(results: Results) -> Section | None:
     """
     if results.run.settings.get("scoring") != "contest":
         return None
-    found = contest_result(results)
+    contest = contest_result(results)
     metrics = Table.listing(
         "metrics",
-        found.metrics,
+        contest.metrics,
         {
-            _("Metric"): lambda each: each.name,
-            _("Mean"): lambda each: Cell(
-                text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean
+            _("Metric"): lambda metric: metric.name,
+            _("Mean"): lambda metric: Cell(
+                text="–" if metric.mean is None else f"{round(metric.mean, 4):g}", number=metric.mean
             ),
-            _("Graded"): lambda each: each.n,
-            pgettext("a number of them", "Rows"): lambda each: each.planned,
+            _("Graded"): lambda metric: metric.n,
+            pgettext("a number of them", "Rows"): lambda metric: metric.planned,
         },
         _("Metrics"),
     )
     tables = [metrics]
     notes = [_("No model was called, so that nothing was spent.")]
-    if found.cost:
-        spending: list[tuple[Text, Spending]] = list(found.cost.items())
+    if contest.cost:
+        spending: list[tuple[Text, Spending]] = list(contest.cost.items())
         if len(spending) > 1:
-            spending.append((_("Total"), total_spending(list(found.cost.values()))))
+            spending.append((_("Total"), total_spending(list(contest.cost.values()))))
         tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
         notes = []
     # "relevance, fluency": metrics that shared a call share its cost.
-    if any("," in name for name in found.cost):
+    if any("," in name for name in contest.cost):
         apart = _(
             "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
         )
@@ -78,13 +78,13 @@ def contest_section(results: Results) -> Section | None:
         title=_("Contest scoring"),
         line=_(
             "Total {total} of {of}: the sum of the metrics' means, each from 1 to 5",
-            total="–" if found.total_score is None else f"{found.total_score:.3f}",
+            total="–" if contest.total_score is None else f"{contest.total_score:.3f}",
             # Metrics that were switched off are no part of the scale either.
-            of=5 * sum(each.mean is not None for each in found.metrics),
+            of=5 * sum(metric.mean is not None for metric in contest.metrics),
         ),
         tables=tables,
         notes=notes,
-        figures=found.as_json(),
+        figures=contest.as_json(),
     )
 
 
@@ -97,43 +97,45 @@ def outputs_section(results: Results) -> Section | None:
     A row of the tables is an output ("path"), or a judge of one ("path.em"). It passes where every judge of
     it that has a threshold reaches that, and a row of the data set where every output passes.
     """
-    found = outputs_of(results)
-    if found is None:
+    outputs = outputs_of(results)
+    if outputs is None:
         return None
     metrics = Table.listing(
         "metrics",
-        [each for output in found.outputs for each in output.metrics],
+        [metric for output in outputs.outputs for metric in output.metrics],
         {
-            _("Output.judge"): lambda each: each.name,
-            _("Mean ± standard error"): lambda each: figure_cell(each.mean, each.stderr),
-            _("Threshold"): lambda each: None if each.threshold is None else f"{each.threshold:g}",
-            pgettext("a share", "Passed"): lambda each: _share_cell(each.passed),
-            _("95 % interval"): lambda each: _interval_text(each.passed),
-            _("Graded"): lambda each: f"{each.n:,}/{each.planned:,}",
-            _("Not extracted"): lambda each: each.not_extracted,
+            _("Output.judge"): lambda metric: metric.name,
+            _("Mean ± standard error"): lambda metric: figure_cell(metric.mean, metric.stderr),
+            _("Threshold"): lambda metric: None if metric.threshold is None else f"{metric.threshold:g}",
+            pgettext("a share", "Passed"): lambda metric: _share_cell(metric.passed),
+            _("95 % interval"): lambda metric: _interval_text(metric.passed),
+            _("Graded"): lambda metric: f"{metric.n:,}/{metric.planned:,}",
+            _("Not extracted"): lambda metric: metric.not_extracted,
         },
         _("Judges of each output"),
     )
     tables = [metrics]
     passed = _("No output has a threshold, so no row is passed or missed.")
-    if whole := found.passed:
+    if whole := outputs.passed:
         share = share_text(whole.right, whole.of, 1)
         passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
-        shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
+        shares: list[tuple[Text, Share | None]] = [
+            (output.output, output.passed) for output in outputs.outputs
+        ]
         # Of one output "all outputs" would be the same line again.
         if len(shares) > 1:
             shares.append((_("All outputs"), whole))
         rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
         columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
         tables.insert(0, Table.of("outputs", columns, rows, _("Outputs")))
-    missing = _("Not extracted: {n} rows.", n=found.not_extracted)
+    missing = _("Not extracted: {n} rows.", n=outputs.not_extracted)
     return figures_section(
         key="outputs",
         title=_("Results by output"),
         line=sentences(passed, missing),
         tables=tables,
-        notes=_outputs_notes(found),
-        figures=found.as_json(),
+        notes=_outputs_notes(outputs),
+        figures=outputs.as_json(),
     )
 
 
@@ -151,27 +153,27 @@ def _interval_text(share: Share | None) -> Text | None:
     return _("{low}-{high} %", low=low, high=high)
 
 
-def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
+def _outputs_notes(outputs: OutputsFigures) -> Iterator[Message]:
     """How the figures are to be read, each note only where it applies.
 
     "At or above" passes, for a threshold of 1 would otherwise be out of reach.
     """
-    if found.passed:
+    if outputs.passed:
         yield _(
             "A score at or above its threshold passes. A text that is the reference after normalisation"
             " passes even where METEOR and others give it less."
         )
-    if found.missing:
+    if outputs.missing:
         yield _(
             "What could not be extracted (no JSON: {json}, no such key: {key}) is wrong: 0 in means and"
             " shares.",
-            json=found.missing.get("json", 0),
-            key=found.missing.get("key", 0),
+            json=outputs.missing.get("json", 0),
+            key=outputs.missing.get("key", 0),
         )
-    if found.failed:
-        yield _("Not decided because grading failed, and in no share: {n} rows.", n=found.failed)
-    if found.extra:
-        named = list(found.extra.items())[:_EXTRA_KEYS_SHOWN]
+    if outputs.failed:
+        yield _("Not decided because grading failed, and in no share: {n} rows.", n=outputs.failed)
+    if outputs.extra:
+        named = list(outputs.extra.items())[:_EXTRA_KEYS_SHOWN]
         yield _(
             "Keys of answers that no reference has (they cost nothing): {keys}",
             keys=[_("{key} ({n})", key=key, n=n) for key, n in named],
@@ -183,11 +185,11 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
 
 def choices_section(results: Results) -> Section | None:
     """Accuracy on multiple-choice questions, by subject; `--json` has the letters that were chosen, too."""
-    found = choices(results)
-    if found is None:
+    figures = choices(results)
+    if figures is None:
         return None
-    all_of_them = found.accuracy
-    subjects = {name or _("(no subject)"): each for name, each in found.subjects.items()}
+    all_of_them = figures.accuracy
+    subjects = {name or _("(no subject)"): accuracy for name, accuracy in figures.subjects.items()}
     if len(subjects) > 1:
         subjects[_("All")] = all_of_them
     columns = (
@@ -198,8 +200,14 @@ def choices_section(results: Results) -> Section | None:
         _("Not extracted"),
     )
     rows = (
-        (name, figure_cell(each.value, each.stderr), each.right, each.n, each.not_extracted)
-        for name, each in subjects.items()
+        (
+            name,
+            figure_cell(accuracy.value, accuracy.stderr),
+            accuracy.right,
+            accuracy.n,
+            accuracy.not_extracted,
+        )
+        for name, accuracy in subjects.items()
     )
     return figures_section(
         key="choices",
@@ -209,26 +217,26 @@ def choices_section(results: Results) -> Section | None:
             " {longest}.",
             accuracy=with_error(all_of_them.value, all_of_them.stderr),
             n=all_of_them.n,
-            chance=f"{found.chance:.3f}",
-            longest=f"{found.longest:.3f}",
+            chance=f"{figures.chance:.3f}",
+            longest=f"{figures.longest:.3f}",
         ),
         tables=[Table.of("subjects", columns, rows, _("By subject"))],
-        notes=_choices_notes(found),
-        figures=found.as_json(),
+        notes=_choices_notes(figures),
+        figures=figures.as_json(),
     )
 
 
-def _choices_notes(found: Choices) -> Iterator[Message]:
+def _choices_notes(figures: Choices) -> Iterator[Message]:
     """How the accuracy is to be read: what no choice could be read from is wrong, what failed is left out."""
     yield _("The standard error is √(p(1−p)/(n−1)).")
-    if n := found.accuracy.not_extracted:
+    if n := figures.accuracy.not_extracted:
         yield _(
             "Answers without a choice that could be read, counted as wrong: {n} ({share}%).",
             n=n,
-            share=f"{100 * n / found.accuracy.n:.1f}",
+            share=f"{100 * n / figures.accuracy.n:.1f}",
         )
-    if found.failed:
-        yield _("Not counted because grading failed: {n}.", n=found.failed)
+    if figures.failed:
+        yield _("Not counted because grading failed: {n}.", n=figures.failed)
 
 
 # Classification
@@ -236,80 +244,95 @@ def _choices_notes(found: Choices) -> Iterator[Message]:
 
 def classes_section(results: Results) -> Section | None:
     """Accuracy and F1 of labelled rows, by class, with the confusion matrix; of each judge of labels."""
-    found = classifications(results)
-    if not found:
+    per_judge = classifications(results)
+    if not per_judge:
         return None
     return figures_section(
         key="classification",
         title=_("Classification"),
-        line=sentences(*map(_classes_line, found)),
-        tables=[table for each in found for table in _classes_tables(each, alone=len(found) == 1)],
-        notes=[note for each in found for note in _classes_notes(each)],
-        figures={each.judge: each.as_json() for each in found},
+        line=sentences(*map(_classes_line, per_judge)),
+        tables=[
+            table
+            for classification in per_judge
+            for table in _classes_tables(classification, alone=len(per_judge) == 1)
+        ],
+        notes=[note for classification in per_judge for note in _classes_notes(classification)],
+        figures={classification.judge: classification.as_json() for classification in per_judge},
     )
 
 
-def _classes_line(found: Classification) -> Message:
+def _classes_line(classification: Classification) -> Message:
     """Accuracy and F1 in a sentence; the judge is named only where it grades one output of an answer."""
     line = _(
         "accuracy {accuracy}, F1 ({positive}) {f1}, {n} rows; not extracted: {missing}.",
-        accuracy=with_error(found.accuracy, found.accuracy_stderr),
-        positive=found.positive or _("macro average"),
-        f1=with_error(found.f1, found.f1_stderr),
-        n=found.n,
-        missing=found.not_extracted,
+        accuracy=with_error(classification.accuracy, classification.accuracy_stderr),
+        positive=classification.positive or _("macro average"),
+        f1=with_error(classification.f1, classification.f1_stderr),
+        n=classification.n,
+        missing=classification.not_extracted,
     )
-    return line if found.judge == LABEL_JUDGE else _("{judge}: {line}", judge=found.judge, line=line)
+    return (
+        line
+        if classification.judge == LABEL_JUDGE
+        else _("{judge}: {line}", judge=classification.judge, line=line)
+    )
 
 
-def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
+def _classes_tables(classification: Classification, *, alone: bool) -> Iterator[Table]:
     """The figures per class with their averages, then what was taken for what.
 
     Support is how many rows have the label. A macro average counts labels alike, a weighted one rows.
 
     Of several judges (not `alone`) each table has the name of its judge.
     """
-    classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
+    classes: list[tuple[Text, ClassFigures]] = [
+        (figures.label, figures) for figures in classification.per_class
+    ]
     classes += [
-        (_("macro avg"), found.macro),
-        (_("weighted avg"), found.weighted),
+        (_("macro avg"), classification.macro),
+        (_("weighted avg"), classification.weighted),
     ]
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
     rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
     per_class = Table.of("classes", columns, rows, _("Per class"), counts=3)
     # A matrix of more than a dozen labels is wider than a page, and mostly empty.
-    confused = _confusion_table if len(found.labels) <= _LARGEST_MATRIX else _most_confused_table
-    for table in (per_class, confused(found)):
-        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
-        yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
+    confused = _confusion_table if len(classification.labels) <= _LARGEST_MATRIX else _most_confused_table
+    for table in (per_class, confused(classification)):
+        title = table.title if alone else _("{judge} {table}", judge=classification.judge, table=table.title)
+        yield table.model_copy(update={"name": f"{classification.judge}.{table.name}", "title": title})
 
 
-def _confusion_table(found: Classification) -> Table:
+def _confusion_table(classification: Classification) -> Table:
     """Counts with their share of the row; on the diagonal a large share is good, elsewhere it is bad.
 
     Shades go from .6 to 1 on the diagonal and from .7 down to .2 elsewhere: right cells are green, and the
     commonest error is the reddest.
     """
     rows = []
-    for label, counts in zip(found.labels, found.confusion, strict=True):
+    for label, counts in zip(classification.labels, classification.confusion, strict=True):
         cells: list[Cell | Text | int] = [label]
-        for predicted, n in zip((*found.labels, None), counts, strict=True):
+        for predicted, n in zip((*classification.labels, None), counts, strict=True):
             share = n / (sum(counts) or 1)
             good = 0.6 + 0.4 * share if predicted == label else 0.7 - share / 2
             shade = None if share < _LEAST_COLOURED else good
             cells.append(Cell(text=f"{n:,}", number=n, note=f"{100 * share:.0f}%" if n else "", shade=shade))
         rows.append([*cells, sum(counts)])
-    columns: list[Text] = [_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")]
+    columns: list[Text] = [
+        _("expected \\ predicted"),
+        *classification.labels,
+        _("not extracted"),
+        _("Support"),
+    ]
     title = _("Confusion matrix (rows: expected, columns: predicted)")
-    return Table.of("confusion", columns, rows, title, counts=len(found.labels) + 2, shaded=True)
+    return Table.of("confusion", columns, rows, title, counts=len(classification.labels) + 2, shaded=True)
 
 
-def _most_confused_table(found: Classification) -> Table:
+def _most_confused_table(classification: Classification) -> Table:
     """The commonest errors of many labels, whose matrix nobody could read: "billing → contract", 12 rows."""
-    labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
+    labels: tuple[Text, ...] = (*classification.labels, _("not extracted"))
     confused = [
         (_("{expected} → {predicted}", expected=expected, predicted=predicted), n)
-        for expected, row in zip(labels, found.confusion, strict=False)
+        for expected, row in zip(labels, classification.confusion, strict=False)
         for predicted, n in zip(labels, row, strict=True)
         if n and predicted != expected
     ]
@@ -318,30 +341,30 @@ def _most_confused_table(found: Classification) -> Table:
     return Table.of("confused", columns, rows, _("Confused most often"))
 
 
-def _classes_notes(found: Classification) -> Iterator[Message]:
+def _classes_notes(classification: Classification) -> Iterator[Message]:
     """Where errors come from, what was left out, and what a bot would reach that says one label always."""
     yield _(
         "± is the standard error: of accuracy sqrt(p(1-p)/(n-1)), of F1 the standard"
         " deviation of {draws} bootstrap resamples (seed {seed:d}).",
-        draws=found.draws,
-        seed=found.seed,
+        draws=classification.draws,
+        seed=classification.seed,
     )
-    if n := found.not_extracted:
+    if n := classification.not_extracted:
         yield _(
             "Answers without a label that could be read, counted as wrong: {n} ({share} %).",
             n=n,
-            share=f"{100 * n / found.n:.1f}",
+            share=f"{100 * n / classification.n:.1f}",
         )
-    if found.by_likelihood:
+    if classification.by_likelihood:
         yield _(
             "How labels were chosen: {likelihood} by log-likelihood, {generation} from what was written.",
-            likelihood=found.by_likelihood,
-            generation=found.n - found.by_likelihood,
+            likelihood=classification.by_likelihood,
+            generation=classification.n - classification.by_likelihood,
         )
-    if found.failed or found.skipped:
+    if classification.failed or classification.skipped:
         text = _("Not counted: grading failed {n}, without a label {skipped}.")
-        yield text.format(n=found.failed, skipped=found.skipped)
+        yield text.format(n=classification.failed, skipped=classification.skipped)
     # What any accuracy has to beat: of 60 positives in 856 rows, "no" alone is right in 93 %.
-    most = found.commonest
-    accuracy = with_error(most.support / found.n)
+    most = classification.commonest
+    accuracy = with_error(most.support / classification.n)
     yield _("Always {label} would reach an accuracy of {accuracy}.", label=most.label, accuracy=accuracy)

@@ -114,15 +114,15 @@ async def measure_bias(
     rows: list[BiasRow] = []
     # A row never mixes languages: a judge may be steady in one and not in the other.
     for place in product(("ja", "en"), KINDS):
-        own = [probe for probe in probes if (probe.language, probe.kind) == place]
-        pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
+        of_kind = [probe for probe in probes if (probe.language, probe.kind) == place]
+        pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in of_kind]
         rows += _rows(pairs, rules or RedRules(), seed) if pairs else ()
     return Bias(probes=len(probes), contexts=len(contexts), seed=seed, rows=tuple(rows))
 
 
 def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRow]:
     """A row for each judge in their order, followed by its Correctness, and of flipped facts all together."""
-    scores = [score for _probe, one, other in pairs for score in (*one, *other)]
+    scores = [score for _probe, base, other in pairs for score in (*base, *other)]
     for judge in dict.fromkeys(score.judge for score in scores):
         yield _row(judge, pairs, rules, seed)
         if any(s.judge == judge and "correctness" in s.detail for s in scores):
@@ -132,9 +132,9 @@ def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRo
         return
     # Whether the red rules catch the flipped facts, whichever judge they go by.
     red = [
-        (_is_red(one, rules), _is_red(other, rules))
-        for _p, one, other in pairs
-        if all(any(score.state == "scored" for score in side) for side in (one, other))
+        (_is_red(base, rules), _is_red(other, rules))
+        for _p, base, other in pairs
+        if all(any(score.state == "scored" for score in side) for side in (base, other))
     ]
     turned = _mean([after and not before for before, after in red])
     yield BiasRow(
@@ -151,16 +151,16 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
     probe, name = pairs[0][0], judge.removesuffix(_CORRECTNESS)
     grades, fell, red, clusters, failed = list[tuple[float, float]](), [], [], [], 0
     for pair, *sides in pairs:
-        one, other = (next((score for score in side if score.judge == name), None) for side in sides)
-        failed += any(score is not None and score.state == "failed" for score in (one, other))
-        was, now = _grade(one, judge), _grade(other, judge)
-        if one is None or other is None or was is None or now is None:
+        base, other = (next((score for score in side if score.judge == name), None) for side in sides)
+        failed += any(score is not None and score.state == "failed" for score in (base, other))
+        was, now = _grade(base, judge), _grade(other, judge)
+        if base is None or other is None or was is None or now is None:
             continue
         grades.append((was, now))
         # By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied.
         limit = -(probe.bound or 0.0) + SAME if other.scale == FIFTHS else -SAME
         fell.append(now - was <= limit if other.scale == FIFTHS else now - was < limit)
-        red.append((_is_red([one], rules, judge), _is_red([other], rules, judge)))
+        red.append((_is_red([base], rules, judge), _is_red([other], rules, judge)))
         clusters.append(pair.cluster)
     moved = [now - was for was, now in grades]
     difference, share_fallen = _mean(moved), _mean(fell)
@@ -206,8 +206,8 @@ def is_bound(kind: Kind, judge: str) -> bool:
     Judges of manner and of what was retrieved are only reported; of padded answers the truth is
     bound (Correctness, groundedness, claims, facts, and judges of one's own), not the grade of the whole.
     """
-    found = re.match(r"\w+", judge)
-    name, dotted = (found[0] if found else judge), judge.endswith(_CORRECTNESS)
+    match = re.match(r"\w+", judge)
+    name, dotted = (match[0] if match else judge), judge.endswith(_CORRECTNESS)
     if name in _MANNER:
         return False
     return dotted or kind != "padding" or name not in _WHOLE
@@ -218,8 +218,8 @@ def _grade(score: Score | None, judge: str) -> float | None:
     if score is None or score.state != "scored" or score.raw is None:
         return None
     if judge.endswith(_CORRECTNESS):
-        found = score.detail.get("correctness")
-        return float(found) if isinstance(found, int | float) else None
+        grade = score.detail.get("correctness")
+        return float(grade) if isinstance(grade, int | float) else None
     low, high = score.scale
     return 1 + 4 * (score.raw - low) / (high - low)
 

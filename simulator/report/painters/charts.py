@@ -51,9 +51,9 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
 
     def path(values: Sequence[float | None]) -> list[tuple[float, float, float, float]]:
         return [
-            (_across(at, len(values)), y(one), _across(at + 1, len(values)), y(other))
-            for at, (one, other) in enumerate(pairwise(values))
-            if one is not None and other is not None
+            (_across(at, len(values)), y(value), _across(at + 1, len(values)), y(other))
+            for at, (value, other) in enumerate(pairwise(values))
+            if value is not None and other is not None
         ]
 
     ticks, limit = [Tick(y(value), name) for value, name in chart.marks], -math.inf

@@ -281,9 +281,9 @@ def _sparkline(values: Sequence[float | None]) -> str:
 
     .56, .66, .74 -> "▁▅█"    .70, .71, None, .70 -> "▄▅▄"    fewer than two values -> ""
     """
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < 2:
         return ""
-    span = max(max(known) - min(known), _LEAST_SPAN)
-    low = (max(known) + min(known) - span) / 2
-    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in known)
+    span = max(max(numbers) - min(numbers), _LEAST_SPAN)
+    low = (max(numbers) + min(numbers) - span) / 2
+    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in numbers)
