@@ -305,7 +305,9 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
     # What people would ask is the customer's, or the longest text of a row.
     unknown = [column for column in row.values if not field_of(column)] or [*row.values]
-    unknown = [each for each in unknown if any(word in normalised(each) for word in _OF_CUSTOMERS)] or unknown
+    unknown = [
+        column for column in unknown if any(word in normalised(column) for word in _OF_CUSTOMERS)
+    ] or unknown
     called = {column.strip().upper(): column for column in unknown}
     example = f"question={max(unknown, key=lambda column: longest_text(row.values[column]), default='...')}"
     if {"Q", "A"} <= called.keys():
@@ -418,10 +420,10 @@ class DataSet:
     @property
     def profile(self) -> Profile:
         """What the valid rows have."""
-        found = Profile()
+        profile = Profile()
         for place in self._valid:
-            found.add(_case(self._spool, place))
-        return found
+            profile.add(_case(self._spool, place))
+        return profile
 
     def skip(self, fault: RowFault) -> None:
         """Counts a row that is not a valid case. Raises RowFault when the request is strict.
@@ -612,11 +614,11 @@ def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> Dat
 
 
 def _filled(data: DataSet, rows: Rows) -> DataSet:
-    for found in _cases(data.path, rows, data.request):
-        if isinstance(found, RowFault):
-            data.skip(found)
+    for filled in _cases(data.path, rows, data.request):
+        if isinstance(filled, RowFault):
+            data.skip(filled)
         else:
-            data.add(*found)
+            data.add(*filled)
     data.finish()
     return data
 
@@ -635,8 +637,8 @@ def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Ro
 
 def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file, one by one; other rows are left out silently."""
-    found = _cases(path, rows_of(path, request.fits, request.columns), request)
-    return (each[1] for each in found if not isinstance(each, RowFault))
+    cases = _cases(path, rows_of(path, request.fits, request.columns), request)
+    return (case[1] for case in cases if not isinstance(case, RowFault))
 
 
 def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:

@@ -221,9 +221,9 @@ DATA_FILES = frozenset({
 def files_of(path: Path) -> list[Path]:
     """The file itself; the data files of a folder; several that stand there with commas between them."""
     if path.is_dir():
-        return sorted(each for each in path.rglob("*") if plain_suffix(each) in DATA_FILES and each.is_file())
+        return sorted(file for file in path.rglob("*") if plain_suffix(file) in DATA_FILES and file.is_file())
     several = [Path(name.strip()) for name in str(path).split(",")]
-    return several if len(several) > 1 and all(each.is_file() for each in several) else [path]
+    return several if len(several) > 1 and all(file.is_file() for file in several) else [path]
 
 
 def language_of(text: str) -> Language:
@@ -395,8 +395,8 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     taken = 0
     for entry in entries:
         rows = _ROWS if is_read_in_rows(entry.filename) else _AT_ONCE
-        each = _TEXTS if entry.filename == "xl/sharedStrings.xml" else rows
-        if (more := _parsed_bytes(archive, entry, *each)) is None:
+        limits = _TEXTS if entry.filename == "xl/sharedStrings.xml" else rows
+        if (more := _parsed_bytes(archive, entry, *limits)) is None:
             return _("one text of it is longer than {n} bytes; shorten it", n=_LONGEST_TEXT)
         taken += more
         if taken > _MOST_PARSED:

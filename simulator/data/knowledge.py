@@ -156,8 +156,8 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
     if not places:
         msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
         if inside := unread_files(root)[:3]:
-            told = _("{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.")
-            msg = told.format(root=root, inside=inside, kinds=KINDS)
+            text = _("{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.")
+            msg = text.format(root=root, inside=inside, kinds=KINDS)
         raise InputError(msg)
 
 

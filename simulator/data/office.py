@@ -80,7 +80,7 @@ def _style_prefix(style: Any) -> str:
 
 
 def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
-    properties = {_name(each): each for part in paragraph if _name(part) == "pPr" for each in part}
+    properties = {_name(entry): entry for part in paragraph if _name(part) == "pPr" for entry in part}
     style = properties.get("pStyle")
     prefix = styles.get(next(iter(style.attrib.values()), ""), "") if style is not None else ""
     return prefix or ("- " if "numPr" in properties else "")

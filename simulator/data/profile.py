@@ -196,8 +196,8 @@ def missing_need(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
 
 def missing_need_message(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> Message:
     """The error for what a row lacks; it names the column as the file's headers do."""
-    own = next((header for header in headers if field_of(header) == need), None)
-    fix = _("fill the column {column}", column=quote(_COLUMN[need] if own is None else own))
+    header_there = next((header for header in headers if field_of(header) == need), None)
+    fix = _("fill the column {column}", column=quote(_COLUMN[need] if header_there is None else header_there))
     return ngettext(
         "no {need}, which judge {judges} compares with; {fix}.",
         "no {need}, which judges {judges} compare with; {fix}.",

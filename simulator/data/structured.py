@@ -70,10 +70,10 @@ class _Window:
     def next(self) -> str:
         """The next character that is no space, to which it goes; empty at the end."""
         while True:
-            found = _FILLED.search(self.text, self.position)
-            self.go(found.start() if found else len(self.text))
-            if found or not self.more():
-                return found[0] if found else ""
+            match = _FILLED.search(self.text, self.position)
+            self.go(match.start() if match else len(self.text))
+            if match or not self.more():
+                return match[0] if match else ""
 
     def go(self, position: int) -> None:
         """Goes there, and counts the lines."""

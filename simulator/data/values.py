@@ -426,8 +426,8 @@ def tools(cell: Cell) -> tuple[str, ...]:
     """Names of tools, `!name` for one that must not be called; in a table also separated by commas."""
     value = _json(cell)
     if isinstance(value, list):  # definitions of tools, too, as a request has them
-        inside = (each.get("function", each) if isinstance(each, dict) else each for each in value)
-        value = [each.get("name") if isinstance(each, dict) else each for each in inside]
+        inside = (item.get("function", item) if isinstance(item, dict) else item for item in value)
+        value = [item.get("name") if isinstance(item, dict) else item for item in inside]
     return tuple(dict.fromkeys(_items(cell._replace(value=value), r"[|｜\n,，、;；]")))
 
 

@@ -169,13 +169,15 @@ def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
     """The visible worksheets of an Excel file, or the named one. Raises CaseFileError."""
     worksheets = open_workbook(path).worksheets
     if not sheet:
-        return read_worksheets(path, [each for each in worksheets if each.sheet_state == "visible"])
+        return read_worksheets(
+            path, [worksheet for worksheet in worksheets if worksheet.sheet_state == "visible"]
+        )
     # By its exact name, or else by one that differs only in width and case.
-    wanted = [each for each in worksheets if each.title == sheet]
-    wanted += [each for each in reversed(worksheets) if _plain(each.title) == _plain(sheet)]
+    wanted = [worksheet for worksheet in worksheets if worksheet.title == sheet]
+    wanted += [worksheet for worksheet in reversed(worksheets) if _plain(worksheet.title) == _plain(sheet)]
     if wanted:
         return read_worksheets(path, wanted[:1])
-    names = tuple(quote(each.title) for each in worksheets[:_MOST_NAMES])
+    names = tuple(quote(worksheet.title) for worksheet in worksheets[:_MOST_NAMES])
     msg = _("{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names)
     raise CaseFileError(msg)
 

@@ -83,7 +83,9 @@ class Format(NamedTuple):
 
 def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[Record]], Iterator[Part]]:
     """Of a format whose records need no others to be understood."""
-    return lambda records: chain.from_iterable(parts(each, number) for number, each in enumerate(records, 1))
+    return lambda records: chain.from_iterable(
+        parts(record, number) for number, record in enumerate(records, 1)
+    )
 
 
 TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
@@ -147,8 +149,10 @@ def format_of(record: Any) -> Format | None:
     if not isinstance(record, dict):
         return None
     # Generators: most records are told by the first few formats, and unwrapping takes longer.
-    bare = (each for each in FORMATS if each.matches(record))
-    wrapped = (each for each in FORMATS if any(map(each.matches, unwrapped(record, each, most=_HEAD))))
+    bare = (format_ for format_ in FORMATS if format_.matches(record))
+    wrapped = (
+        format_ for format_ in FORMATS if any(map(format_.matches, unwrapped(record, format_, most=_HEAD)))
+    )
     return next(bare, None) or next(wrapped, None)
 
 
@@ -171,11 +175,11 @@ def unwrapped(
                 continue
             # What stands beside a wrapped object belongs to it: a logger's line has the time, a page the
             # conversation.
-            kept = {name: each for name, each in record.items() if name != key}
+            kept = {name: inside for name, inside in record.items() if name != key}
             if isinstance(
                 value, list
             ):  # what is around it is about the page, but for the name of a conversation
-                kept = {name: each for name, each in kept.items() if str(name).lower().endswith("id")}
+                kept = {name: inside for name, inside in kept.items() if str(name).lower().endswith("id")}
                 kept = {"conversation_id": kept.pop("id")} | kept if "id" in kept else kept
             items = objects(value if isinstance(value, list) else [value])[:most]
             if any(map(format_.matches, _inside(items, kept, format_, depth, most))):
@@ -188,7 +192,7 @@ def _inside(
     items: list[Record], kept: Record, format_: Format, depth: int, most: int | None
 ) -> Iterator[dict[str, Any]]:
     """The records in these, each with what was kept of the page: one at a time, as a page may be a file."""
-    return chain.from_iterable(unwrapped(kept | each, format_, depth + 1, most) for each in items)
+    return chain.from_iterable(unwrapped(kept | item, format_, depth + 1, most) for item in items)
 
 
 # The formats of files, each with its records.
@@ -207,11 +211,11 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
         records = _records(path)
         head = [*islice(records, _HEAD)]
         layout = table.layout_named(
-            columns, {name: None for each in head if isinstance(each, dict) for name in each}
+            columns, {name: None for record in head if isinstance(record, dict) for name in record}
         )
         head += _sample(records)
         return [(_table_of(layout, head), chain(head, records))]
-    found: dict[Format, Iterator[Any]] = {}
+    by_format: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
     others: list[Path] = []
     files = files_of(path)
@@ -229,16 +233,18 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
             if cut and format_:
                 raise cut
         if format_:
-            found[format_] = chain(found.get(format_, ()), head, records)
-        elif (first := next((each for each in head if isinstance(each, dict)), None)) and table.joins(first):
+            by_format[format_] = chain(by_format.get(format_, ()), head, records)
+        elif (first := next((record for record in head if isinstance(record, dict)), None)) and table.joins(
+            first
+        ):
             about.append(chain(head, records))
         else:
             others.append(file)
-    if tables := [each for each in found if each.name == TABLE.name]:
-        found[tables[0]] = chain(found[tables[0]], *about)
-    for file in others if found else ():
+    if tables := [format_ for format_ in by_format if format_.name == TABLE.name]:
+        by_format[tables[0]] = chain(by_format[tables[0]], *about)
+    for file in others if by_format else ():
         _tell(_("{path}: no log of conversations of a known format; left out.", path=file))
-    return list(found.items())
+    return list(by_format.items())
 
 
 def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | None]:
@@ -269,7 +275,7 @@ def _table_by_contents(
     Says what was taken for what by its cells. Raises CaseFileError where a file that `is_alone` looks like a
     log and it cannot be told which column holds what.
     """
-    rows = [each for record in head if isinstance(record, dict) for each in unwrapped(record, TABLE)]
+    rows = [inside for record in head if isinstance(record, dict) for inside in unwrapped(record, TABLE)]
     by_name = table.columns_of(dict.fromkeys(name for row in rows for name in row))
     roles, unknown = (
         contents.known_words(row.get(by_name["role"]) for row in rows) if format_ else (set(), [])
@@ -280,7 +286,7 @@ def _table_by_contents(
     unclear: contents.Unclear | None = None
     try:
         if layout := contents.layout_of(rows):
-            _tell(_("{path}: {what}.", path=file, what=contents.told(layout, rows)))
+            _tell(_("{path}: {what}.", path=file, what=contents.what_was_read(layout, rows)))
             return _table_of(layout, rows)
     except contents.Unclear as error:
         unclear = error
@@ -410,11 +416,11 @@ def rated_rows(path: Path) -> list[Row] | None:
     rating, and the conversation as `group`, because answers of one conversation are not independent. Raises
     CaseFileError where no answer was rated.
     """
-    found = opened(path)
-    if not found:
+    formats = opened(path)
+    if not formats:
         return None
     rows: list[Row] = []
-    for talk in _all_talks(path, found):
+    for talk in _all_talks(path, formats):
         said = [{"role": role, "content": text} for role, text in talk.history]
         for at, turn in enumerate(talk.turns, 1):
             if turn.ratings and turn.answer:
@@ -428,17 +434,17 @@ def rated_rows(path: Path) -> list[Row] | None:
             said.append({"role": "user", "content": turn.question})
             said.append({"role": "assistant", "content": turn.answer})
     if not rows:
-        msg = _("{path}: read as {name}, but no answer in it was rated.", path=path, name=found[0][0].name)
+        msg = _("{path}: read as {name}, but no answer in it was rated.", path=path, name=formats[0][0].name)
         raise CaseFileError(msg)
     return rows
 
 
-def _all_talks(path: Path, found: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[Talk]:
+def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[Talk]:
     """The conversations of all formats; one that holds none is told, and refused where none holds any."""
     empty: list[Message] = []
     is_read = False
-    for each in found:
-        if why := (yield from _talks(path, *each)):
+    for of_format in formats:
+        if why := (yield from _talks(path, *of_format)):
             empty.append(why)
         else:
             is_read = True
@@ -523,7 +529,7 @@ def _bare(
         if not isinstance(record, dict):
             continue
         about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
-        if any(each.get(key) for each in about for key in _MORE):
+        if any(holder.get(key) for holder in about for key in _MORE):
             skipped.note(_("more pages, which are not in the file"))
         for inside in unwrapped(record, format_):
             if format_.matches(inside) or (other := _other_format(inside)) is None:
@@ -563,13 +569,13 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
 
 
 def _turn(turn: Turn) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {"question": turn.question}
-    found |= {"answer": turn.answer} if turn.answer or turn.error else {}
-    found |= {"error": turn.error} if turn.error else {}
+    fields: dict[str, JsonValue] = {"question": turn.question}
+    fields |= {"answer": turn.answer} if turn.answer or turn.error else {}
+    fields |= {"error": turn.error} if turn.error else {}
     if turn.reference:
-        found["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
+        fields["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
     if turn.tools is not None:
-        found["tool_calls"] = list(turn.tools)
+        fields["tool_calls"] = list(turn.tools)
     if turn.passages:
-        found["passages"], found["contexts"] = map(list, zip(*turn.passages, strict=True))
-    return found
+        fields["passages"], fields["contexts"] = map(list, zip(*turn.passages, strict=True))
+    return fields

@@ -71,8 +71,8 @@ class Chat(NamedTuple):
         yield Line("", "", talk=talk, ratings=ratings, language=language, tags=tags)
         for line in self.lines(record) if self.lines else [record]:
             role = role_of(_in(line, self.role))
-            found = _in(line, self.text)
-            text = plain(found if isinstance(found, str) else text_of(found))
+            content = _in(line, self.text)
+            text = plain(content if isinstance(content, str) else text_of(content))
             if self.hidden and _in(line, self.hidden):
                 yield INTERNAL
             elif role and text:
@@ -90,9 +90,9 @@ def _shown(value: Any) -> str:
     """What a message with a menu or with cards shows, from the top."""
     if not isinstance(value, dict):
         return text_of(value)
-    inside = [each for key in ("options", "items", "body") for each in objects(value.get(key))]
+    inside = [part for key in ("options", "items", "body") for part in objects(value.get(key))]
     texts = [text_of(value.get("title")), text_of(value.get("subtitle")), text_of(value)]
-    texts += [text_of(each.get("label")) or _shown(each) for each in inside]
+    texts += [text_of(part.get("label")) or _shown(part) for part in inside]
     return " / ".join(filter(None, texts))
 
 
@@ -107,16 +107,16 @@ def _of_participants(record: Record) -> Iterator[Record]:
     What is no message keeps its place without a text, so that it is counted among what was left out.
     """
     roles = {
-        str(each.get("ParticipantId")): each.get("ParticipantRole")
-        for each in objects(record.get("Participants"))
+        str(participant.get("ParticipantId")): participant.get("ParticipantRole")
+        for participant in objects(record.get("Participants"))
     }
     segments = objects(record.get("Segments"))
-    for each in objects(record.get("Transcript") or [each.get("Transcript") for each in segments]):
-        speaker = str(each.get("ParticipantId"))
-        bot = "bot" if "bot" in str(each.get("DisplayName")).lower() else ""
-        role = each.get("ParticipantRole") or roles.get(speaker) or speaker
-        is_said = each.get("Type", "MESSAGE") == "MESSAGE"
-        yield each | {"role": role_of(role) or bot, "Content": each.get("Content") if is_said else ""}
+    for entry in objects(record.get("Transcript") or [segment.get("Transcript") for segment in segments]):
+        speaker = str(entry.get("ParticipantId"))
+        bot = "bot" if "bot" in str(entry.get("DisplayName")).lower() else ""
+        role = entry.get("ParticipantRole") or roles.get(speaker) or speaker
+        is_said = entry.get("Type", "MESSAGE") == "MESSAGE"
+        yield entry | {"role": role_of(role) or bot, "Content": entry.get("Content") if is_said else ""}
 
 
 def _interactive(line: Record) -> Any:
@@ -156,8 +156,8 @@ def _of_ticket(record: Record) -> Iterator[Record]:
     elif "ratings" not in ticket:
         first = {"incoming": True, "private": False, "body": at(ticket, "description_text|description")}
         yield ticket | first
-        for each in [*objects(ticket.get("conversations")), *objects(ticket.get("notes"))]:
-            yield inner(each, "note") or each
+        for message in [*objects(ticket.get("conversations")), *objects(ticket.get("notes"))]:
+            yield inner(message, "note") or message
 
 
 def freshdesk(record: Record, number: int) -> Iterator[Part]:
@@ -207,23 +207,25 @@ def lex(record: Record, number: int) -> Iterator[Part]:
         yield _("records without a line of the customer")
         return
     texts = [
-        re.sub(r"<[^<>]*>", "", text_of(each)) if each.get("contentType") == "SSML" else text_of(each)
-        for each in objects(record.get("messages"))
+        re.sub(r"<[^<>]*>", "", text_of(message))
+        if message.get("contentType") == "SSML"
+        else text_of(message)
+        for message in objects(record.get("messages"))
     ]
     # What a search in Kendra gave; its interface writes names with a capital, the SDKs without.
     items = [
-        {str(key)[:1].lower() + str(key)[1:]: value for key, value in each.items()}
-        for each in objects(at(record, "kendraResponse.resultItems|kendraResponse.ResultItems"))
+        {str(key)[:1].lower() + str(key)[1:]: value for key, value in item.items()}
+        for item in objects(at(record, "kendraResponse.resultItems|kendraResponse.ResultItems"))
     ]
-    found = [
-        {"id": each.get("id"), "text": at(each, "documentExcerpt.text|documentExcerpt.Text|documentExcerpt")}
-        for each in items
+    excerpts = [
+        {"id": item.get("id"), "text": at(item, "documentExcerpt.text|documentExcerpt.Text|documentExcerpt")}
+        for item in items
     ]
     yield Step(
         str(number), time=seconds(record.get("timestamp")), asked=str(record["inputTranscript"]),
         session=str(at(record, "sessionId|userId") or ""), language=str(at(record, "bot.localeId") or ""),
         answered="\n".join(filter(None, texts)) or text_of(record.get("botResponse")),
-        passages=passages_in(found or record.get("passages")),
+        passages=passages_in(excerpts or record.get("passages")),
         tags=["missedUtterance"] if str(record.get("missedUtterance")).lower() == "true" else [],
     )  # fmt: skip
 
@@ -236,7 +238,7 @@ def dify(record: Record, number: int) -> Iterator[Part]:
         yield _("messages without a question")
     else:
         feedback = [inner(record, "feedback"), *objects(record.get("feedbacks"))]
-        rating = next(filter(None, (each.get("rating") for each in feedback)), None)
+        rating = next(filter(None, (opinion.get("rating") for opinion in feedback)), None)
         yield Step(
             str(record.get("id") or number), time=seconds(record.get("created_at")),
             session=str(at(record, "conversation_id|id") or ""),
@@ -250,7 +252,7 @@ def dify(record: Record, number: int) -> Iterator[Part]:
 def line(records: Iterator[Record]) -> Iterator[Part]:
     """LINE: bodies of the Messaging API's webhook, which hold the customer's side only, sometimes twice."""
     seen: set[str] = set()
-    several = (objects(each["events"]) if "events" in each else [each] for each in records)
+    several = (objects(record["events"]) if "events" in record else [record] for record in records)
     for event in chain.from_iterable(several):
         id_ = str(event.get("webhookEventId") or "")
         text = str(get(event, "message.text") or "").strip() if get(event, "message.type") == "text" else ""
@@ -312,7 +314,7 @@ def is_salesforce(record: Record) -> bool:
     # What a label says, another table may say as well: not so three of them.
     is_named = any(str(name).lower() == "commentbody" for name in record)
     is_comment = {"commentbody", "casenumber"} <= names and any(
-        each.startswith("createdby") for each in names
+        name.startswith("createdby") for name in names
     )
     return is_chat or is_named or is_comment or {"casenumber", "description"} <= names
 
@@ -328,19 +330,21 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
     )
     for id_, its in grouped(plain_names, place):
         if "body" in its[0]:
-            for each in its:
-                yield from (line._replace(talk=id_) for line in _transcript(str(each["body"] or "")))
+            for row in its:
+                yield from (line._replace(talk=id_) for line in _transcript(str(row["body"] or "")))
             continue
-        of_case = in_time(its, lambda each: seconds(each.get("createddate")))
-        numbers = (at(each, "casenumber|parent.casenumber|parent.CaseNumber") for each in of_case)
+        of_case = in_time(its, lambda comment: seconds(comment.get("createddate")))
+        numbers = (at(comment, "casenumber|parent.casenumber|parent.CaseNumber") for comment in of_case)
         number = str(next(filter(None, numbers), id_))
-        told = [each for each in of_case if str(each.get("ispublished")).lower() not in _UNPUBLISHED]
-        yield from (INTERNAL for _each in range(len(of_case) - len(told)))
-        authors = [
-            str(at(each, "createdbyid|createdby.name|createdby.Name|createdby|creatorname") or position)
-            for position, each in enumerate(told)
+        comments = [
+            comment for comment in of_case if str(comment.get("ispublished")).lower() not in _UNPUBLISHED
         ]
-        roles = ["user" if "description" in each else _salesforce_role(each) for each in told]
+        yield from (INTERNAL for _each in range(len(of_case) - len(comments)))
+        authors = [
+            str(at(comment, "createdbyid|createdby.name|createdby.Name|createdby|creatorname") or position)
+            for position, comment in enumerate(comments)
+        ]
+        roles = ["user" if "description" in comment else _salesforce_role(comment) for comment in comments]
         # Who writes first and is not known to be of the desk; the description is what the customer wrote.
         asked = (who for who, role in zip(authors, roles, strict=True) if role not in ("agent", "assistant"))
         customer = next(asked, None)
@@ -348,8 +352,8 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
             yield _(
                 "cases that do not say who asked; the author of the first comment is taken for the customer"
             )
-        for each, author, role in zip(told, authors, roles, strict=True):
-            text = plain(str(at(each, "commentbody|description") or ""))
+        for row, author, role in zip(comments, authors, roles, strict=True):
+            text = plain(str(at(row, "commentbody|description") or ""))
             yield Line(role or ("user" if author == customer else "agent"), text, None, number)
 
 
@@ -382,7 +386,7 @@ def _transcript(body: str) -> list[Line]:
 
     Lines without a speaker go on the one before.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     is_bot = "bot" in (head[0].lower() if (head := re.findall(r"Agent ([^<]*)", body)) else "")
     for piece in re.split(f"({_HEAD.pattern})", body, flags=_HEAD.flags):
         if _HEAD.fullmatch(piece):
@@ -393,10 +397,10 @@ def _transcript(body: str) -> list[Line]:
                 name = said[1].strip()
                 bot = is_bot or "bot" in name.lower() or "ボット" in name
                 role = role_of(name) or role_of(name.split()[0]) or ("assistant" if bot else "agent")
-                found.append(Line(role, said[2].strip()))
-            elif found and text.strip():
-                found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{text.strip()}")
-    return found
+                lines.append(Line(role, said[2].strip()))
+            elif lines and text.strip():
+                lines[-1] = lines[-1]._replace(text=f"{lines[-1].text}\n{text.strip()}")
+    return lines
 
 
 # `(10:00:01) Visitor 1: text`, one line of a chat that stands in one comment.
@@ -406,11 +410,11 @@ _CHAT = re.compile(r"^\(\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\) ([^:\n]{1,60}): ?(.
 def is_zendesk(record: Record) -> bool:
     """Tickets, comments with a public flag, audits, ratings, or chats with a history."""
     parts = [
-        each for key in ("comments", "audits", "satisfaction_ratings") for each in objects(record.get(key))
+        part for key in ("comments", "audits", "satisfaction_ratings") for part in objects(record.get(key))
     ]
     ticket = next(iter(objects(record.get("tickets"))), inner(record, "ticket") or record)
     return (
-        any(not {"author_id", "ticket_id"}.isdisjoint(each) for each in parts)
+        any(not {"author_id", "ticket_id"}.isdisjoint(part) for part in parts)
         or ("requester_id" in ticket and "description" in ticket and "description_text" not in ticket)
         or ("visitor" in record and not {"history", "message"}.isdisjoint(record))
         or {"author_id", "public"} <= record.keys()
@@ -450,17 +454,17 @@ class _Zendesk(NamedTuple):
     def _found(self, record: Record, number: str) -> Iterator[tuple[str, Record]]:
         several = objects(record.get("tickets")) or [inner(record, "ticket") or record]
         for holder in several if record in several else [record, *several]:
-            self.users.update({str(each.get("id")): each for each in objects(holder.get("users"))})
+            self.users.update({str(user.get("id")): user for user in objects(holder.get("users"))})
             id_ = str((several[0] if holder is record else holder).get("id") or number)
             if "requester_id" in holder or "description" in holder:
                 self.tickets[id_] = holder
                 yield id_, {}
-            found = [*objects(holder.get("comments")), *objects(holder.get("satisfaction_ratings"))]
+            pieces = [*objects(holder.get("comments")), *objects(holder.get("satisfaction_ratings"))]
             for audit in objects(holder.get("audits")):
-                told = {key: audit.get(key) for key in ("created_at", "author_id", "via", "ticket_id")}
+                common = {key: audit.get(key) for key in ("created_at", "author_id", "via", "ticket_id")}
                 events = objects(audit.get("events"))
-                found += [told | each for each in events if each.get("type") == "Comment"]
-            yield from ((str(each.get("ticket_id") or id_), each) for each in found)
+                pieces += [common | event for event in events if event.get("type") == "Comment"]
+            yield from ((str(piece.get("ticket_id") or id_), piece) for piece in pieces)
         if "author_id" in record:
             yield str(record.get("ticket_id") or number), record
 
@@ -470,8 +474,8 @@ class _Zendesk(NamedTuple):
         only = next(iter(self.tickets)) if len(self.tickets) == 1 else ""
         talk = only or place
         ticket = self.tickets.get(talk, {})
-        comments = (each for each in its if "author_id" in each)
-        said = in_time(comments, lambda each: seconds(each.get("created_at")))
+        comments = (piece for piece in its if "author_id" in piece)
+        said = in_time(comments, lambda comment: seconds(comment.get("created_at")))
         customer = ticket.get("requester_id")
         if customer is None and said:
             customer = said[0].get("author_id")
@@ -481,7 +485,7 @@ class _Zendesk(NamedTuple):
         requester = self.users.get(str(customer), {}) or inner(ticket, "requester")
         language = str(requester.get("locale") or ticket.get("locale") or "")
         yield Line("", "", None, talk, language=language, tags=tuple(words(ticket.get("tags"))))
-        for rating in (get(ticket, "satisfaction_rating.score"), *(each.get("score") for each in its)):
+        for rating in (get(ticket, "satisfaction_rating.score"), *(piece.get("score") for piece in its)):
             if rating in ("good", "bad"):
                 yield Note(talk, "satisfaction_rating", rating)
         first = plain(str(ticket.get("description") or ""))
@@ -515,15 +519,15 @@ def _visitor(chat: Record, place: str) -> Iterator[Part]:
     talk = str(chat.get("id") or place)
     if not chat.get("history"):
         yield Line("user", plain(str(chat.get("message") or "")), None, talk)
-    for each in objects(chat.get("history")):
-        if each.get("type") == "chat.msg" and (text := plain(str(each.get("msg") or ""))):
-            nick = str(each.get("nick") or "")
+    for event in objects(chat.get("history")):
+        if event.get("type") == "chat.msg" and (text := plain(str(event.get("msg") or ""))):
+            nick = str(event.get("nick") or "")
             is_bot = "trigger" in nick or "bot" in nick
             # Without a nick, whoever has the visitor's name is the visitor.
             is_user = nick.startswith("visitor") or (
-                not nick and each.get("name") == get(chat, "visitor.name")
+                not nick and event.get("name") == get(chat, "visitor.name")
             )
             role = "user" if is_user else "assistant" if is_bot else "agent"
-            yield Line(role, text, seconds(each.get("timestamp")), talk)
+            yield Line(role, text, seconds(event.get("timestamp")), talk)
     if chat.get("rating") in ("good", "bad"):
         yield Note(talk, "rating", chat["rating"])

@@ -184,7 +184,7 @@ def _some(words: Sequence[str]) -> tuple[Message | str, ...]:
     return (*map(quote, words[:_MOST_WORDS]), *(["…"] if len(words) > _MOST_WORDS else []))
 
 
-def told(layout: Layout, records: Iterable[Mapping[str, Any]]) -> Message:
+def what_was_read(layout: Layout, records: Iterable[Mapping[str, Any]]) -> Message:
     """What was taken for what, in one line."""
     columns = dict(layout.columns)
     rows = list(records)
@@ -213,12 +213,12 @@ def _columns(records: Iterable[Mapping[str, Any]]) -> list[_Column]:
     """The columns that hold texts, numbers or nothing, in their order."""
     rows = [record for record in records if isinstance(record, dict)]
     names = dict.fromkeys(name for row in rows for name in row)
-    found = [(str(name), [row.get(name) for row in rows]) for name in names]
+    named_values = [(str(name), [row.get(name) for row in rows]) for name in names]
     return [
         _Column(
             name, tuple("" if value is None else str(value)[:_MOST_LOOKED_AT].strip() for value in values)
         )
-        for name, values in found
+        for name, values in named_values
         if not any(isinstance(value, (list, dict)) for value in values)
     ]
 
@@ -297,7 +297,7 @@ def _runs(column: _Column) -> float:
 def _ids(columns: list[_Column], spoken: list[str]) -> list[_Column]:
     """The columns that may name the conversation, by rows in common that have both sides."""
     by_name = columns_of(column.name for column in columns)
-    found = []
+    candidates = []
     for column in columns:
         is_known = column.name == by_name.get("id")
         other = header_means(column.name) or field_of(column.name)
@@ -313,13 +313,13 @@ def _ids(columns: list[_Column], spoken: list[str]) -> list[_Column]:
             continue
         groups = _groups(column)
         sides = [{spoken[row] for row in rows} for rows in groups.values()]
-        both = sum("user" in each and bool(each & {"assistant", "agent"}) for each in sides)
+        both = sum("user" in speakers and bool(speakers & {"assistant", "agent"}) for speakers in sides)
         if both >= _BOTH * len(groups):
-            found.append((not is_known, column))
-    if any(not unknown for unknown, _column in found):
-        return [column for unknown, column in found if not unknown]
-    together = [column for _unknown, column in found if _runs(column) == 1]
-    return together or [column for _unknown, column in found]
+            candidates.append((not is_known, column))
+    if any(not unknown for unknown, _column in candidates):
+        return [column for unknown, column in candidates if not unknown]
+    together = [column for _unknown, column in candidates if _runs(column) == 1]
+    return together or [column for _unknown, column in candidates]
 
 
 def _counts(column: _Column) -> bool:
@@ -389,8 +389,8 @@ def _look_at_codes(columns: Sequence[_Column]) -> None:
     for column in by_hint:
         roles, unknown = known_words(column.texts)
         if "user" in roles and unknown:
-            found = id_ or {"id": _best_id(columns, column, text)}
-            raise Unclear(unknown_speakers(unknown, found | {"role": column.name, "text": text}))
+            id_column = id_ or {"id": _best_id(columns, column, text)}
+            raise Unclear(unknown_speakers(unknown, id_column | {"role": column.name, "text": text}))
     for column in columns:
         groups = _conversation(columns, column, text, id_)
         words = [*dict.fromkeys(column.filled)]
@@ -406,8 +406,8 @@ def _look_at_codes(columns: Sequence[_Column]) -> None:
         # They speak in turn, and the same one begins nearly always.
         is_dialogue = turns >= 0.6 * len(rows) and often >= 0.6 * len(groups)
         if is_hinted or (is_dialogue and (id_ or len(groups) > 1)):
-            found = id_ or {"id": _best_id(columns, column, text)}
-            raise Unclear(who_is_who(words, found | {"role": column.name, "text": text}, first))
+            id_column = id_ or {"id": _best_id(columns, column, text)}
+            raise Unclear(who_is_who(words, id_column | {"role": column.name, "text": text}, first))
     if id_ and "text" in by_name:
         raise Unclear(
             _("no column says who speaks; name it with role=..., or, where only customers speak, write"
@@ -426,8 +426,8 @@ def _candidates(columns: Sequence[_Column], role: _Column, text: str) -> Iterato
 
 
 def _best_id(columns: Sequence[_Column], role: _Column, text: str) -> str:
-    found = [*_candidates(columns, role, text)]
-    return max(found, key=lambda column: len(set(column.texts))).name if found else "..."
+    candidates = [*_candidates(columns, role, text)]
+    return max(candidates, key=lambda column: len(set(column.texts))).name if candidates else "..."
 
 
 def _conversation(
@@ -435,8 +435,8 @@ def _conversation(
 ) -> dict[str, list[int]]:
     """The rows by what seems to name the conversation; all of them are one where nothing does."""
     name = id_.get("id") or _best_id(columns, role, text)
-    found = next((column for column in columns if column.name == name), None)
-    return _groups(found) if found else {"": [*range(len(role.texts))]}
+    id_column = next((column for column in columns if column.name == name), None)
+    return _groups(id_column) if id_column else {"": [*range(len(role.texts))]}
 
 
 def _hints(name: str, words: Iterable[str]) -> bool:

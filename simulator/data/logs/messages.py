@@ -52,7 +52,8 @@ def _messages(record: Any) -> list[dict[str, Any]]:
         held = decoded(record.get(key))
         messages = objects(held.get("messages") if isinstance(held, dict) else held)
         if any(
-            {"content", "value", "kwargs", "parts"} & each.keys() or lines_of([each]) for each in messages[:3]
+            {"content", "value", "kwargs", "parts"} & message.keys() or lines_of([message])
+            for message in messages[:3]
         ):
             return messages
     return []
@@ -121,23 +122,23 @@ def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
             id_ = before[id_]
         return str((of.get("id") if isinstance(of, dict) else of) or id_)
 
-    for id_, several in grouped((each for _id, some in responses for each in some), root):
-        for each in in_time(several, lambda each: seconds(each.get("created_at"))):
-            given = each.get("input")
+    for id_, several in grouped((response for _id, some in responses for response in some), root):
+        for response in in_time(several, lambda response: seconds(response.get("created_at"))):
+            given = response.get("input")
             asked = [line.text for line in lines_of(given) if line.role == "user"]
             # What was sent is a text, or messages of which the last one is new.
             if isinstance(given, str) and given.strip():
                 asked = [given.strip()]
             # An answer whose question is kept elsewhere is a conversation of its own.
-            talk = id_ if asked else str(each.get("id"))
+            talk = id_ if asked else str(response.get("id"))
             if not asked:
                 yield _("questions, which /v1/responses/ID/input_items has")
             yield Line("user", asked[-1] if asked else "", None, talk)
-            found: tuple[tuple[str, str], ...] = ()
-            tools = [call.model_dump() for call in tool_calls_in(objects(each["output"])) or ()] or None
-            for item in objects(each["output"]):
+            passages: tuple[tuple[str, str], ...] = ()
+            tools = [call.model_dump() for call in tool_calls_in(objects(response["output"])) or ()] or None
+            for item in objects(response["output"]):
                 if item.get("type") == "file_search_call":
-                    found += passages_in(item.get("results"))
+                    passages += passages_in(item.get("results"))
                 elif item.get("type") == "message" and (text := text_of(item.get("content"))):
-                    yield Line("assistant", text, None, talk, {}, found, tools=tools)
-                    found, tools = (), None
+                    yield Line("assistant", text, None, talk, {}, passages, tools=tools)
+                    passages, tools = (), None

@@ -53,10 +53,10 @@ class Layout(NamedTuple):
 def speaker(word: Any, codes: Mapping[str, str] = {}) -> str:
     """user, assistant or agent, also with something behind it: オペレーター（佐藤）, Agent 2, 顧客側."""
     text = "" if word is None else str(word).strip()
-    found = codes.get(text.casefold()) or role_of(text)
-    if not found and len(text) <= _LONGEST_SPEAKER:
-        found = role_of(_ADDED.sub("", text))
-    return found or (codes.get(ANYBODY, "") if text and normalised(text) not in _SILENT else "")
+    role = codes.get(text.casefold()) or role_of(text)
+    if not role and len(text) <= _LONGEST_SPEAKER:
+        role = role_of(_ADDED.sub("", text))
+    return role or (codes.get(ANYBODY, "") if text and normalised(text) not in _SILENT else "")
 
 
 # Who is neither a customer nor the desk.
@@ -75,13 +75,13 @@ def header_means(header: str) -> str | None:
 
 def columns_of(headers: Any) -> dict[str, str]:
     """By field the column that holds it: the first of its names that there is."""
-    found: dict[str, tuple[int, str]] = {}
+    ranks: dict[str, tuple[int, str]] = {}
     for header in headers:
         name = normalised(str(header))
         if field := _KNOWN.get(name):
-            rank = [normalised(each) for each in COLUMNS[field]].index(name)
-            found[field] = min(found.get(field, (rank, header)), (rank, header))
-    return {field: header for field, (_rank, header) in found.items()}
+            rank = [normalised(name) for name in COLUMNS[field]].index(name)
+            ranks[field] = min(ranks.get(field, (rank, header)), (rank, header))
+    return {field: header for field, (_rank, header) in ranks.items()}
 
 
 def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> Layout:

@@ -152,10 +152,10 @@ def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
     An item without a time has that of the one before it: half of a log may lack them.
     """
     timed = [(time(item), item) for item in items]
-    known = [at for at, _item in timed if at is not None]
+    times = [at for at, _item in timed if at is not None]
     # Interfaces list the newest first. Sorting is stable, so what has one time keeps the order of the list;
     # turned round first, that is the order in which it was said.
-    if known and known[0] > known[-1]:
+    if times and times[0] > times[-1]:
         timed.reverse()
     placed, now = [], 0.0
     for at, item in timed:
@@ -210,9 +210,9 @@ def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterato
         before = line.time
     # Before the customer speaks nothing has happened; of pieces without any, the first one tells that there
     # was none.
-    heard = [each for each in several if any(line.role == "user" for line in each)]
-    for number, each in enumerate(heard or several[:1], 1):
-        talk = talk_of(f"{name}-{number}" if number > 1 else name, each, one_sided=one_sided)
+    heard = [lines_of_talk for lines_of_talk in several if any(line.role == "user" for line in lines_of_talk)]
+    for number, heard_lines in enumerate(heard or several[:1], 1):
+        talk = talk_of(f"{name}-{number}" if number > 1 else name, heard_lines, one_sided=one_sided)
         if talk.turns or talk.history:
             yield talk
 
@@ -313,16 +313,16 @@ def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
 def _add(step: Step, more: Step) -> None:
     """What another piece of the same step adds: messages to messages, and what was missing."""
     for name, value in vars(more).items():
-        known = getattr(step, name)
+        before = getattr(step, name)
         # Messages of one span may come as one event each.
-        if name in ("asked", "answered") and isinstance(known, list) and isinstance(value, list):
-            setattr(step, name, known if known == value else known + value)
+        if name in ("asked", "answered") and isinstance(before, list) and isinstance(value, list):
+            setattr(step, name, before if before == value else before + value)
         elif name == "ratings":
             step.ratings |= value
         elif name == "tools":  # the later piece has what the tool gave back
             step.tools = value or step.tools
         else:
-            setattr(step, name, known or value)
+            setattr(step, name, before or value)
 
 
 def _by_session(steps: list[Step]) -> list[list[Step]]:
@@ -385,7 +385,7 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
             sessions.add(trace.session or name, vars(trace))
     for name, its in sessions:
         talk = Talk(name)
-        for trace in in_time((Step(**each) for each in its), lambda trace: trace.time):
+        for trace in in_time((Step(**step) for step in its), lambda trace: trace.time):
             earlier, question = asked_in(trace.asked)
             if not question:
                 skipped.note(_("traces without a question"))

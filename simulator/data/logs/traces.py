@@ -70,11 +70,13 @@ def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind
     kind = str(kind or at(attributes, _KIND) or "").upper()
     if at(attributes, _OF_MODELS) and kind not in MODELS:
         kind = "LLM"
-    found = at(attributes, _FOUND) or (at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None)
-    trace, own, parent = (str(id_ or "") for id_ in ids)
+    passages = at(attributes, _FOUND) or (
+        at(attributes, _OUT) if kind in {"RETRIEVER", "RETRIEVAL"} else None
+    )
+    trace, span, parent = (str(id_ or "") for id_ in ids)
     return Step(
-        trace, own, parent, seconds(time), kind, str(at(attributes, _SESSION) or ""),
-        at(attributes, _IN), at(attributes, _OUT), passages_in(found),
+        trace, span, parent, seconds(time), kind, str(at(attributes, _SESSION) or ""),
+        at(attributes, _IN), at(attributes, _OUT), passages_in(passages),
         tools=_called(
             at(attributes, "tool.name|gen_ai.tool.name"),
             at(attributes, f"gen_ai.tool.call.arguments|tool.parameters|{_IN}"),
@@ -90,16 +92,16 @@ _TOOLS = frozenset({"TOOL", "EXECUTE_TOOL"})
 def _called(name: Any, given: Any, gave: Any) -> list[dict[str, Any]]:
     """The call of a tool that a step is; none without its name."""
     call = {"name": name, "arguments": given, "result": gave}
-    return [each.model_dump() for each in tool_calls_of([call])]
+    return [tool_call.model_dump() for tool_call in tool_calls_of([call])]
 
 
-def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
+def _event(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """What an event says of its span: one message, or all that went in and came out.
 
     Names as gen_ai.user.message and gen_ai.choice are those of the older conventions, in which each message
     is an event; newer ones have all of them in one.
     """
-    body = inner(told, "body") or told
+    body = inner(fields, "body") or fields
     if name.startswith("gen_ai.") and name.endswith(".message"):
         text = text_of(body.get("content"))
         return {"asked": [{"role": name.split(".")[1], "content": text}] if text else None}
@@ -108,7 +110,7 @@ def _event(name: str, told: dict[str, Any]) -> dict[str, Any]:
         text = text_of((message if isinstance(message, dict) else body).get("content"))
         return {"answered": [{"role": "assistant", "content": text}] if text else None}
     places = "gen_ai.{0}.messages|body.gen_ai.{0}.messages|body.{0}.messages"
-    return {"asked": at(told, places.format("input")), "answered": at(told, places.format("output"))}
+    return {"asked": at(fields, places.format("input")), "answered": at(fields, places.format("output"))}
 
 
 def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
@@ -162,7 +164,7 @@ def langfuse(record: dict[str, Any], _number: int) -> Iterator[Part]:
             if step.get("type") in _TOOLS else [],
         )  # fmt: skip
     for given in (record.get("scores"), whole.get("scores"), whole.get("corrections")):
-        yield from (_score(camelled(each), id_) for each in objects(given))
+        yield from (_score(camelled(score), id_) for score in objects(given))
 
 
 _NO_SCORES = {"tags", "comments", "observations", "scores", "input", "output", "metadata", "corrections"}
@@ -184,7 +186,7 @@ def is_score(record: Iterable[str]) -> bool:
     """Whether this is a score of Langfuse in a file of its own."""
     # A score of Langfuse has a source, a value, and what it is about; no other format has all four.
     marks = ({"traceId", "sessionId"}, {"dataType", "name"}, {"source"}, {"value"})
-    return not any(each.isdisjoint(record) for each in marks)
+    return not any(marks_of_score.isdisjoint(record) for marks_of_score in marks)
 
 
 def _score(score: dict[str, Any], trace: str) -> Note:
@@ -205,14 +207,14 @@ def langsmith(record: dict[str, Any], number: int) -> Iterator[Part]:
     elif "run_type" in record:
         yield from _run(record)
     elif batch := [*objects(record.get("post")), *objects(record.get("patch"))]:
-        for each in batch:
-            yield from _run(each)
+        for run in batch:
+            yield from _run(run)
     elif asked_in(record.get("inputs"))[1]:
         split = get(record, "metadata.dataset_split")
         yield Step(
             str(record.get("id") or number), kind=TRACE, asked=record["inputs"],
             reference=answered_in(record.get("outputs")),
-            tags=[str(each) for each in (split if isinstance(split, list) else [split]) if each],
+            tags=[str(name) for name in (split if isinstance(split, list) else [split]) if name],
         )  # fmt: skip
     else:
         yield _("examples without a question")
@@ -241,8 +243,8 @@ def _run(run: dict[str, Any]) -> Iterator[Step]:
         run.get("inputs"), run.get("outputs"),
         passages_in(run.get("outputs")) if run.get("run_type") == "retriever" else (),
         {
-            key: each.get("values") if each.get("avg") is None else each["avg"]
-            for key, each in (stats.items() if isinstance(stats, dict) else ()) if isinstance(each, dict)
+            key: values.get("values") if values.get("avg") is None else values["avg"]
+            for key, values in (stats.items() if isinstance(stats, dict) else ()) if isinstance(values, dict)
         },
         error=str(run.get("error") or ""),
         tools=_called(run.get("name"), run.get("inputs"), run.get("outputs"))
@@ -269,8 +271,8 @@ def mlflow(record: dict[str, Any], number: int) -> Iterator[Part]:
         attributes = unflattened(
             {key: decoded(value) for key, value in flat.items()} if isinstance(flat, dict) else {}
         )
-        own = at(context if isinstance(context, dict) else span, "span_id")
-        ids = (id_, own, at(span, "parent_span_id|parent_id"))
+        span_id = at(context if isinstance(context, dict) else span, "span_id")
+        ids = (id_, span_id, at(span, "parent_span_id|parent_id"))
         spans.append(step := _span(ids, start, attributes, span.get("span_type")))
         yield step
     about = Step(id_, kind=TRACE, time=seconds(at(info, "request_time|timestamp_ms")))
@@ -281,12 +283,14 @@ def mlflow(record: dict[str, Any], number: int) -> Iterator[Part]:
         about.asked = data.get("request") or info.get("request_preview")
     if not any(answered_in(step.answered) for step in spans):
         about.answered = data.get("response") or info.get("response_preview")
-    for each in objects(info.get("assessments")):
-        if "expectation" in each:
-            right = get(each, "expectation.value") or get(each, "expectation.serialized_value.value")
+    for assessment in objects(info.get("assessments")):
+        if "expectation" in assessment:
+            right = get(assessment, "expectation.value") or get(
+                assessment, "expectation.serialized_value.value"
+            )
             about.reference = right if isinstance(right, str) else about.reference
-        elif "feedback" in each:
-            about.ratings[str(at(each, "assessment_name|name"))] = get(each, "feedback.value")
+        elif "feedback" in assessment:
+            about.ratings[str(at(assessment, "assessment_name|name"))] = get(assessment, "feedback.value")
     yield about
 
 
@@ -302,7 +306,7 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
     if not isinstance(flat, dict):  # a row of a dataframe, or a bare object of attributes
         named = ((str(key).removeprefix("attributes."), decoded(value)) for key, value in record.items())
         flat = {
-            key: [unflattened(each) if isinstance(each, dict) else each for each in value]
+            key: [unflattened(item) if isinstance(item, dict) else item for item in value]
             if isinstance(value, list) else value
             for key, value in named if value not in (None, "")
         }  # fmt: skip
@@ -314,10 +318,13 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
     start = at(record, "start_time|start_time_unix_nano|startTimeUnixNano|startTime")
     step = _span(ids, start, unflattened(flat), record.get("span_kind"))
     for event in objects(record.get("span_events") or record.get("events")):
-        told = event.get("attributes")
-        inside = unflattened(told) if isinstance(told, dict) else {}
-        found = _event(str(event.get("name")), inside | {"body": decoded(event.get("body"))})
-        step.asked, step.answered = found.get("asked") or step.asked, found.get("answered") or step.answered
+        attributes = event.get("attributes")
+        inside = unflattened(attributes) if isinstance(attributes, dict) else {}
+        event_fields = _event(str(event.get("name")), inside | {"body": decoded(event.get("body"))})
+        step.asked, step.answered = (
+            event_fields.get("asked") or step.asked,
+            event_fields.get("answered") or step.answered,
+        )
     yield step
 
 
@@ -356,15 +363,17 @@ def otlp(record: dict[str, Any], _number: int) -> Iterator[Part]:
             attributes = _attributes(span.get("attributes"))
             yield _span((trace, id_, _id(span.get("parentSpanId"))), start, attributes)
             for event in map(camelled, objects(span.get("events"))):
-                told = _attributes(event.get("attributes"))
-                yield from _told(trace, id_, event.get("timeUnixNano") or start, str(event.get("name")), told)
+                about = _attributes(event.get("attributes"))
+                yield from _told(
+                    trace, id_, event.get("timeUnixNano") or start, str(event.get("name")), about
+                )
     for scope in _inner(record, "resourceLogs", "scopeLogs|instrumentationLibraryLogs"):
         for log in map(camelled, objects(at(scope, "logRecords|log_records"))):
-            told, body = _attributes(log.get("attributes")), _value(log.get("body"))
-            told |= {"body": body if isinstance(body, dict) else {"content": body}}
-            name = str(log.get("eventName") or get(told, "event.name") or "")
+            about, body = _attributes(log.get("attributes")), _value(log.get("body"))
+            about |= {"body": body if isinstance(body, dict) else {"content": body}}
+            name = str(log.get("eventName") or get(about, "event.name") or "")
             time = at(log, "timeUnixNano|observedTimeUnixNano")
-            yield from _told(_id(log.get("traceId")), _id(log.get("spanId")), time, name, told)
+            yield from _told(_id(log.get("traceId")), _id(log.get("spanId")), time, name, about)
 
 
 def is_otlp(record: dict[str, Any]) -> bool:
@@ -372,14 +381,14 @@ def is_otlp(record: dict[str, Any]) -> bool:
     return not {"resourceSpans", "resourceLogs", "batches"}.isdisjoint(camelled(record))
 
 
-def _told(trace: str, id_: str, time: Any, name: str, told: dict[str, Any]) -> Iterator[Part]:
+def _told(trace: str, id_: str, time: Any, name: str, attributes: dict[str, Any]) -> Iterator[Part]:
     """What an event or a log record says: messages of its span, or a rating of it."""
     if name == "gen_ai.evaluation.result":
-        value = get(told, "gen_ai.evaluation.score.value")
-        label = get(told, "gen_ai.evaluation.score.label")
-        of = str(id_ or get(told, "gen_ai.response.id") or "")
-        yield Note(of, str(get(told, "gen_ai.evaluation.name")), label if value is None else value)
-    elif any((said := _event(name, told)).values()):
+        value = get(attributes, "gen_ai.evaluation.score.value")
+        label = get(attributes, "gen_ai.evaluation.score.label")
+        of = str(id_ or get(attributes, "gen_ai.response.id") or "")
+        yield Note(of, str(get(attributes, "gen_ai.evaluation.name")), label if value is None else value)
+    elif any((said := _event(name, attributes)).values()):
         yield Step(trace, id_, time=seconds(time), kind="LLM", **said)
 
 
@@ -400,7 +409,7 @@ def _value(value: Any, depth: int = 0) -> Any:
         pairs = objects(get(held, "values"))
         return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
     if kind == "arrayValue":
-        return [_value(each, depth + 1) for each in objects(get(held, "values"))]
+        return [_value(item, depth + 1) for item in objects(get(held, "values"))]
     return held
 
 

@@ -154,8 +154,8 @@ def _moment(text: str) -> float | None:
     iso = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-").removesuffix(" UTC"))
     with contextlib.suppress(ValueError, OverflowError):
         return datetime.fromisoformat(iso).timestamp()
-    if found := _DATE.match(text):
-        year, month, day, first, second, last, hour, *rest = (int(each or 0) for each in found.groups())
+    if match := _DATE.match(text):
+        year, month, day, first, second, last, hour, *rest = (int(digits or 0) for digits in match.groups())
         if last:  # the month is first, where it can be
             year, month, day = (last, second, first) if first > 12 else (last, first, second)
         if hour < 12 and re.search(r"PM|午後", text, re.IGNORECASE):
@@ -190,25 +190,25 @@ def get(value: Any, path: str) -> Any:
 
 def at(value: Any, paths: str) -> Any:
     """What stands under the first of some dotted paths, with a bar between them, where something does."""
-    found = (decoded(get(value, path)) for path in paths.split("|"))
-    return next((each for each in found if each not in (None, "", [], {})), None)
+    values = (decoded(get(value, path)) for path in paths.split("|"))
+    return next((inside for inside in values if inside not in (None, "", [], {})), None)
 
 
 def inner(value: Any, key: str) -> dict[str, Any]:
     """The object under a key; an empty one where there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    inside = value.get(key) if isinstance(value, dict) else None
+    return inside if isinstance(inside, dict) else {}
 
 
 def words(value: Any) -> list[str]:
     """The texts of a list; none of anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, which may stand in a text; none of anything else."""
     value = decoded(value)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # Keys of a message that may say who speaks, likeliest first.
@@ -220,18 +220,18 @@ def lines_of(messages: Any) -> list[Line]:
 
     What tools were called since the customer spoke stands with the last line of the answer.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     since: list[dict[str, Any]] = []
     start = 0
     for message in objects(messages):
         said = inner(message, "message") or message
         kwargs = inner(said, "kwargs") or inner(said, "data") or said
-        told = {"type": said.get("type"), **kwargs}
-        if speaks_for_customer(told):
-            _add_tools(found, start, since)
-            since, start = [], len(found)
+        fields = {"type": said.get("type"), **kwargs}
+        if speaks_for_customer(fields):
+            _add_tools(lines, start, since)
+            since, start = [], len(lines)
         else:
-            since.append(told)
+            since.append(fields)
         kind = said["id"][-1] if isinstance(said.get("id"), list) and said["id"] else None
         names = (*map(kwargs.get, _WHO), kind, kwargs.get("type"), said.get("type"))
         author = inner(said, "author")
@@ -239,13 +239,13 @@ def lines_of(messages: Any) -> list[Line]:
         texts = map(_parts, map(kwargs.get, ("content", "parts", "value", "text", "contents", "message")))
         text = next(filter(None, map(text_of, texts)), "")
         if role and (text or kwargs.get("error")):
-            found.append(with_besides(Line(role, text, seconds(kwargs.get("created_at"))), kwargs))
+            lines.append(with_besides(Line(role, text, seconds(kwargs.get("created_at"))), kwargs))
         elif {"user", "assistant"} <= (
             both := {role_of(key): text_of(value) for key, value in said.items()}
         ).keys():
-            found += [Line(role, both[role]) for role in ("user", "assistant")]
-    _add_tools(found, start, since)
-    return found
+            lines += [Line(role, both[role]) for role in ("user", "assistant")]
+    _add_tools(lines, start, since)
+    return lines
 
 
 def _add_tools(lines: list[Line], start: int, messages: list[dict[str, Any]]) -> None:
@@ -260,7 +260,7 @@ def _parts(content: Any) -> Any:
     """The parts of a message that stand as JSON in its text, as attributes of spans have them."""
     if isinstance(content, str) and content.lstrip().startswith("[{"):
         parts = decoded(content)
-        if isinstance(parts, list) and all(isinstance(each, dict) and "type" in each for each in parts):
+        if isinstance(parts, list) and all(isinstance(part, dict) and "type" in part for part in parts):
             return parts
     return content
 
@@ -322,7 +322,7 @@ def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR
                 if question:
                     return earlier or lines_of(value.get("history") or value.get("chat_history")), question
         # Under a name that nobody can know, if it is the only list or object there.
-        others = [each for each in value.values() if isinstance(each, (dict, list))]
+        others = [inside for inside in value.values() if isinstance(inside, (dict, list))]
         return asked_in(others[0], depth + 1) if len(others) == 1 else ([], "")
     return [], ""
 
@@ -337,14 +337,14 @@ def answered_in(value: Any, depth: int = 0) -> str:
         if lines:
             text = next((line.text for line in reversed(lines) if line.role != "user"), "")
             return answered_in(text, depth + 1) if text.startswith("{") and '"generations"' in text else text
-        return next(filter(None, (answered_in(each, depth + 1) for each in value)), "")
+        return next(filter(None, (answered_in(item, depth + 1) for item in value)), "")
     if isinstance(value, dict):
         if role_of(value.get("role") or value.get("type")) == "user":
             return ""
         if isinstance(value.get("kwargs"), dict):
             value = value["kwargs"]
-        found = (answered_in(value[key], depth + 1) for key in _ANSWERED if key in value)
-        return next(filter(None, found), "")
+        texts = (answered_in(value[key], depth + 1) for key in _ANSWERED if key in value)
+        return next(filter(None, texts), "")
     return ""
 
 
@@ -365,9 +365,9 @@ def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
     value = decoded(value)
     if isinstance(value, dict):
         value = next((decoded(value[key]) for key in _FOUND if key in value), [])
-    found = []
-    for number, each in enumerate(objects(value), 1):
-        document = inner(each, "document") or inner(each, "kwargs") or each
+    passages = []
+    for number, item in enumerate(objects(value), 1):
+        document = inner(item, "document") or inner(item, "kwargs") or item
         metadata = decoded(document.get("metadata"))
         metadata = metadata if isinstance(metadata, dict) else {}
         text = next(filter(None, (text_of(document.get(key)) for key in _PASSAGE)), "")
@@ -377,8 +377,8 @@ def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
         )  # fmt: skip
         name = next((str(place) for place in places if isinstance(place, (str, int)) and place != ""), number)
         if text:
-            found.append((str(name), text))
-    return tuple(found)
+            passages.append((str(name), text))
+    return tuple(passages)
 
 
 def unflattened(attributes: Mapping[str, Any]) -> dict[str, Any]:
