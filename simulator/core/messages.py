@@ -47,6 +47,8 @@ _called = CHECKOUT
 _pages: Path | None = None
 # The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
 HELP, SHELF = "help", "shelf"
+# The context of a message that has its own Japanese beside it.
+_BOTH = "both languages"
 
 # A page of the documentation, in either language.
 _DOCS_PAGE = re.compile(r"\bdocs/(?:lab/)?\w+(?:\.ja)?\.md\b")
@@ -186,6 +188,11 @@ def verbatim(text: str, context: str) -> Message:
     return Message(text.replace("{", "{{").replace("}", "}}"), context=context)
 
 
+def both(english: str, japanese: str) -> Message:
+    """A text that a file of a shelf has in both languages, as a message; the catalogue has none of it."""
+    return Message("{en}", _kept({"en": english, "ja": japanese}), context=_BOTH)
+
+
 def sentences(*parts: Message | str | None) -> Message:
     """Sentences one after the other, without those that are None or empty."""
     return Message(_SENTENCES, _kept({"parts": tuple(part for part in parts if part)}))
@@ -261,6 +268,8 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
 
 
 def _translated(message: Message, language: Language, context: str) -> str:
+    if message.context == _BOTH:
+        return f"{{{language}}}"
     # From the most special wording to the usual one; the first that the catalogue has is taken.
     variant = f"{context}: {message.context}" if message.context else context
     # English has a catalogue as well, but only for the other wording that a context asks for.

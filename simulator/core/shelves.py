@@ -17,6 +17,7 @@ folder: no module registers itself, and of Python files the text is read, so tha
 Code itself is loaded by core/loading.py.
 """
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -36,7 +37,7 @@ from simulator.core.errors import (
     value_problem,
 )
 from simulator.core.loading import LIBRARIES, describe_error, is_path, shelf_module, source_files, user_object
-from simulator.core.messages import SHELF, Message, _, sentences, verbatim
+from simulator.core.messages import SHELF, Message, _, both, safe_text, sentences, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 from simulator.shelves import FOLDER
@@ -184,6 +185,26 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
             if source := further.source(name):
                 return source
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
+
+
+def judge_title(name: str) -> Message | None:
+    """What people read instead of a rubric's name: `title` of [en] and [ja] in its file.
+
+    None for a function, for a name that is none here, and for a rubric that cannot be read.
+    """
+    return _rubric_title(JUDGES, name) if name.isidentifier() else None
+
+
+@functools.cache
+def _rubric_title(folder: Path, name: str) -> Message | None:
+    paths = [folder / f"{name}.toml", *(further.source(name) for further in _FURTHER)]
+    for path in (path for path in paths if isinstance(path, Path) and path.is_file()):
+        # Whoever asks it says what is wrong with it; a report of its grades is written all the same.
+        with contextlib.suppress(PromptError, LookupError, TypeError, AttributeError):
+            tables = read_toml(path)
+            english, japanese = (safe_text(tables[language]["title"]) for language in ("en", "ja"))
+            return both(english, japanese)
+    return None
 
 
 def form_path(name: str) -> Path:

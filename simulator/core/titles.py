@@ -1,7 +1,8 @@
 """The titles of ids that people read: customers, judges, endings, failures.
 
 Files, options and --json have ids (`gave_up`), which never change; people read titles (Gave up, あきらめた).
-What has no title is shown as it is called: a judge or customer of the user's own.
+A rubric has its title in its own file (judges/NAME.toml). What has none is shown as it is called: a judge or
+customer of the user's own.
 
     title("judge", "turn")        -> Overall
     title("judge", "turn@gpt-4o") -> Overall (gpt-4o): the same judge, asked of another model
@@ -12,7 +13,7 @@ What has no title is shown as it is called: a judge or customer of the user's ow
 from collections.abc import Mapping
 
 from simulator.core.messages import Message, _, pgettext, safe_text
-from simulator.core.shelves import canonical_judge
+from simulator.core.shelves import canonical_judge, judge_title
 
 # By group, then by id. "rule" are the guard's rules (users/guard.py) and those of openings, "got" is what a
 # customer got from an answer, "lapse" what went wrong between two turns, "state" whether a request was
@@ -33,7 +34,6 @@ TITLES: dict[str, dict[str, Message]] = {
     },
     "judge": {
         "turn": _("Overall"),
-        "relevance": _("Relevance"),
         "groundedness": _("Groundedness"),
         "similarity": _("Similarity"),
         "fluency": _("Fluency"),
@@ -44,10 +44,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "handover": _("Handover"),
         "risk": _("Business risk"),
         "keigo": _("Politeness"),
-        "tone": _("Customer's feeling"),
         "language_match": _("Same language"),
-        "context_precision": _("Context precision"),
-        "context_recall": _("Context recall"),
         "answer_relevancy": _("Answer relevancy"),
         "passed": _("All outputs passed"),
         "llm_similarity": _("LLM similarity"),
@@ -61,7 +58,6 @@ TITLES: dict[str, dict[str, Message]] = {
         "meteor": _("METEOR"),
         "label": _("Label"),
         "choice": _("Choice"),
-        "conversation": _("Conversation"),
         "tools": _("Tools"),
     },
     "category": {
@@ -194,9 +190,12 @@ class Titles:
         if dot and output and group == "judge":  # of one output of an answer
             return _("{output}: {judge}", output=safe_text(output), judge=self(group, judge))
         # Names of personas and models are the users' own, and may hold control codes.
-        own = self._personas.get(name) if group == "persona" else None
-        known = canonical_judge(name) if group == "judge" else name
-        return safe_text(own) if own else TITLES[group].get(known) or safe_text(name)
+        if group == "persona" and (persona := self._personas.get(name)):
+            return safe_text(persona)
+        if group != "judge":
+            return TITLES[group].get(name) or safe_text(name)
+        judge = canonical_judge(name)
+        return TITLES[group].get(judge) or judge_title(judge) or safe_text(name)
 
 
 title = Titles()
