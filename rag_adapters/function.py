@@ -50,8 +50,18 @@ def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the B
     (text, or `@file.txt`) is for functions that take one. With `python`, another interpreter runs it.
     """
     if python:
-        return process_bot(target, python, setting("prompt", prompt))
-    function = function_of(load(target), target)
+        return elsewhere(target, python=python, prompt=prompt)
+    return bot_of(load(target), target, prompt=prompt)
+
+
+def elsewhere(target: str, *, python: str, prompt: str = "") -> Any:
+    """The function of that name as a bot, run by another interpreter."""
+    return process_bot(target, python, setting("prompt", prompt))
+
+
+def bot_of(value: Any, target: str, *, prompt: str = "") -> Bot:
+    """A function that is there already as a bot; `target` is what errors call it."""
+    function = function_of(value, target)
     try:
         declared = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # written in C, without a signature

@@ -60,7 +60,20 @@ async def connect(
     `input` is the form of its input: text, list, messages, the name of a field (`history` is then that of the
     dialogue before). `answer` and `passages` are paths in its output.
     """
-    runnable = await _runnable(load(target), target)
+    return await bot_of(load(target), target, input=input, history=history, answer=answer, passages=passages)
+
+
+async def bot_of(
+    thing: Any,
+    target: str,
+    *,
+    input: str = AUTO,  # noqa: A002 - as of `connect`
+    history: str = "",
+    answer: str = "",
+    passages: str = "",
+) -> "RunnableBot":
+    """A runnable that is there already as a bot; `target` is what errors call it. See `connect`."""
+    runnable = await _runnable(thing, target)
     try:
         form = form_of(input, history, runnable)
     except InputError as error:

@@ -20,7 +20,8 @@ from simulator.api import (
     rehearse,
 )
 from simulator.core.answers import passages_of
-from simulator.core.errors import BotFailure, InputError, Transient
+from simulator.core.errors import BotFailure, InputError, RehearsalError, Transient
+from simulator.core.run_options import RunOptions
 from simulator.core.types import (
     Answer,
     Bot,
@@ -55,7 +56,9 @@ __all__ = [
     "Message",
     "Passage",
     "Query",
+    "RehearsalError",
     "Rule",
+    "RunOptions",
     "RunResults",
     "Score",
     "ToolCall",

@@ -9,31 +9,24 @@ Keyword names are those of the flags (`turns=3`, `judges="turn,facts"`, `target=
 environment and rehearsal.toml as on the command line, keys from the environment alone. Nothing is printed.
 What is wrong is raised as a RehearsalError, whose text is the line that the command would print.
 
-Nothing here does what a command does not do: a function writes what it is given into the form that the
-command line takes (cases into a file, a bot into a module that an adapter can name), makes a run by
-`cli/rehearsal.py`, and returns it. So a run made from Python is a run like any other: `report`, `fixes` and
-`diff` take it.
+A run made from Python is a run like any other: `report`, `fixes` and `diff` take it.
 """
 
 import asyncio
-import contextlib
-import itertools
-import json
-import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Unpack
 
 from simulator import plugins
 from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, shown
-from simulator.core.settings import Protocol, Settings, load_settings
-from simulator.core.types import Conversations
+from simulator.core.run_options import RunOptions
+from simulator.core.settings import Protocol as RunProtocol
+from simulator.core.settings import load_settings
+from simulator.core.types import Case, Conversations
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
 
@@ -45,26 +38,21 @@ if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulat
     from simulator.stats.figures import RedTurn
 
 Returned = TypeVar("Returned")
-Cases = str | Path | Iterable[Mapping[str, Any]] | None
-# Where the bots of callers are, so that an adapter finds them by a name: `called_from_python:answer`. That is
-# also the adapter's name in reports.
-_MODULE = "called_from_python"
-_numbers = itertools.count(1)
 # The file of a report by its suffix; a page is made without one.
 _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
-# What only a command line can mean: what it prints, and where else it writes.
-_COMMAND_LINE = (
-    "dry_run",
-    "json_output",
-    "verbose",
-    "quiet",
-    "open_page",
-    "to",
-    "sheet",
-    "worksheet",
-    "new_sheet",
-    "folder",
-)
+
+
+class Runnable(Protocol):
+    """An object like those of LangChain and LangGraph."""
+
+    @property
+    def invoke(self) -> Callable[..., Any]:
+        """Gives an output for an input."""
+        ...
+
+
+Bot: TypeAlias = Callable[..., Any] | Runnable | str | None
+Cases: TypeAlias = str | Path | Iterable[Case] | Iterable[Mapping[str, Any]] | None
 
 
 class RunResults:
@@ -161,134 +149,112 @@ class RunResults:
         )
 
 
-def rehearse(bot: Any = None, *, cases: Cases = None, **flags: Any) -> RunResults:
+def rehearse(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """Has customers talk with the bot, grades every turn, and returns the run.
 
     `bot` is a function of a question, or of question and history, that returns a text, or a text and its
-    passages (docs/adapters.md); an object with `invoke`; or the name of an adapter. `cases` is a file, or a
-    list of objects with the columns of one. Raises RehearsalError; on Ctrl-C what is done is stored.
+    passages (docs/adapters.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list
+    of objects with the columns of one, or a list of `Case`. Raises RehearsalError; on Ctrl-C what is done is
+    stored.
     """
-    return _made("dialogue", bot, cases, flags)
+    return _quietly(lambda: _made("dialogue", bot, cases, options))
 
 
-def evaluate(cases: Cases, bot: Any = None, **flags: Any) -> RunResults:
+def evaluate(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """Asks each row of a data set once, grades the answers, and returns the run; see `rehearse`."""
-    return _made("single_turn", bot, cases, flags)
+    return _quietly(lambda: _made("single_turn", bot, cases, options))
 
 
-def grade(cases: Cases, **flags: Any) -> RunResults:
+def grade(cases: Cases, **options: Unpack[RunOptions]) -> RunResults:
     """Grades answers that are in the rows already, with their contexts; see `rehearse`."""
-    return _made("single_turn", "recorded", cases, flags)
+    return _quietly(lambda: _made("single_turn", "recorded", cases, options))
 
 
-def compare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
+def compare(
+    first: RunResults | str | Path, second: RunResults | str | Path, **options: Unpack[RunOptions]
+) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
-    `runs` are two results, or what names a run on the command line: an id, its start, "latest", a path.
+    Both are results, or what names a run on the command line: an id, its start, "latest", a path.
     Returns what `compare --json` prints. Raises InputError where the two have no turn in common.
     """
 
     def work() -> dict[str, Any]:
-        settings = load_settings(_checked(flags))
-        names = [str(run.path if isinstance(run, RunResults) else run) for run in runs]
-        return plugins.comparing()(names, settings)
+        names = [str(run.path if isinstance(run, RunResults) else run) for run in (first, second)]
+        return plugins.comparing()(names, load_settings(_flags(options)))
 
     return _quietly(work)
 
 
-async def arehearse(bot: Any = None, *, cases: Cases = None, **flags: Any) -> RunResults:
+async def arehearse(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """`rehearse`, awaited."""
-    return await asyncio.to_thread(rehearse, bot, cases=cases, **flags)
+    return await asyncio.to_thread(lambda: rehearse(bot, cases, **options))
 
 
-async def aevaluate(cases: Cases, bot: Any = None, **flags: Any) -> RunResults:
+async def aevaluate(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """`evaluate`, awaited."""
-    return await asyncio.to_thread(evaluate, cases, bot, **flags)
+    return await asyncio.to_thread(lambda: evaluate(bot, cases, **options))
 
 
-async def agrade(cases: Cases, **flags: Any) -> RunResults:
+async def agrade(cases: Cases, **options: Unpack[RunOptions]) -> RunResults:
     """`grade`, awaited."""
-    return await asyncio.to_thread(grade, cases, **flags)
+    return await asyncio.to_thread(lambda: grade(cases, **options))
 
 
-async def acompare(*runs: RunResults | str | Path, **flags: Any) -> dict[str, Any]:
+async def acompare(
+    first: RunResults | str | Path, second: RunResults | str | Path, **options: Unpack[RunOptions]
+) -> dict[str, Any]:
     """`compare`, awaited."""
-    return await asyncio.to_thread(lambda: compare(*runs, **flags))
+    return await asyncio.to_thread(lambda: compare(first, second, **options))
 
 
-def _made(protocol: Protocol, bot: Any, cases: Cases, flags: dict[str, Any]) -> RunResults:
-    def work() -> RunResults:
-        from simulator.cli import rehearsal
-        from simulator.cli.resume import resume
+def _made(protocol: RunProtocol, bot: Bot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
+    from simulator.cli import rehearsal
+    from simulator.cli.resume import resume
+    from simulator.data.cases import GIVEN
 
-        with _as_file(cases) as file, _as_adapter(bot, flags) as named:
-            settings = rehearsal.run_settings(
-                load_settings(_checked(named) | ({"cases": file} if file else {})), protocol
-            )
-            finished = rehearsal.start(settings) if settings.resume is None else resume(settings)
-        if isinstance(finished, int):
-            raise InputError(_("nothing was run."))
-        # Ctrl-C reached the run, which stored what it had; in a notebook it has to reach the cell as well.
-        if read_run(finished.path).run.status == "interrupted":
-            raise KeyboardInterrupt
-        return RunResults(finished)
-
-    return _quietly(work)
-
-
-def _checked(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags; raises UnknownName for a keyword that is none."""
-    known = [name for name in Settings.model_fields if name not in _COMMAND_LINE]
-    for name in flags:
-        if name not in known:
-            raise UnknownName(_("keyword"), name, known)
-    return dict(flags)
+    flags = _flags(options)
+    listed: tuple[Any, ...] | None = None if cases is None or isinstance(cases, (str, Path)) else tuple(cases)
+    objects = rehearsal.RunObjects(None if isinstance(bot, str) else bot, listed)
+    if bot is not None:
+        flags["adapter"] = bot if isinstance(bot, str) else _name_of(bot)
+    if cases is not None:
+        flags["cases"] = GIVEN if listed is not None else str(cases)
+    settings = rehearsal.run_settings(load_settings(flags), protocol)
+    if settings.resume is None:
+        finished = rehearsal.start(settings, objects=objects)
+    else:
+        finished = resume(settings, bot=objects.bot)
+    if isinstance(finished, int):
+        raise InputError(_("nothing was run."))
+    # Ctrl-C reached the run, which stored what it had; in a notebook it has to reach the cell as well.
+    if read_run(finished.path).run.status == "interrupted":
+        raise KeyboardInterrupt
+    return RunResults(finished)
 
 
-@contextlib.contextmanager
-def _as_file(cases: Cases) -> Iterator[str | None]:
-    """The file of the cases; objects are written into one, so that they are checked like its rows."""
-    if cases is None or isinstance(cases, (str, Path)):
-        yield None if cases is None else str(cases)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cases.jsonl"
-        lines = (json.dumps(dict(case), ensure_ascii=False, default=str) for case in cases)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        yield str(path)
+def _flags(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords as flags; raises UnknownName for one that is none, where no type checker looked."""
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            raise UnknownName(_("keyword"), name, RunOptions.__annotations__)
+    return {name: str(value) if isinstance(value, PurePath) else value for name, value in options.items()}
 
 
-@contextlib.contextmanager
-def _as_adapter(bot: Any, flags: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The flags with the adapter of this bot, which is found by a name for as long as it is needed."""
-    if bot is None or isinstance(bot, str):
-        yield flags | ({"adapter": bot} if bot else {})
-        return
-    runs_itself = hasattr(bot, "invoke") or hasattr(bot, "ainvoke")
-    if not runs_itself and not callable(bot):
+def _name_of(bot: object) -> str:
+    """What reports and errors call a bot: the name of its function or class, behind that of its module.
+
+    `shop.rag:answer`, so that a run of a bot that can be imported is resumed from a command line, too.
+    """
+    if not callable(bot) and not hasattr(bot, "invoke") and not hasattr(bot, "ainvoke"):
         msg = _(
             "bot is {type}, not a function, an object with invoke, or the name of an adapter.",
             type=type(bot).__name__,
         )
         raise InputError(msg)
-    # Under the function's own name, so that reports and errors name it; a second one of that name gets a
-    # number.
-    module = sys.modules.setdefault(_MODULE, ModuleType(_MODULE))
-    plain = str(getattr(bot, "__name__", type(bot).__name__))
-    name = plain if plain.isidentifier() else "bot"
-    if hasattr(module, name):
-        name = f"{name}_{next(_numbers)}"
-    setattr(module, name, bot)
-    place = f"{_MODULE}:{name}"
-    own = (
-        {"adapter": "runnable", "set": {"target": place, **flags.get("set", {})}}
-        if runs_itself
-        else {"adapter": place}
-    )
-    try:
-        yield flags | own
-    finally:
-        delattr(module, name)
+    module = getattr(bot, "__module__", None) or "__main__"
+    name = str(getattr(bot, "__name__", type(bot).__name__))
+    return f"{module}:{name if name.isidentifier() else 'bot'}"
 
 
 def _quietly(work: Callable[[], Returned]) -> Returned:

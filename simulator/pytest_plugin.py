@@ -10,16 +10,18 @@ the question, the answer and the judge's reason.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Unpack
 
 import pytest
 
 from simulator import api
+from simulator.api import Bot, Cases, RunResults
 from simulator.core.messages import safe_text
+from simulator.core.run_options import RunOptions
 
 # Red turns that a failed test shows.
 SHOWN = 3
-_RESULTS = pytest.StashKey[list[Any]]()
+_RESULTS = pytest.StashKey[list[RunResults]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,13 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def rehearse(request: pytest.FixtureRequest) -> Callable[..., Any]:
+def rehearse(request: pytest.FixtureRequest) -> Callable[..., RunResults]:
     """`simulator.rehearse`; with --rehearse-offline no model plays, whatever the test says."""
 
-    def call(bot: Any = None, **flags: Any) -> Any:
+    def call(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
         if request.config.getoption("rehearse_offline"):
-            flags["offline"] = True
-        result = api.rehearse(bot, **flags)
+            options["offline"] = True
+        result = api.rehearse(bot, cases, **options)
         request.node.stash.setdefault(_RESULTS, []).append(result)
         return result
 
@@ -53,7 +55,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _told(result: Any) -> str:
+def _told(result: RunResults) -> str:
     """The score, what is missing, and the reddest turns with their reasons."""
     score = "-" if result.score is None else f"{100 * result.score:.0f} / 100"
     lines = [f"score {score}, red turns {len(result.red)}, run {result.path}", *result.reasons]

@@ -6,15 +6,27 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from simulator import acompare, aevaluate, agrade, arehearse, compare, evaluate, grade, rehearse
-from simulator.core.errors import InputError
-from simulator.core.types import Message
+from simulator import (
+    Case,
+    InputError,
+    Message,
+    acompare,
+    aevaluate,
+    agrade,
+    arehearse,
+    compare,
+    evaluate,
+    grade,
+    open_run,
+    rehearse,
+)
 
 CASES = [
     {"id": "fee", "question": "送料はいくらですか？", "reference": "送料は550円です。"},
@@ -77,19 +89,43 @@ def test_a_bot_is_whatever_answers(bot: Any) -> None:
     assert conversation.turns[0].answer.text == ANSWER
 
 
+def test_cases_are_objects_of_ours_or_tables() -> None:
+    """Of `Case` nothing has to be read; columns are those of a file, also under other names."""
+    ours = [Case(id="fee", question="送料は？", language="ja", references=(("送料は550円です。",),))]
+    theirs = [{"Q": "送料は？", "A": "送料は550円です。", "since": date(2026, 1, 1)}]
+    columns = {"question": "Q", "references": "A"}
+    results = [evaluate(answer, ours, offline=True)]
+    results += [evaluate(answer, theirs, offline=True, columns=columns)]
+    results += [evaluate(answer, (row for row in theirs), offline=True, columns="question=Q,references=A")]
+
+    assert [result.score for result in results] == [1.0, 1.0, 1.0]
+    assert results[0].conversations[0].case == ours[0]
+    assert results[1].conversations[0].case.values["since"] == "2026-01-01"
+
+
+def test_a_bot_is_called_by_its_own_name() -> None:
+    """That of its module and function, so that a command line can go on with a run."""
+    adapters = [
+        open_run(str(evaluate(bot, CASES, offline=True).path)).run.settings["adapter"]
+        for bot in (answer, Chain(), lambda question: ANSWER)
+    ]
+
+    assert adapters == [f"{__name__}:{name}" for name in ("answer", "Chain", "bot")]
+
+
 def test_it_works_within_an_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a notebook; awaited, it leaves the loop free."""
 
     async def both() -> tuple[float | None, ...]:
         steps = [await arehearse(answer, **OPTIONS), rehearse(answer, **OPTIONS)]
-        steps += [await aevaluate(CASES, answer, offline=True), await agrade(GRADED, offline=True)]
+        steps += [await aevaluate(answer, CASES, offline=True), await agrade(GRADED, offline=True)]
         compared = await acompare(steps[0], steps[1], offline=True)
         assert (compared["pairs"], compared["asked"], compared["failed"]) == (3, 0, 0)  # the same answers
         return tuple(step.score for step in steps)
 
     first, second, rows, graded = asyncio.run(both())
     assert first == second
-    assert (rows, graded) == (evaluate(CASES, answer, offline=True).score, 1.0)
+    assert (rows, graded) == (evaluate(answer, CASES, offline=True).score, 1.0)
 
 
 GRADED = [{"question": "q", "answer": ANSWER, "reference": ANSWER}]
@@ -111,10 +147,14 @@ def test_answers_are_graded_and_runs_compared() -> None:
         ({"turn": 1}, "unknown keyword: 'turn'. Did you mean turns"),
         ({"dry_run": True}, "unknown keyword: 'dry_run'"),
         ({"persona": "angy"}, "unknown persona: 'angy'"),
-        ({"cases": [{"fee": "x"}]}, "line 1: no question column"),
-        ({"cases": []}, "the file is empty"),
+        ({"cases": [{"fee": "x"}]}, "row 1: no question column"),
+        ({"cases": []}, "the list of cases is empty"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),
         ({"bot": 3}, "bot is int, not a function"),
+        ({"cases": ["送料は？"]}, "row 1: not an object"),
+        ({"cases": [*CASES, Case(id="x", question="q", language="ja")]}, "not both"),
+        ({"cases": [{"question": "q", "id": float("nan")}], "columns": {"question": "Q"}}, "'Q'"),
+        ({"engine": "dask"}, "finds the bot by a name"),
     ],
 )
 def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from simulator.core.run_options import RunOptions
+from simulator.core.settings import Settings
+
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".mypy_cache"
+# What a command does with the run, and the parts of a run that a call takes as arguments.
+COMMAND_LINE = {
+    "protocol", "cases", "dry_run", "json_output", "verbose", "quiet", "open_page", "to", "sheet",
+    "worksheet", "new_sheet", "folder",
+}  # fmt: skip
 
 
 @pytest.mark.skipif(not CACHE.is_dir(), reason="mypy takes half a minute without its cache: make check")
@@ -22,12 +30,41 @@ def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(tmp_path
     copy = tmp_path / "copied_context.py"
     copy.write_text(text, encoding="utf-8")
 
-    mypy = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(CACHE)]
+    said = mypy(copy)
+
+    assert 'Name "ReplayUsers" is not defined' in said
+    assert 'Unexpected keyword argument "turn" for "PersonaUser"' in said
+
+
+@pytest.mark.skipif(not CACHE.is_dir(), reason="mypy takes half a minute without its cache: make check")
+def test_a_misspelt_keyword_of_a_rehearsal_is_found(tmp_path: Path) -> None:
+    """In the example of the documentation, and so is a value of another type; the example itself is right."""
+    text = (ROOT / "demo" / "python" / "rehearse_bot_en.py").read_text(encoding="utf-8")
+    assert text.count('persona="calm", turns=2') == 1
+    copy = tmp_path / "copied_example.py"
+    text = text.replace("def answer(question: str):", "def answer(question: str) -> object:")
+    copy.write_text(text.replace('persona="calm", turns=2', 'person="calm", turns="2"'), encoding="utf-8")
+    said = mypy(copy)
+
+    assert said.count("error:") == 2
+    assert 'Unexpected keyword argument "person" for "rehearse"' in said
+    assert 'Argument "turns" to "rehearse" has incompatible type "str"; expected "int"' in said
+
+
+def test_every_setting_of_a_run_is_a_keyword() -> None:
+    """A new setting is typed where it is made; what says how a terminal shows a run is none."""
+    fields, keywords = {*Settings.model_fields}, {*RunOptions.__annotations__}
+
+    assert keywords - fields == set()
+    assert fields - keywords == COMMAND_LINE
+
+
+def mypy(path: Path) -> str:
+    """What it says of a file that has mistakes."""
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(CACHE)]
     done = subprocess.run(
-        [*mypy, str(copy)], cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
+        [*command, str(path)], cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-
     assert done.returncode == 1, done.stdout + done.stderr
-    assert 'Name "ReplayUsers" is not defined' in done.stdout
-    assert 'Unexpected keyword argument "turn" for "PersonaUser"' in done.stdout
+    return done.stdout

@@ -16,6 +16,6 @@ asks = [
 ]
 cases = [{"question": ask, "reference": "送料は全国一律550円です。"} for ask in asks]
 if __name__ == "__main__":
-    result = rehearse(answer, cases=cases, persona="calm", turns=2, offline=True)
+    result = rehearse(answer, cases, persona="calm", turns=2, offline=True)
     print(result.score, [turn.reason for turn in result.red])
     result.report("report.html")

@@ -16,6 +16,6 @@ asks = [
 ]
 cases = [{"question": ask, "reference": "Shipping is 550 yen to anywhere in Japan."} for ask in asks]
 if __name__ == "__main__":
-    result = rehearse(answer, cases=cases, persona="calm", turns=2, offline=True)
+    result = rehearse(answer, cases, persona="calm", turns=2, offline=True)
     print(result.score, [turn.reason for turn in result.red])
     result.report("report.html")

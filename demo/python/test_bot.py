@@ -4,5 +4,5 @@ from rehearse_bot import answer, cases
 
 
 def test_the_bot_may_go_out(rehearse):
-    result = rehearse(answer, cases=cases, persona="calm", turns=2, target=60)
+    result = rehearse(answer, cases, persona="calm", turns=2, target=60)
     assert result.passed

@@ -44,6 +44,7 @@ from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Protocol, Settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
+from simulator.data.cases import CaseObjects
 from simulator.data.knowledge import read_knowledge, unread_files
 from simulator.diagnosis.asking import ask_after_run
 from simulator.grading.outputs import outputs_of
@@ -62,6 +63,17 @@ from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # Unread files (pictures in a PDF folder, say) that are named at most.
 LISTED = 8
+
+
+class RunObjects(NamedTuple):
+    """What a Python program gives as objects, where a command line names it: the bot, and the cases."""
+
+    bot: object | None = None
+    cases: CaseObjects | None = None
+
+
+# A command line has none.
+NO_OBJECTS = RunObjects()
 
 
 class FinishedRun(NamedTuple):
@@ -273,16 +285,21 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
 # --- A new run ---
 
 
-def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
+def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS) -> int | FinishedRun:
     """Makes a new run; returns it, or the exit code where there is nothing to report.
 
+    The bot among the `objects` is called `settings.adapter`, and their cases `settings.cases`.
     `run_id` is given where the id is known beforehand, as in the record of a matrix; else it is made of time
     and persona.
     """
-    settings = _with_bot(_with_whole_paths(settings))
+    settings = _with_bot(_with_whole_paths(settings), objects.cases)
+    if objects.bot is not None and settings.engine != "local":
+        raise InputError(
+            _("--engine {engine} finds the bot by a name: bot.py:answer.", engine=settings.engine)
+        )
     # All before the questions are read, for these can take a while.
     check_added(settings)
-    planned = read_plan(settings)
+    planned = read_plan(settings, objects.cases)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
         outputs = outputs_of(settings.outputs)
@@ -296,7 +313,8 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
             plan, notes = part
     # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
-        context = RunContext(settings, endpoints(settings), planned.personas, Ledger.of(settings))
+        ledger = Ledger.of(settings)
+        context = RunContext(settings, endpoints(settings), planned.personas, ledger, objects.bot)
         context.check_adapter(plan)
         check_target(context, plan)
         check_retest(context)
@@ -332,11 +350,11 @@ def _with_whole_paths(settings: Settings) -> Settings:
     return settings.model_copy(update=changes)
 
 
-def _with_bot(settings: Settings) -> Settings:
+def _with_bot(settings: Settings, cases: CaseObjects | None) -> Settings:
     """With the adapter that grades recorded answers, where the file has some and no bot was named."""
     if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
         return settings
-    changed = with_bot(settings)
+    changed = with_bot(settings, cases)
     if changed.adapter != settings.adapter:
         graded = {"cases": settings.cases, "adapter": changed.adapter}
         say(_("{cases}: its recorded answers are graded (--adapter {adapter}).", **graded))

@@ -26,12 +26,15 @@ from simulator.runner.context import RunContext
 from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 
-def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) -> int | FinishedRun:
+def resume(
+    settings: Settings, flags: Mapping[str, Any] = MappingProxyType({}), bot: object | None = None
+) -> int | FinishedRun:
     """Finishes a run with the options it was started with.
 
     Of a finished one that lost nothing only the reports are written.
 
-    Of the options on the command line, `flags`, those that say anything else are named as unused.
+    Of the options on the command line, `flags`, those that say anything else are named as unused. A `bot`
+    that is there already goes on under the name that the run has for it.
     """
     path = find_run(str(settings.resume), settings.runs)
     results = read_run(path)
@@ -60,7 +63,7 @@ def resume(settings: Settings, flags: Mapping[str, Any] = MappingProxyType({})) 
         results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
         ledger = Ledger.of(settings, results)
         with stdout_to_stderr():
-            context = RunContext(settings, endpoints(settings), results.personas, ledger)
+            context = RunContext(settings, endpoints(settings), results.personas, ledger, bot)
             context.check_prompts(results.run)
 
         def reopen() -> RunFile:

@@ -257,18 +257,24 @@ def adapter_names() -> list[str]:
     return _function_modules(ADAPTERS, "def connect(")
 
 
-def connector(name: str, given: Mapping[str, str] | None = None) -> Callable[..., Any]:
+def connector(
+    name: str, given: Mapping[str, str] | None = None, bot: object | None = None
+) -> Callable[..., Any]:
     """The function that makes a bot out of `--set` values, of which `given` may say where it is imported.
 
     `bot.py:answer` of the user's own is the bot itself, a function or an object with `invoke`; one called
-    `connect` makes it.
+    `connect` makes it. A `bot` that is there already is only called by the name.
     """
     # Adds --set timeout, concurrency and retries to what the adapter declares itself.
     limited = shelf_module("rag_adapters", "_limits").limited
-    if name.endswith(":connect"):
+    if bot is not None:
+        found = _connect_of(bot, name)
+    elif name.endswith(":connect"):
         found = _callable(user_object(name), name)
+    elif ":" in name and "python" in (given or {}):
+        found = functools.partial(_adapter("function").elsewhere, name)
     elif ":" in name:
-        found = _own(name, is_elsewhere="python" in (given or {}))
+        found = _connect_of(user_object(name, is_bot=True), name)
     elif name in adapter_names():
         found = _callable(_adapter(name).connect, name)
     else:
@@ -298,22 +304,13 @@ def _missing_package(name: str, error: ImportError) -> Exception:
     return InputError(sentences(msg, own))
 
 
-def _own(name: str, *, is_elsewhere: bool) -> Callable[..., Any]:
-    """The `connect` of the adapter that fits an object of the user's."""
-    kind = "function"
-    if not is_elsewhere:
-        thing = user_object(name, is_bot=True)
-        runs = not callable(thing) and (hasattr(thing, "ainvoke") or hasattr(thing, "invoke"))
-        kind = "runnable" if runs else "function"
-    adapter = _adapter(kind)
-    if kind == "function" and not is_elsewhere:
-        adapter.function_of(thing, name)
-    connect = functools.partial(adapter.connect, target=name)
-    parameters = inspect.signature(adapter.connect).parameters
-    # What --set may name is read off the signature, and `target` is given already.
-    rest = [each for key, each in parameters.items() if key != "target"]
-    vars(connect).update(__signature__=inspect.Signature(rest))
-    return connect
+def _connect_of(bot: object, name: str) -> Callable[..., Any]:
+    """What makes a bot of an object of the user's: a function, or a runnable with `invoke`."""
+    runs = not callable(bot) and (hasattr(bot, "ainvoke") or hasattr(bot, "invoke"))
+    adapter = _adapter("runnable" if runs else "function")
+    if not runs:
+        adapter.function_of(bot, name)
+    return functools.partial(adapter.bot_of, bot, name)
 
 
 def adapter_arguments(
@@ -359,14 +356,19 @@ def adapter_arguments(
     return values | {key: value for key, value in offered.items() if key in parameters}
 
 
-async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
-    """The bot that an adapter connects to. Raises InputError where the user's own code fails."""
-    make = connector(name, given)
+async def connect(
+    name: str, given: Mapping[str, str], offered: Mapping[str, Any], bot: object | None = None
+) -> Bot:
+    """The bot that an adapter connects to, or one that is there already under its name.
+
+    Raises InputError where the user's own code fails.
+    """
+    make = connector(name, given, bot)
     settings = adapter_arguments(name, make, given, offered)
     try:
         result = make(**settings)
         # `connect` may be async: opening a session often is.
-        bot = await result if inspect.isawaitable(result) else result
+        connected = await result if inspect.isawaitable(result) else result
     except RehearsalError:
         raise
     except Exception as error:
@@ -377,9 +379,9 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
             raise
         msg = _("adapter {name}: it cannot connect: {error}", name=name, error=describe_error(error))
         raise InputError(msg) from None
-    if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
-        bot.patience = offered["patience"]
-    return _callable(bot, _("what adapter {name} connects to", name=name))
+    if "patience" in offered and hasattr(connected, "patience"):  # it may ask again
+        connected.patience = offered["patience"]
+    return _callable(connected, _("what adapter {name} connects to", name=name))
 
 
 def summary_line(path: Path) -> Message:

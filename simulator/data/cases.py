@@ -33,12 +33,14 @@ from simulator.data.dialogues import fields_of_turns, is_dialogue
 from simulator.data.files import MAX_CELL, Spool, language_of, printable, quote
 from simulator.data.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.data.rows import read_rows, rows_by_field, rows_of
+from simulator.data.structured import object_rows
 from simulator.data.values import (
     COLUMNS,
     NAMES,
     NO_QUESTION,
     READERS,
     Cell,
+    Fits,
     LeftOut,
     Reason,
     Row,
@@ -55,6 +57,7 @@ from simulator.data.values import (
     is_missing,
     longest_text,
     normalised,
+    raise_faults,
     read_cell,
     split_question,
     text,
@@ -63,6 +66,10 @@ from simulator.data.workbooks import Worksheet, worksheet_rows
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
+# What a program gives in place of a file: cases, or objects with the columns of one.
+CaseObjects: TypeAlias = Sequence[Case] | Sequence[Mapping[str, Any]]
+# What the settings, reports and errors of a run call these.
+GIVEN = "cases"
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
@@ -596,12 +603,31 @@ def dataset_of_worksheet(
     return _filled(data, rows_by_field(data.path, read, data.request.fits, columns))
 
 
-def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
-    """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`).
+def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet:
+    """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), or of objects.
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    return _filled(DataSet(path, request), rows_of(path, request.fits, request.columns))
+    if isinstance(source, Path):
+        return _filled(DataSet(source, request), rows_of(source, request.fits, request.columns))
+    if not source:
+        raise CaseFileError(_("the list of cases is empty."))
+    if cases := _cases_among(source):
+        return dataset_of(GIVEN, cases, request)
+    return _filled(DataSet(Path(GIVEN), request), _rows_of_objects(source, request.fits, request.columns))
+
+
+def _cases_among(source: CaseObjects) -> list[Case]:
+    """The cases, where the objects are cases. Raises CaseFileError where only some are."""
+    cases = [item for item in source if isinstance(item, Case)]
+    if cases and len(cases) < len(source):
+        raise CaseFileError(_("a list of cases holds Case objects or tables of columns, not both."))
+    return cases
+
+
+def _rows_of_objects(source: CaseObjects, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
+    path = Path(GIVEN)
+    return rows_by_field(path, lambda _fits: object_rows(path, source), fits, columns)
 
 
 def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
@@ -635,16 +661,25 @@ def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Ro
             yield fault
 
 
-def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
-    """The cases of the valid rows of a file, one by one; other rows are left out silently."""
-    cases = _cases(path, rows_of(path, request.fits, request.columns), request)
-    return (case[1] for case in cases if not isinstance(case, RowFault))
+def valid_cases(source: Path | CaseObjects, request: DatasetRequest) -> Iterator[Case]:
+    """The cases of the valid rows of a file or of objects; other rows are left out silently."""
+    if isinstance(source, Path):
+        path, rows = source, rows_of(source, request.fits, request.columns)
+    elif cases := _cases_among(source):
+        return iter(cases)
+    else:
+        path, rows = Path(GIVEN), _rows_of_objects(source, request.fits, request.columns)
+    pairs = _cases(path, rows, request)
+    return (pair[1] for pair in pairs if not isinstance(pair, RowFault))
 
 
-def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
-    """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
+def columns_of(source: Path | CaseObjects, columns: Mapping[str, str] | None = None) -> ColumnUse:
+    """How the columns of a file or of objects are used; empty for a file that `read_rows` cannot read."""
     try:
-        rows = read_rows(Path(path), has_question, columns)
+        if isinstance(source, Path):
+            rows = read_rows(source, has_question, columns)
+        else:
+            rows = raise_faults(_rows_of_objects(source, has_question, columns))
         return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
     except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
         return ColumnUse()

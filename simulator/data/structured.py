@@ -12,7 +12,7 @@ refused before it is parsed: a megabyte of "[" becomes some sixty.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -158,7 +158,7 @@ def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
             yield fault
             window.skip_line()
             continue
-        row = _row(path, line, value, raw)
+        row = _row(path, Row(line, {}), value, raw)
         del value, raw  # which may be as large as the file
         yield row
         del row
@@ -172,12 +172,29 @@ def json_rows(path: Path, pieces: Iterator[str]) -> Rows:
         raise CutOff(path, window.line, _("the list is not closed with ]; the file was cut off."))
 
 
-def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
+def object_rows(path: Path, objects: Iterable[object]) -> Rows:
+    """The rows of objects that a program has, as if they stood in a file; `path` is what errors call them.
+
+    What JSON has no form for (a date, a decimal) is its text.
+    """
+    for number, item in enumerate(objects, 1):
+        row = Row(number, {}, sheet="")
+        try:
+            raw = json.dumps(dict(item) if isinstance(item, Mapping) else item, default=str)
+            value = _DECODER.decode(raw)
+        except (RecursionError, TypeError, ValueError) as error:
+            yield RowFault(path, row, _("it has no form in JSON ({problem}).", problem=error))
+        else:
+            yield _row(path, row, value, raw)
+
+
+def _row(path: Path, row: Row, value: JsonValue, raw: str) -> Row | RowFault:
+    """The row with these values."""
     if not isinstance(value, dict):
-        return RowFault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
-    check_columns(path, line, len(value))
+        return RowFault(path, row, _('not an object; a row is written {{"question": "..."}}.'))
+    check_columns(path, row, len(value))
     # Only an escape can write what cannot be stored; without any, the row is not walked through.
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
-        return RowFault(path, line, what)
-    return Row(line, value)
+        return RowFault(path, row, what)
+    return row._replace(values=value)

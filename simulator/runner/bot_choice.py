@@ -19,13 +19,15 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Case
-from simulator.data.cases import DatasetRequest, columns_of, valid_cases
+from simulator.data.cases import CaseObjects, DatasetRequest, columns_of, valid_cases
 from simulator.runner.plan import sheet_cases
 from simulator.storage.run_file import find_run, read_run
 
 
-def with_bot(settings: Settings) -> Settings:
+def with_bot(settings: Settings, given: CaseObjects | None = None) -> Settings:
     """The settings with the adapter that was given or can be inferred.
+
+    Cases that are `given` as objects take the place of a file.
 
     Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
     with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
@@ -44,21 +46,22 @@ def with_bot(settings: Settings) -> Settings:
             )
             raise InputError(msg)
         return settings
-    if settings.cases is None or is_bundled(settings.cases):
+    if settings.cases is None or (given is None and is_bundled(settings.cases)):
         return settings
-    cases: Iterable[Case] | None = sheet_cases(settings.cases, settings)
+    source = Path(settings.cases) if given is None else given
+    cases: Iterable[Case] | None = sheet_cases(settings.cases, settings) if given is None else None
     if cases is None:
         request = DatasetRequest(
             settings.case_language, asks=settings.prompt is None, columns=settings.columns
         )
-        cases = valid_cases(Path(settings.cases), request)
+        cases = valid_cases(source, request)
     has_cases = answered = False
     for case in cases:  # up to the first row that decides it
         has_cases = True
         if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
             return settings.model_copy(update={"adapter": "recorded"})
         answered = answered or bool(case.answer)
-    if answered and not (columns := columns_of(settings.cases, settings.columns)).has_references:
+    if answered and not (columns := columns_of(source, settings.columns)).has_references:
         # These may be the bot's answers, or the right ones.
         column = next(iter(columns.answers), "answer")
         msg = _(

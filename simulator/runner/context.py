@@ -104,9 +104,14 @@ class RunContext:
         endpoints: Mapping[Role, Endpoint | None],
         personas: Sequence[Persona],
         ledger: Ledger,
+        bot: object | None = None,
     ) -> None:
-        """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet."""
-        self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
+        """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet.
+
+        A `bot` that is there already, a function or a runnable, is asked in place of the one that
+        `settings.adapter` names.
+        """
+        self.settings, self.endpoints, self.ledger, self.given_bot = settings, endpoints, ledger, bot
         # The dollars that a conversation may cost at most; None until it was forecast.
         self.cost_of_one: float | None = None
         # Of several customers' models, the endpoint of each; None where a stand-in plays.
@@ -245,7 +250,9 @@ class RunContext:
             import aiohttp  # noqa: F401 - takes a tenth of a second, which must not delay an answer
 
             asyncio.get_running_loop().call_later(HEAD_START, _import_client)
-        bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        bot = await shelves.connect(
+            self.settings.adapter, self.settings.set, self.offered(plan), self.given_bot
+        )
         # A bot behind the same host shares its limit: --calls is for both together.
         if endpoint := self._endpoint_of_bot():
             traits = traits_of(bot)
@@ -276,7 +283,7 @@ class RunContext:
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, invalid `--set`, or `--choosing` that it cannot do."""
-        connect = shelves.connector(self.settings.adapter, self.settings.set)
+        connect = shelves.connector(self.settings.adapter, self.settings.set, self.given_bot)
         bound = shelves.adapter_arguments(
             self.settings.adapter, connect, self.settings.set, self.offered(plan)
         )

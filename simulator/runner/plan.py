@@ -32,6 +32,7 @@ from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
 from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
+    CaseObjects,
     ColumnUse,
     DataSet,
     DatasetRequest,
@@ -179,9 +180,10 @@ class PlannedRun(NamedTuple):
                 yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
 
-def read_plan(settings: Settings) -> PlannedRun:
+def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRun:
     """Plans a run: each case of `settings.cases` with each persona, or once if it is a row of a data set.
 
+    Cases that are `given` as objects take the place of a file.
     Raises CaseFileError for a file without a valid row, and at the first invalid one where none may be left
     out: with `--strict`, and always in the questions of conversations.
     """
@@ -193,7 +195,7 @@ def read_plan(settings: Settings) -> PlannedRun:
         return PlannedRun(*replayed, settings, SkippedRows())
     prompt = AppliedPrompt(settings) if settings.prompt else None
     labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
-    data = _read(settings, labels, prompt)
+    data = _read(settings, labels, prompt, given)
     chosen_for: Message | str = ""
     # Judges that were named, or chosen for outputs, stay as they are.
     is_open = "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
@@ -342,7 +344,9 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     return settings, chosen_for
 
 
-def _read(settings: Settings, labels: Labels, prompt: AppliedPrompt | None) -> DataSet:
+def _read(
+    settings: Settings, labels: Labels, prompt: AppliedPrompt | None, given: CaseObjects | None
+) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
@@ -356,6 +360,8 @@ def _read(settings: Settings, labels: Labels, prompt: AppliedPrompt | None) -> D
     request = request._replace(language=settings.case_language, columns=settings.columns)
     if settings.redacts:
         request = request._replace(mask=partial(masked_case, redactor=redactor_of(settings)))
+    if given is not None:
+        return read_dataset(given, request)
     if settings.cases is not None:
         cases = sheet_cases(settings.cases, settings)
         if cases is not None:

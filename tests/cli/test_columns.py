@@ -67,8 +67,8 @@ def test_an_answer_beside_choices_is_the_key() -> None:
     """It is no earlier answer of a bot, and is not said to be ignored."""
     keyed = '{"question": "色は?", "choices": ["赤", "青"], "answer": 0}\n'
 
-    assert columns_of(_write("q.jsonl", keyed), {}).answers == ()
-    assert columns_of(_write("q.csv", PLAIN), {}).answers == ("answer",)
+    assert columns_of(Path(_write("q.jsonl", keyed)), {}).answers == ()
+    assert columns_of(Path(_write("q.csv", PLAIN)), {}).answers == ("answer",)
 
 
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,101 @@
+"""The keywords of the Python calls, with the types that an editor completes and a type checker holds them to.
+
+Each is a field of `Settings` (core/settings.py), which reads it as it reads a flag: `target=80` and
+`target="80%"` mean the same, and so do `judges="turn,claims"` and `judges=["turn", "claims"]`. What only a
+command line can mean (what it prints, and where else it writes) is not among them.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypeAlias, TypedDict
+
+Names: TypeAlias = str | Sequence[str]
+File: TypeAlias = str | PathLike[str]
+Table: TypeAlias = Mapping[str, object]
+
+
+class RunOptions(TypedDict, total=False):
+    """What `rehearse` and its like take beside a bot and cases; what is left out is at its default.
+
+    Defaults are those of rehearsal.toml and the environment, then those that docs/reference.md names.
+    """
+
+    # The bot and its questions
+    adapter: str
+    set: Table | Sequence[str]
+    columns: str | Mapping[str, str]
+    language: Literal["ja", "en", "all"]
+    limit: int
+    repeats: int
+    seed: int
+    redact: Literal["on", "off", "auto"] | bool
+    redact_patterns: str | Sequence[str]
+    # Customers
+    persona: Names
+    turns: int
+    user_model: Names
+    replay: str
+    replay_diverged: Literal["go-on", "end", "keep"]
+    voice_opening: bool
+    script: File
+    likeness: File
+    user_temperature: float
+    customer_faults: Literal["keep", "exclude", "replay"]
+    greeting: Mapping[str, str]
+    # Judges
+    judges: Names
+    judge_model: str
+    judging: Literal["combined", "separate", "small"]
+    knowledge: File
+    embed_model: str
+    demo_model: str
+    judge_temperature: float
+    causes: Literal["model", "ids"]
+    retest: float
+    panel: Names
+    guidelines: File
+    contacts: File
+    ng_words: File
+    rules: File
+    tokenizer: str
+    check: Names
+    red: Table
+    # The gate
+    target: float | str
+    max_major: float | str
+    confidence: float | str
+    sequential: bool
+    max_failed: float
+    min_graded: float | str
+    # Running
+    offline: bool
+    budget: float | str
+    resume: str
+    concurrency: int
+    calls: int
+    rpm: int
+    tpm: int
+    timeout: float
+    patience: float
+    cache: Literal["on", "off", "read", "refresh"]
+    max_tokens: int
+    prices: File | Mapping[str, Table]
+    jpy_per_usd: float
+    shard: str
+    engine: Literal["local", "dask"]
+    scheduler: str
+    workers: int
+    customers: int
+    arrival: str
+    think: float
+    runs: File
+    # Rows of a data set
+    prompt: str
+    shots: int
+    choosing: Literal["auto", "likelihood", "generation"]
+    labels: Names
+    positive: str
+    outputs: File
+    scoring: Literal["contest"]
+    sample: int | str
+    strict: bool
