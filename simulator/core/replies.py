@@ -600,7 +600,7 @@ def skeleton(described: Described, indent: str = "") -> str:
     `described` maps a key to its kind and meaning (of a list's items, a meaning for each key), or to
     a nested form.
     """
-    inner = indent + "  "
+    inner = indent + " "
     lines = [f'{inner}"{key}": {_described(value, inner)}' for key, value in described.items()]
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 

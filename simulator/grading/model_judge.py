@@ -277,7 +277,9 @@ class ModelJudge:
         self, rubric: Rubric, detail: Mapping[str, Any], raw: float, context: GradingContext
     ) -> tuple[float, str] | None:
         """What a verdict that is higher than the rubric allows becomes, and a note on it; None for others."""
-        reached = [(cap, key) for key, cap in rubric.caps.items() if detail[key] <= cap < raw]
+        reached = [
+            (cap, key) for key, caps in rubric.caps.items() for cap in caps if detail[key] <= cap < raw
+        ]
         if not reached:
             return None
         cap, key = min(reached)

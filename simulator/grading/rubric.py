@@ -13,7 +13,7 @@ endpoint:
 
 A rubric says which pieces it `needs` (without them it skips) and which it is shown (`material`): one that
 grades fluency is shown no reference, which could only mislead it. Where several rubrics share a call, the
-material is what any of them uses, and of each only its borderline example is shown.
+material is what any of them uses, and of each only the examples that are marked `combined` are shown.
 
 The answer of the bot is hostile until proven otherwise: it is quoted with a code that depends on everything
 else in the prompt, and the reminder after it has the last word.
@@ -25,9 +25,9 @@ and grades with different ones are never compared as if they were one judge's.
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -68,8 +68,10 @@ _USUAL: tuple[Piece, ...] = ("guidelines", "history", "question", "answer")
 _NEEDED: dict[str, Piece] = {"reference": "reference", "passages": "passages", "retrieval": "passages"}
 # The keys of a worked example that show material, in this order; the others are the reply's fields.
 _EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer")
-# Marks the one example that is also shown where several rubrics share a prompt.
-_BORDERLINE = "borderline"
+# Marks the examples that are also shown where several rubrics share a prompt.
+_COMBINED = "combined"
+# Stands in an example for the fields of the reply that it leaves out.
+_LEFT_OUT = {"ja": "…", "en": "..."}
 
 # The texts of judges/_frame.toml, with their variables.
 _FRAME: dict[str, set[str]] = {
@@ -132,7 +134,7 @@ class _JudgeFile(BaseModel):
     value: str = ""
     grades: Literal["answer", "customer", "retrieval", "conversation"] = "answer"
     fields: dict[str, str] = Field(min_length=1)
-    caps: dict[str, float] = {}
+    caps: dict[str, float | tuple[float, ...]] = {}
     short: tuple[str, ...] = ()
     ja: _Wording
     en: _Wording
@@ -242,19 +244,27 @@ class ReplySchema:
         kept = self._file.short if self.is_short else tuple(self._file.fields)
         self.needs, self.fields = self._file.needs, {key: self._file.fields[key] for key in kept}
         self.material = self._file.material or (*_USUAL, *(_NEEDED[need] for need in self.needs))
-        known = {*self._file.fields, *_EXAMPLE_MATERIAL, _BORDERLINE}
-        for example in (*self._file.ja.examples, *self._file.en.examples):
-            try:
-                # With the fields of the short form only, where that is in use.
-                self.form.model_validate({key: example[key] for key in self.fields})
-                problem = ", ".join(example.keys() - known)
-            except (KeyError, ValidationError) as error:
-                problem = " ".join(str(error).split())
-            if problem:
-                msg = _(
-                    "{path}: a worked example does not fill in the form ({error}).", path=path, error=problem
-                )
-                raise PromptError(msg)
+        known = {*self._file.fields, *_EXAMPLE_MATERIAL, _COMBINED}
+        for language in LANGUAGES:
+            examples = self.examples(language)
+            # Beside one that shows the whole reply the others may show a part of it.
+            has_whole = any(self.fields.keys() <= example.keys() for example in examples)
+            for example in examples:
+                must = {self._file.value} if has_whole else self.fields.keys()
+                try:
+                    # With the fields of the short form only, where that is in use.
+                    reply = {key: example[key] for key in self.fields if key in {*must, *example}}
+                    self._form_of(reply).model_validate(reply)
+                    problem = ", ".join(example.keys() - known)
+                except (KeyError, ValidationError) as error:
+                    problem = " ".join(str(error).split())
+                if problem:
+                    msg = _(
+                        "{path}: a worked example does not fill in the form ({error}).",
+                        path=path,
+                        error=problem,
+                    )
+                    raise PromptError(msg)
 
     def title(self, language: Language) -> str:
         """What people call this judge."""
@@ -270,15 +280,19 @@ class ReplySchema:
         meanings = getattr(self._file, language).fields
         return {key: (kind, meanings[key]) for key, kind in self.fields.items()}
 
-    def examples(self, language: Language, *, borderline: bool = False) -> list[dict[str, Any]]:
-        """Worked examples: what is shown, and the reply that it should get; all, or the borderline one."""
+    def examples(self, language: Language, *, combined: bool = False) -> list[dict[str, Any]]:
+        """Worked examples: what is shown, and its reply; all, or those marked `combined`."""
         every: list[dict[str, Any]] = getattr(self._file, language).examples
-        return [each for each in every if each.get(_BORDERLINE)][:1] if borderline else every
+        return [each for each in every if each.get(_COMBINED)] if combined else every
 
     @cached_property
     def form(self) -> type[replies.Reply]:
         """The reply to this form alone."""
-        kinds = {key: replies.FIELD_KINDS[kind] for key, kind in self.fields.items()}
+        return self._form_of(self.fields)
+
+    def _form_of(self, keys: Container[str]) -> type[replies.Reply]:
+        """The form with these of its fields."""
+        kinds = {key: replies.FIELD_KINDS[kind] for key, kind in self.fields.items() if key in keys}
         left_out = {key: kind.left_out for key, kind in kinds.items() if kind.left_out is not ...}
         return replies.create_form(self.name, {key: kind.type for key, kind in kinds.items()}, left_out)
 
@@ -321,7 +335,11 @@ class Rubric(ReplySchema):
         self.name = path.stem
         self.value, self.grades = self._file.value, self._file.grades
         # The verdict is at most so high where that field is at most so high.
-        self.caps = {key: cap for key, cap in self._file.caps.items() if key in self.fields}
+        self.caps = {
+            key: limits if isinstance(limits, tuple) else (limits,)
+            for key, limits in self._file.caps.items()
+            if key in self.fields
+        }
         self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
         if self.kind.scale is None:
             msg = _(
@@ -434,8 +452,8 @@ class PromptFrame:
         return self.text(language, key, **{name: criteria, "form": form})
 
     def _criterion(self, language: Language, rubric: ReplySchema, *, alone: bool) -> str:
-        """The criterion and its worked examples: all where it stands alone, else the borderline one."""
-        criterion, examples = rubric.criterion(language), rubric.examples(language, borderline=not alone)
+        """The criterion and its worked examples: all where it stands alone, else those for that."""
+        criterion, examples = rubric.criterion(language), rubric.examples(language, combined=not alone)
         if not examples:
             return criterion
         shown = "\n\n".join(self._example(rubric, example, language) for example in examples)
@@ -447,10 +465,10 @@ class PromptFrame:
             self.text(language, f"example_{key}", text=text if isinstance(text, str) else "\n".join(text))
             for key, text in texts.items()
         ]
-        reply = {key: example[key] for key in rubric.fields}
-        return self.text(
-            language, "example", shown="\n".join(shown), reply=json.dumps(reply, ensure_ascii=False)
-        )
+        # Runs of fields that the example leaves out become one mark.
+        runs = groupby(rubric.fields, lambda key: key in example)
+        parts = [_reply_part(example, keys) if there else _LEFT_OUT[language] for there, keys in runs]
+        return self.text(language, "example", shown="\n".join(shown), reply=f"{{{', '.join(parts)}}}")
 
     def fingerprint(self, rubrics: Sequence[ReplySchema], model: str, *, alone: bool) -> str:
         """A hash of everything but the material: prompt texts in both languages, reply form, caps, model.
@@ -469,7 +487,10 @@ class PromptFrame:
             )
         ]
         caps = [
-            f"{key} {cap:g}" for each in rubrics if isinstance(each, Rubric) for key, cap in each.caps.items()
+            f"{key} {' '.join(f'{cap:g}' for cap in limits)}"
+            for each in rubrics
+            if isinstance(each, Rubric)
+            for key, limits in each.caps.items()
         ]
         return fingerprint(*texts, *caps, model)
 
@@ -546,6 +567,10 @@ class PromptFrame:
             return "\n".join(quoted)
         question = quote("first", case.question, seal)
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
+
+
+def _reply_part(example: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return json.dumps({key: example[key] for key in keys}, ensure_ascii=False)[1:-1]
 
 
 def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ a severity that a judge gave itself goes before that of the rule. By the default
     no_answer      the bot failed, or said nothing            always, and then it is the only mark
     overall        the deciding judge is below 0.7            at 0.4 or less
     groundedness   3 or less of 5                             at 2 or less
-    correctness    2 or less of 5, in the verdict of `turn`   at 1
+    correctness    2 or less of 5, in the verdict of `turn`   at 2 or less
     claims, facts  below 1                                    below 0.5, or as the judge says
     risk           a rule of the desk is broken               as the rule says
     tools          a tool is missing, or must not be called   always
@@ -206,7 +206,8 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
         ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points
         # A grade of 1 or 2 says that the passages contradict the answer.
         ("groundedness", grounded, grounded and grounded.raw, le, rules.groundedness, le, 2),
-        ("correctness", turn, turn and turn.detail.get("correctness"), le, rules.correctness, le, 1),
+        # A 3 is a missing condition; what was invented or is wrong is a 2 or less.
+        ("correctness", turn, turn and turn.detail.get("correctness"), le, rules.correctness, le, 2),
         ("claims", claims, claims and claims.value, lt, 1 if rules.claims else None, lt, 0.5),
         ("facts", facts, facts and facts.value, lt, 1 if rules.facts else None, lt, 0.5),
         ("risk", risk, risk and risk.value, lt, 1 if rules.risk else None, lt, 0.5),

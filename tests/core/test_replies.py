@@ -305,9 +305,9 @@ def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
     }
 
     assert skeleton(described) == (
-        '{\n  "turn": {\n    "steps": ["<手順>", ...],\n    "overall": <総合>\n  },\n  "reason": "<一文>"\n}'
+        '{\n "turn": {\n  "steps": ["<手順>", ...],\n  "overall": <総合>\n },\n "reason": "<一文>"\n}'
     )
     meaning = {"id": "code", "useful": "1 or 0"}
     assert skeleton({"passages": ("usefulness", meaning)}) == (
-        '{\n  "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
+        '{\n "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
     )

@@ -192,17 +192,58 @@ def test_the_guidelines_are_for_rubrics_that_use_them(language: Language) -> Non
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_a_borderline_example_stands_with_each_criterion(language: Language) -> None:
-    """One of each judge where several share a prompt, all of a judge that is asked alone."""
+def test_examples_stand_with_each_criterion(language: Language) -> None:
+    """Those marked `combined` where several judges share a prompt, all of a judge that is asked alone."""
     together = FRAME.task(language, ALL, alone=False)
 
     for one in ALL:
-        [example] = one.examples(language, borderline=True)
+        marked = one.examples(language, combined=True)
         alone = FRAME.task(language, [one], alone=True)
-        others = [each for each in one.examples(language) if each is not example]
+        others = [each for each in one.examples(language) if each not in marked]
         assert all(f"{each['answer']}\n" in alone for each in one.examples(language))
-        assert f"{example['answer']}\n" in together
+        assert marked
+        assert all(f"{each['answer']}\n" in together for each in marked)
         assert not any(f"{each['answer']}\n" in together for each in others)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_turn_judge_is_shown_a_whole_reply_and_the_grades_it_may_give(language: Language) -> None:
+    """A 5, an honest "I don't know" that is right, and a missing condition, which is a 3."""
+    fine, honest, middling = rubric("turn").examples(language, combined=True)
+
+    assert (fine["response"], fine["overall"]) == ("answered", 5)
+    assert (honest["response"], honest["completeness"], honest["overall"]) == ("handed_over", 5, 5)
+    assert middling.keys() > rubric("turn").fields.keys()
+    assert [middling[key] for key in ("completeness", "correctness", "overall")] == [3, 3, 3]
+
+
+def test_an_example_may_leave_out_what_another_one_shows(tmp_path: Path) -> None:
+    """Runs of fields that it leaves out are one mark; the verdict must be there, and one example is whole."""
+    text = (shelves.JUDGES / "relevance.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    shown = FRAME.task(
+        "ja", [Rubric(written(path, without(text, 'reason = "求めとは関係のない宣伝だけ。"\n')))], alone=True
+    )
+
+    assert '→ {…, "grade": 1}' in shown
+    for broken, missing in (
+        (without(text, "grade = 1\n"), "grade"),
+        (re.sub('(answer = .*\n)reason = ".*"\n', r"\1", text), "reason"),
+    ):
+        with pytest.raises(PromptError, match=f"does not fill in the form .*{missing}"):
+            Rubric(written(path, broken))
+
+
+def without(text: str, line: str) -> str:
+    """The text without the first of these lines."""
+    assert line in text
+    return text.replace(line, "", 1)
+
+
+def written(path: Path, text: str) -> Path:
+    """The path, with this text in the file."""
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 @pytest.mark.parametrize("name", ["turn", "groundedness", "similarity"])
@@ -214,13 +255,14 @@ def test_small_models_are_asked_in_fewer_words(language: Language, name: str) ->
     assert isinstance(short, Rubric)
     texts = [FRAME.task(language, [each], alone=True) for each in (long, short)]
     lines = [line for line in texts[1].splitlines() if line[:2] in ("->", "→ ")]
-    replies = [json.loads(line[line.index("{") :]) for line in lines]
+    replies = [json.loads(re.sub("(?:…|[.]{3}),? ?", "", line[line.index("{") :])) for line in lines]
 
     assert len(short.criterion(language)) < 0.7 * len(long.criterion(language))
     assert (short.value, short.scale, short.needs) == (long.value, long.scale, long.needs)
     assert set(short.form.model_fields) <= set(long.form.model_fields)
     assert replies
-    assert all(list(reply) == list(short.form.model_fields) for reply in replies)
+    assert all(set(reply) <= set(short.form.model_fields) for reply in replies)
+    assert list(replies[-1]) == list(short.form.model_fields)
     assert FRAME.fingerprint([long], "m", alone=True) != FRAME.fingerprint([short], "m", alone=True)
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import PromptError
-from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, Score
+from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, RedRules, Score
 from simulator.grading.cause import CauseReply
 from simulator.grading.model_judge import SAID, ModelJudge
 from simulator.grading.rubric import Rubric, load_form
+from simulator.stats.red import red_marks, worst_severity
 from tests.run_helpers import a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.openai import OpenAIServer
 from tests.stats.test_conflicts import reply
@@ -110,17 +111,48 @@ def test_a_cause_does_not_hang_on_the_shape_of_a_text(shape: Any) -> None:
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(
     ("correct", "complete", "said", "counts"),
-    [(2, 5, 5, 2), (5, 2, 4, 2), (1, 1, 3, 2), (2, 2, 1, 1), (2, 5, 2, 2), (3, 3, 5, 5)],
+    [
+        (2, 5, 5, 2),
+        (5, 2, 4, 2),
+        (1, 1, 3, 2),
+        (2, 2, 1, 1),
+        (2, 5, 2, 2),
+        (3, 5, 5, 3),
+        (5, 3, 4, 3),
+        (3, 2, 5, 2),
+        (3, 3, 2, 2),
+        (4, 4, 5, 5),
+    ],
 )
 async def test_the_whole_is_no_higher_than_its_rubric_allows(
     correct: int, complete: int, said: int, counts: int, alone: bool
 ) -> None:
-    """2 where correctness or completeness is 2 or less; what the model said stays beside it."""
+    """3 where correctness or completeness is 3, 2 where one is less; what the model said stays beside it."""
     fields = {"correctness": correct, "completeness": complete, "overall": said}
     score, requests = await graded(a_reply(alone, **fields), alone=alone)
 
     assert (score.raw, score.value, score.detail["overall"], requests) == (counts, counts / 5, counts, 1)
     assert score.detail.get(SAID) == (said if said != counts else None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "correct", "complete", "said", "severity"),
+    [
+        ("a condition is missing", 3, 3, 5, "moderate"),
+        ("an invention", 2, 5, 5, "major"),
+        ("wrong on the main point", 1, 5, 5, "major"),
+        ("declined what it should answer", 5, 2, 4, "major"),
+        ("right but rude", 5, 5, 3, "moderate"),
+    ],
+)
+async def test_every_fault_is_red(fault: str, correct: int, complete: int, said: int, severity: str) -> None:
+    """As grave as the criterion says, and below a target of 80, by the default rules."""
+    score, _ = await graded(a_reply(correctness=correct, completeness=complete, overall=said))
+    marks = red_marks(score.conversation, (score,), RedRules(), "turn")
+
+    assert worst_severity(marks) == severity, fault
+    assert marks
+    assert (score.value or 0) < 0.8
 
 
 @pytest.mark.parametrize(

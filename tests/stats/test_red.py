@@ -59,7 +59,7 @@ def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> l
         (grade("relevance", 1), None),
         *(
             (grade("turn", 5, detail={"correctness": correct}), severity)
-            for correct, severity in ((3, None), (2, "moderate"), (1, "major"))
+            for correct, severity in ((3, None), (2, "major"), (1, "major"))
         ),
     ],
 )
