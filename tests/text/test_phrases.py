@@ -45,7 +45,7 @@ def language_of(text: str) -> Language:
         (declines, "恐れ入りますが、海外ではご利用いただけません。", False),
         (declines, "パスワードが分からない場合は、再設定してください。", False),
         (declines, "個人情報を入力する必要はありません。", False),
-        (declines, "正確な日付は分かりかねますが、返金には3から5営業日かかり、多くは1週間以内に届きます。", False),
+        (declines, "正確な日付は分かりかねますが、返金には3から5営業日、多くは1週間です。", False),
         (declines, "I am sorry, but our material says nothing about a TV option.", True),
         (declines, "Sorry, but I do not know.", True),
         (declines, "The documents do not specify a deadline.", True),
