@@ -47,11 +47,15 @@ _UNITS: tuple[tuple[str, Kind, int, str], ...] = (
 )
 _BEFORE = {"¥": "円", "\\": "円", "$": "$", "€": "€", "£": "£"}
 _UNIT = re.compile(
-    "[ -]?(?:" + "|".join(f"(?P<u{place}>{written})" for place, (*_, written) in enumerate(_UNITS)) + r")(?![a-z])"
+    "[ -]?(?:"
+    + "|".join(f"(?P<u{place}>{written})" for place, (*_, written) in enumerate(_UNITS))
+    + r")(?![a-z])"
 )
 _NUMBER = re.compile(rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})")
 # Addresses of pages and mailboxes, whose digits count nothing.
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s「」、。<>]{1,300}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s「」、。<>]{1,300}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
+)
 _PHONE = re.compile(r"(?<![\d-])(?:\+81[ -]?|0)\d{1,4}[-( ]{0,2}\d{1,4}[-) ]{0,2}\d{3,4}(?![\d-])")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
@@ -74,7 +78,7 @@ _TIME = re.compile(
 
 
 class Figure(NamedTuple):
-    """A figure: its kind, the spelling that others are compared by, and its words under NFKC in lower case."""
+    """A figure: its kind, the spelling that others are compared by, and its words in lower case."""
 
     kind: Kind
     value: str

@@ -44,7 +44,7 @@ class Piece(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def pieces(text: str, language: Language) -> tuple[Piece, ...]:
-    """The pieces of a text in order, as they were written; without any CJK character it is read as English."""
+    """The pieces of a text in order, as written; without any CJK character it is read as English."""
     lists = _lists(language if _CJK.search(text) else "en")
     found = (piece.strip() for sentence in sentences(text) for piece in cut(lists.turn, sentence))
     return tuple(Piece(piece, lists.kind(piece)) for piece in found if piece)

@@ -1,4 +1,4 @@
-"""What sentences of a desk do, by short lists of phrases: plain wordings are known, ordinary lines left alone."""
+"""What sentences of a desk do, by short lists: plain wordings are known, others left alone."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def language_of(text: str) -> Language:
         (declines, "申し訳ございませんが、その件については分かりかねます。", True),
         (declines, "ご質問に該当する記載が見当たりません。", True),
         (declines, "お力になれず申し訳ございません。", True),
-        (declines, "当窓口の資料に記載がございません。サポート窓口 0120-000-371 へお問い合わせください。", True),
+        (declines, "資料に記載がございません。サポート窓口 0120-000-371 へお問い合わせください。", True),
         (declines, "恐れ入りますが、海外ではご利用いただけません。", False),
         (declines, "パスワードが分からない場合は、再設定してください。", False),
         (declines, "個人情報を入力する必要はありません。", False),
