@@ -2,7 +2,7 @@
 
     python -m benchmarks.likeness [--run RUN ...]       also the last part of `make bench-simulator`
     python -m benchmarks.likeness --user-model MODEL    with a model as the customer
-    python -m benchmarks.likeness --write               makes simulator/stats/likeness.json again
+    python -m benchmarks.likeness --write               makes simulator/lab/likeness/likeness.json again
 
 What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part,
 answers (and asks whether there is anything else), or declines.
@@ -30,21 +30,20 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, persona, persona_names
 from simulator.core.types import Case, Conversation, Language
 from simulator.data.cases import read_cases
-from simulator.stats.customers import customer_messages
-from simulator.stats.likeness import (
+from simulator.lab.likeness.figures import (
     FILE,
     SEED,
     Likeness,
-    People,
     Reference,
     ceilings,
     drawn,
     likeness,
     mean_like,
-    people_of,
     reference_of,
     shipped_reference,
 )
+from simulator.stats.customers import customer_messages
+from simulator.stats.lines import People, people_of
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import all_references
 from simulator.text.segments import sentences

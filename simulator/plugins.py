@@ -22,7 +22,7 @@ entry-point group `rehearsal.plugins`:
         print(f"Hello, {name}.")
         return 0
 
-    def section(results, summary):
+    def section(results, summary, settings):
         line, figures = f"{summary.turns} turns at the desk", {"turns": summary.turns}
         return figures_section(key="desk", title="The desk", line=line, figures=figures)
 
@@ -111,8 +111,8 @@ class Preparing(Protocol):
 class SectionBuilder(Protocol):
     """Makes a section of every report of a run; None where the run has nothing for it."""
 
-    def __call__(self, results: "Results", summary: "Summary", /) -> "Section | None":
-        """Figures of a section stand in `--json` under its key."""
+    def __call__(self, results: "Results", summary: "Summary", settings: Settings, /) -> "Section | None":
+        """Figures of a section stand in `--json` under its key; `settings` are those of this report."""
         ...
 
 
@@ -209,7 +209,8 @@ class Room:
 
     Words of the command line, each with the first line of its help; settings that are set; judges by name;
     notes of a run, and `graded`, judges by the last part of their names, that its reports show. `remarks`
-    where it looks at every run with customers.
+    where it looks at every run with customers that a model judged, `lines` where it looks at all in which
+    customers said so many after the first.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -218,12 +219,14 @@ class Room:
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
     remarks: bool = False
+    lines: int | None = None
 
-    def shows(self, results: "Results") -> bool:
+    def shows(self, results: "Results", settings: Settings, lines: int) -> bool:
         """Whether its sections may have something to say of this run."""
         return (
             any(note in results.notes for note in self.notes)
-            or any(results.run.settings.get(name) for name in self.settings)
+            or any(_is_set(settings, name) for name in self.settings)
+            or (self.lines is not None and lines >= self.lines)
             or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
         )
 
@@ -258,7 +261,8 @@ LAB: Mapping[str, Room] = {
         notes=("harness",),
     ),
     "judging": Room(settings=("check",), judges=("answer_relevancy", "facts", "keigo", "language_match")),
-    "likeness": Room(),
+    # With fewer lines the figure would be refused as too small.
+    "likeness": Room(settings=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "matrix": Room(),
 }
@@ -298,19 +302,33 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
     return (*asked, *third_party())
 
 
-def reporting(results: "Results", *, is_judged: bool) -> tuple[Plugin, ...]:
-    """The plug-ins that have something to say of a run in its reports.
+def check(settings: Settings) -> None:
+    """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
+    for plugin in asked_by(settings):
+        if plugin.check:
+            plugin.check(settings)
 
-    A room that is not there is left out: a run is read without it. Remarks are for runs that a model judged.
+
+def reporting(
+    results: "Results", settings: Settings, *, is_judged: bool = False, lines: int = 0
+) -> tuple[Plugin, ...]:
+    """The plug-ins that have something to say of a run in its reports, made with these settings.
+
+    A room that is not there is left out: a run is read without it. `lines` are those that customers said
+    after the first ones.
     """
     is_talk = is_judged and not results.run.asks_once
-    rooms = (_room(name) for name, room in LAB.items() if (room.remarks and is_talk) or room.shows(results))
+    rooms = (
+        _room(name)
+        for name, room in LAB.items()
+        if (room.remarks and is_talk) or room.shows(results, settings, lines)
+    )
     return (*filter(None, rooms), *third_party())
 
 
-def printed(results: "Results") -> Printed | None:
+def printed(results: "Results", settings: Settings) -> Printed | None:
     """What a run prints in place of its summary; None where no plug-in prints it in another way."""
-    made = (p.printed(results) for p in reporting(results, is_judged=False) if p.printed)
+    made = (p.printed(results) for p in reporting(results, settings) if p.printed)
     return next(filter(None, made), None)
 
 

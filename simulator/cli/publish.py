@@ -43,7 +43,6 @@ from simulator.stats.answerability import answerability, handovers, unjudged_rea
 from simulator.stats.figures import Summary
 from simulator.stats.findings import Gate
 from simulator.stats.gate import as_json, gate_of
-from simulator.stats.likeness import measured
 from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run, replay_of
@@ -52,9 +51,6 @@ from simulator.storage.run_file import read_run, replay_of
 # one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
 ATTEMPTS = 4
-# With fewer lines after the first, customers are not held against people: to load and fit what it takes is
-# not worth a figure that would be refused as too small.
-LITTLE_SAID = 20
 
 
 def publish(
@@ -97,7 +93,7 @@ def _publish(path: Path, settings: Settings) -> int:
         say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
     report = run_report(context)
     write_atomically(Path(context.page), page_html(context, report))
-    printed = plugins.printed(results)
+    printed = plugins.printed(results, settings)
     print_report(report, as_json=settings.json_output or printed is not None, view=settings.view)
     if settings.json_output:
         print_json(shown)
@@ -122,16 +118,14 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     `settings` may be today's: `report --target 90` decides anew on the figures of an old run.
     """
     summary, language = figures_of(results, settings), report_language(results)
-    likeness = None  # where customers said little there is none, unless logs were named
-    if not results.run.asks_once and (settings.likeness or summary.turns - summary.finished >= LITTLE_SAID):
-        likeness = measured(results, settings.likeness)
     # Stand-ins that counted words are not judged.
     is_plain = not (
         results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
     )
     is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
     trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
-    added = plugins.reporting(results, is_judged=is_judged)
+    lines = summary.turns - summary.finished
+    added = plugins.reporting(results, settings, is_judged=is_judged, lines=lines)
     return ReportContext(
         results=results,
         summary=summary,
@@ -141,15 +135,17 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         trusts=trusts,
         page=str(path.with_name("report.html")),
         check=settings.check_format,
-        likeness=likeness,
-        added=tuple(added_sections(results, summary, added)),
+        added=tuple(added_sections(results, summary, settings, added)),
         remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
     )
 
 
-def added_sections(results: Results, summary: Summary, added: Iterable[plugins.Plugin]) -> Iterator[Section]:
+def added_sections(
+    results: Results, summary: Summary, settings: Settings, added: Iterable[plugins.Plugin]
+) -> Iterator[Section]:
     """The sections that plug-ins have of this run."""
-    yield from filter(None, (build(results, summary) for plugin in added for build in plugin.sections))
+    builders = (build for plugin in added for build in plugin.sections)
+    yield from filter(None, (build(results, summary, settings) for build in builders))
 
 
 def page_html(context: ReportContext, report: Report | None = None) -> bytes:
@@ -175,12 +171,12 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
         agreement = judge_trust and judge_trust.calibration
         judge["calibration"] = context.text(agreement) if agreement else None
         judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
-    shown["simulator"]["likeness"] = context.likeness and context.likeness.as_json()
     masks = stored_settings(results.run.settings).redacts
     shown["redacted"] = masks_of(results) if masks else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
-    shown |= {section.key: section.figures for section in context.sections}
+    shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
+    shown["simulator"]["likeness"] = shown.pop("likeness", None)
     for name, figures in shown.get("classification", {}).items():
         shown["judges"][name] |= figures
     for name, places in {"answerability": answerability(results), "handover": handovers(results)}.items():

@@ -55,7 +55,6 @@ from simulator.runner.context import RunContext
 from simulator.runner.estimate import forecast
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
-from simulator.stats.likeness import logged_reference
 from simulator.stats.red import primary_judge, red_marks
 from simulator.stats.sequential import batches
 from simulator.stats.target import certain_decision, check_evidence, check_gate
@@ -123,13 +122,6 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     for plugin in plugins.asked_by(settings):
         settings = plugin.settled(settings) if plugin.settled else settings
     return settings
-
-
-def check_added(settings: Settings) -> None:
-    """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
-    for plugin in plugins.asked_by(settings):
-        if plugin.check:
-            plugin.check(settings)
 
 
 def check_folder(runs: Path) -> None:
@@ -292,13 +284,13 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
     `run_id` is given where the id is known beforehand, as in the record of a matrix; else it is made of time
     and persona.
     """
+    # All before the questions are read, for these can take a while.
+    plugins.check(settings)
     settings = _with_bot(_with_whole_paths(settings), objects.cases)
     if objects.bot is not None and settings.engine != "local":
         raise InputError(
             _("--engine {engine} finds the bot by a name: bot.py:answer.", engine=settings.engine)
         )
-    # All before the questions are read, for these can take a while.
-    check_added(settings)
     planned = read_plan(settings, objects.cases)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
@@ -345,7 +337,6 @@ def _with_whole_paths(settings: Settings) -> Settings:
         read_knowledge(settings.knowledge)  # refuses what has no articles; reads none
         changes["knowledge"] = str(Path(settings.knowledge).resolve())
     if settings.likeness:
-        logged_reference(settings.likeness)
         changes["likeness"] = str(Path(settings.likeness).resolve())
     return settings.model_copy(update=changes)
 
@@ -400,7 +391,8 @@ def play(
 
     # One process with one event loop, or batches on dask's workers; the same signature.
     engines: dict[str, plugins.Engine] = {"local": run.perform}
-    engines.update(*(each.engines for each in added))
+    for each in added:
+        engines |= each.engines
     perform = engines[settings.engine]
     load_runner = next((each.runner for each in added if each.runner), None)
     stopping = StoppingRule(batches, certain_decision) if settings.sequential else None

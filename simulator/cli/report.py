@@ -6,11 +6,11 @@ program may therefore show an old run in another way, but with the grades that i
 
 from typing import Any
 
+from simulator import plugins
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import RUN, settings_of_run, takes
 from simulator.cli.publish import publish
-from simulator.core.settings import load_settings
-from simulator.stats.likeness import logged_reference
+from simulator.core.settings import Settings, load_settings
 from simulator.stats.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
@@ -44,8 +44,8 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
     check_destinations(today)
     path = find_run(run, today.runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
-    if settings.likeness and flags["likeness"]:
-        logged_reference(settings.likeness)
+    if flags["likeness"]:
+        plugins.check(Settings(likeness=settings.likeness))
     if flags["confidence"] is not None:
         check_certainty(settings)
         # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from simulator import plugins
 from simulator.cli.options import given_flags
-from simulator.cli.rehearsal import check_added, run_settings, start
+from simulator.cli.rehearsal import run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.terminal import only_the_verdict
 from simulator.core.errors import InputError
@@ -27,7 +28,7 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
     # The order in which mistakes are told: options that exclude each other, then where reports go, then the
     # rest.
     settings = run_settings(settings, protocol)
-    check_added(settings)
+    plugins.check(settings)
     if settings.to:
         from simulator.cli.destinations import check_destinations  # and with it the reports
 

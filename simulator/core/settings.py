@@ -55,12 +55,6 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
 
-# How closely the customers resemble real ones: a figure that no target can ask for, and why.
-LIKENESS = "likeness"
-_NO_TARGET = _(
-    "likeness is no target: the figure stops at 100, and is lower on people that nobody tuned on; read it on"
-    " the page or in --json"
-)
 # What a target may name. Beside them every judge of the run is a name (the mean of its grades, 0..1), and
 # pass^k is a share. The measure decides which comparisons make sense, and what the threshold may be.
 FIGURES: dict[str, Measure] = {
@@ -184,8 +178,6 @@ def _condition(part: str) -> Condition:
         raise ValueError(msg)
     name, comparison, number = found.groups()
     name = _ALIASES.get(name, name)
-    if name.casefold() == LIKENESS:
-        raise ValueError(_NO_TARGET)
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
     # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.

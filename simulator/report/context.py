@@ -29,7 +29,6 @@ from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.stats.answerability import answerability, asks_responses, handovers, unjudged_reason
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.findings import Gate
-from simulator.stats.likeness import Likeness
 from simulator.stats.red import RISK
 
 STAND_INS = _(
@@ -268,10 +267,9 @@ def _remarks(summary: Summary) -> Iterator[Message]:
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
-    `improvements` are None where no turn is red, `likeness` where customers said too little. `page` is where
-    its page is written, empty where there is none. `check` is how the worksheet of conversations shows a
-    grade: in words, or as the judge's own JSON. `added` are sections of plug-ins,
-    `remarks` their lines among the notes.
+    `improvements` are None where no turn is red. `page` is where its page is written, empty where there is
+    none. `check` is how the worksheet of conversations shows a grade: in words, or as the judge's own JSON.
+    `added` are sections of plug-ins, `remarks` their lines among the notes.
     """
 
     results: Results
@@ -282,7 +280,6 @@ class ReportContext:
     trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
-    likeness: Likeness | None = None
     added: tuple[Section, ...] = ()
     remarks: tuple[Line, ...] = ()
 
@@ -353,7 +350,12 @@ class ReportContext:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        return sections(self.results, self.summary, self.added)
+        return sections(self.results, self.summary, [each for each in self.added if not each.folded])
+
+    @property
+    def folded(self) -> tuple[Section, ...]:
+        """Sections of plug-ins that are folded: small print, below what all runs have."""
+        return tuple(each for each in self.added if each.folded)
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:

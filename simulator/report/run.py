@@ -48,7 +48,6 @@ from simulator.report.context import (
     score_lines,
     trial_notice,
 )
-from simulator.report.customers import likeness_section
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.judges import trust_section
 from simulator.report.sections import (
@@ -109,8 +108,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary.simulator)
-        if context.likeness:
-            yield likeness_section(context.likeness)
+    yield from context.folded
     yield from context.answerable
     if context.improvements:
         run = run_argument(context.page, results.run.id)

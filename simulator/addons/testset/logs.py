@@ -31,7 +31,7 @@ from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
 from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
-from simulator.stats.likeness import FEATURES, people_of
+from simulator.stats.lines import FEATURES, people_of
 from simulator.text.acts import parts
 from simulator.users.rules import SHARES
 

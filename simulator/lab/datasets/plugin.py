@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from simulator.core.document import Section
+from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.datasets import command
 from simulator.lab.datasets.choice import choice
@@ -25,7 +26,7 @@ def printed(results: Results) -> Printed | None:
 def of_results(build: Callable[[Results], Section | None]) -> SectionBuilder:
     """A section that takes its figures from the results themselves."""
 
-    def section(results: Results, _summary: Summary, /) -> Section | None:
+    def section(results: Results, _summary: Summary, _settings: Settings, /) -> Section | None:
         return build(results)
 
     return section

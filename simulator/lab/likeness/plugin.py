@@ -1,6 +1,24 @@
-"""The room about customers: whether they react to how a bot answers, as people would."""
+"""The room about customers: how closely they resemble people, whether they react to what a bot answers."""
 
+from simulator.core.document import Section
+from simulator.core.settings import Settings
+from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
+from simulator.lab.likeness.figures import logged_reference, measured
+from simulator.lab.likeness.section import likeness_section
 from simulator.plugins import Plugin
+from simulator.stats.figures import Summary
 
-PLUGIN = Plugin(name="likeness", reacting=reacting)
+
+def section(results: Results, _summary: Summary, settings: Settings) -> Section | None:
+    """How closely the customers resemble real ones; None for rows, which nobody asks."""
+    return None if results.run.asks_once else likeness_section(measured(results, settings.likeness))
+
+
+def check_logs(settings: Settings) -> None:
+    """Raises InputError for logs in which no customer can be found."""
+    if settings.likeness:
+        logged_reference(settings.likeness)
+
+
+PLUGIN = Plugin(name="likeness", sections=(section,), check=check_logs, reacting=reacting)

@@ -20,6 +20,7 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, ngettext
+from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import Results
 from simulator.lab.load.figures import Level, Load, as_json, load_of
@@ -30,7 +31,7 @@ from simulator.stats.figures import Summary
 MUCH = 0.1
 
 
-def section(results: Results, summary: Summary) -> Section | None:
+def section(results: Results, summary: Summary, _settings: Settings) -> Section | None:
     """What reports say about a load rehearsal; None for any other run."""
     load = load_of(results, summary)
     if load is None:

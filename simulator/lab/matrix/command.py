@@ -23,10 +23,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from simulator import plugins
 from simulator.cli.destinations import check_destinations, push_to_sheet
 from simulator.cli.forecast import show_forecast, total
 from simulator.cli.publish import page_html, report_context
-from simulator.cli.rehearsal import check_added, check_folder, run_settings, start
+from simulator.cli.rehearsal import check_folder, run_settings, start
 from simulator.cli.resume import resume
 from simulator.cli.show import show_report, write_atomically
 from simulator.cli.terminal import ExitCode, say, say_stopped, stdout_to_stderr
@@ -109,7 +110,7 @@ def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
     """
     # Several values of --set are models of the matrix, and no setting of all cells.
     today = load_settings({**flags, "set": None} if isinstance(matrix, matrices.Matrix) else flags)
-    check_added(today)
+    plugins.check(today)
     for name in today.to:
         if name not in REPORTS:
             hint = _("The run of each cell can have it: report RUN --to.")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from simulator import plugins
-from simulator.core.settings import stored_settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Case, Language, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
@@ -339,7 +339,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
             name: JudgeFigures(mean=j.mean, stderr=j.stderr, n=j.n, planned=j.planned, failed=j.failed)
             for name, j in summary.judges.items()
         },
-        labels=_labels(results, summary),
+        labels=_labels(results, summary, settings),
         passed=gate.passed,
         incomplete=gate.incomplete,
         gate=gate,
@@ -353,10 +353,10 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     return _GradedCell(figures, _graded(results, summary, cases), summary.primary, languages)
 
 
-def _labels(results: Results, summary: Summary) -> Labels | None:
+def _labels(results: Results, summary: Summary, settings: Settings) -> Labels | None:
     """The figures of labels, as the run's report has them; of the first judge where there are several."""
-    for plugin in plugins.reporting(results, is_judged=False):
-        for section in filter(None, (build(results, summary) for build in plugin.sections)):
+    for plugin in plugins.reporting(results, settings):
+        for section in filter(None, (build(results, summary, settings) for build in plugin.sections)):
             if section.key == "classification":
                 figures = next(iter(section.figures.values()))
                 return Labels(**{key: figures[key] for key in Labels.model_fields})

@@ -9,6 +9,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.cli.publish import page_html
+from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, GradingContext, Language, Results, Score
 from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.classification import choices
@@ -57,7 +58,7 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
 
 def a_report(results: Results, language: Language) -> ReportContext:
     summary = summed(results, ("choice",))
-    added = (build(results, summary) for build in PLUGIN.sections)
+    added = (build(results, summary, Settings()) for build in PLUGIN.sections)
     gate = decide(summary, None, 0.05)
     return context_of(results, summary, gate, language, added=tuple(filter(None, added)))
 

@@ -222,7 +222,7 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("応答時間 (p95)" in cell for cell in cells)
     assert "0.001 秒" in said(headline(found), "ja")
     assert "同時のお客様 3 人" in (folder / "report.md").read_text(encoding="utf-8")
-    shown = section(results, figures_of(results, Settings()))
+    shown = section(results, figures_of(results, Settings()), Settings())
     assert shown
     times = shown.tables[0]
     assert [said(row[0].text) for row in times.rows][:2] == ["Answer time", "From schedule"]

@@ -1,4 +1,4 @@
-"""How closely the customers resemble real ones: a section of a run, worked out in `stats/likeness.py`."""
+"""How closely the customers resemble real ones: a section of a run, worked out in figures.py."""
 
 from simulator.core.document import (
     PAGE,
@@ -12,7 +12,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, sentences
 from simulator.core.titles import title
-from simulator.stats.likeness import MEDIANS, SIZES, Likeness
+from simulator.lab.likeness.figures import MEDIANS, SIZES, Likeness
 
 # Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
 # is the case's question whoever asks it; from the greeting on they are of conversations.
@@ -86,7 +86,7 @@ def likeness_section(likeness: Likeness) -> Section:
     blocks.append(Table.of("likeness", columns, rows))
     blocks += [Line(sentences(*notes), "soft"), *(Line(source, "soft") for source in likeness.sources)]
     head = _("Likeness to real customers")
-    return Section("likeness", head, tuple(blocks), views=PAGE | TERMINAL, folded=True)
+    return Section("likeness", head, tuple(blocks), likeness.as_json(), views=PAGE | TERMINAL, folded=True)
 
 
 def _cell(key: str, value: float | None) -> Cell:

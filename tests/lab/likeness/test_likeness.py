@@ -7,20 +7,17 @@ import numpy as np
 import pytest
 
 from simulator.core.types import Language
-from simulator.stats.likeness import (
-    FEATURES,
+from simulator.lab.likeness.figures import (
     SEED,
-    People,
     Reference,
     ceilings,
     drawn,
     like,
     likeness,
-    line_features,
-    people_of,
     reference_of,
     shipped_reference,
 )
+from simulator.stats.lines import FEATURES, People, line_features, people_of
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
 
@@ -144,17 +141,17 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
 )
 @pytest.mark.parametrize("words", [("--offline", "--limit", "1"), ("report", "latest")])
 def test_likeness_is_no_target(target: str, words: tuple[str, ...], command: Command) -> None:
-    """In one line with the reason, before anything is played and of an earlier run; in settings, too."""
+    """It is no figure that a target can name, of a run or of an earlier one; in a run's settings, too."""
     if "report" in words:
         command("--offline", "--limit", "1")
     runs = len(run_ids(Path("runs")))
     done = command(*words, "--target", target)
     Path("rehearsal.toml").write_text(f"target = '{target}'\n", encoding="utf-8")
 
-    for refused in (done, command(*words)):
+    for refused in (done, *([] if "report" in words else [command(*words)])):
         assert refused.code == 2
-        assert "likeness is no target: the figure stops at 100" in refused.error
-        assert "people that nobody tuned on" in refused.error
+        assert "figure in --target" in refused.error
+        assert "likeness" in refused.error
     assert len(run_ids(Path("runs"))) == runs
 
 
