@@ -207,7 +207,8 @@ class Plugin:
 class Room:
     """What asks for a room of the lab.
 
-    Words of the command line, each with the first line of its help; settings that are set; judges by name;
+    Words of the command line, each with the first line of its help; settings that are set, and those
+    of which only `reports` have to say something; judges by name;
     notes of a run, and `graded`, judges by the last part of their names, that its reports show. `remarks`
     where it looks at every run with customers that a model judged, `lines` where it looks at all in which
     customers said so many after the first.
@@ -215,6 +216,7 @@ class Room:
 
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
@@ -225,7 +227,7 @@ class Room:
         """Whether its sections may have something to say of this run."""
         return (
             any(note in results.notes for note in self.notes)
-            or any(_is_set(settings, name) for name in self.settings)
+            or any(_is_set(settings, name) for name in (*self.settings, *self.reports))
             or (self.lines is not None and lines >= self.lines)
             or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
         )
@@ -260,7 +262,11 @@ LAB: Mapping[str, Room] = {
         },
         notes=("harness",),
     ),
-    "judging": Room(settings=("check",), judges=("answer_relevancy", "facts", "keigo", "language_match")),
+    "judging": Room(
+        settings=("check",),
+        reports=("panel",),
+        judges=("answer_relevancy", "facts", "keigo", "language_match"),
+    ),
     # With fewer lines the figure would be refused as too small.
     "likeness": Room(settings=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),

@@ -243,16 +243,6 @@ def _remarks(summary: Summary) -> Iterator[Message]:
             "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
             " interval allows for what changed."
         )
-    for pair in summary.panel:
-        yield _(
-            "{judge} was graded by {model}, too ({n}): agreement (weighted kappa) {kappa}, mean differs by"
-            " {shift} points.",
-            n=pair.n,
-            judge=title("judge", pair.judge),
-            model=pair.model,
-            kappa="–" if pair.kappa is None else f"{pair.kappa:.2f}",
-            shift=f"{100 * pair.shift:+.0f}",
-        )
     if n := summary.simulator.guarded:
         yield _(
             "Messages of the simulated customer that were rewritten before the bot saw them: {n} of {turns}"

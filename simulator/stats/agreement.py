@@ -1,4 +1,4 @@
-"""How well two gradings agree: by rank (rho, tau, AUROC), on one scale (kappa); and the models of a panel.
+"""How well two gradings agree: by rank (rho, tau, AUROC), on one scale (kappa).
 
 Ranks ask whether the better answer is graded higher, and are the same for a mild and a strict judge; kappa
 asks whether it is the same grade. A judge that gives everything one grade more has a rho of 1 and a low
@@ -17,13 +17,9 @@ from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from simulator.core.types import Score
-from simulator.stats.figures import PanelAgreement
 
 Floats = NDArray[np.float64]
 
@@ -113,25 +109,3 @@ def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
     # What is halfway but for the rounding of floats goes up, too.
     levels_of_values: Floats = steps[np.searchsorted(limits, values + 1e-9, side="right")]
     return levels_of_values
-
-
-def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
-    """Every further model of the panel compared with the judge's own, by model and judge.
-
-    The grades of a further model are filed under `JUDGE@MODEL` (`turn@gpt-4.1`). Grades by rule are left
-    out: both models would have the same, and agreement would look better than it is.
-    """
-    graded: dict[str, dict[tuple[str, int], Score]] = {}
-    for score in scores:
-        if score.state == "scored" and not score.by_rule:
-            graded.setdefault(score.judge, {})[score.conversation, score.turn] = score
-    agreements = []
-    for name in graded:
-        judge, beside, model = name.partition("@")
-        both = [key for key in graded[name] if key in graded.get(judge, {})] if beside else []
-        if both:
-            grades = [graded[judge][key].value or 0.0 for key in both]
-            other = [graded[name][key].value or 0.0 for key in both]
-            kappa, shift = quadratic_kappa(grades, other), fmean(other) - fmean(grades)
-            agreements.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
-    return tuple(sorted(agreements, key=lambda pair: (pair.model, pair.judge)))

@@ -258,19 +258,6 @@ class SimulatorScore(Value):
     n: int
 
 
-class PanelAgreement(Value):
-    """A further model of the panel beside the judge's own, on the `n` turns that both graded by one rubric.
-
-    `kappa` is quadratically weighted; `shift` is how much more (0..1) the further model gives on average.
-    """
-
-    judge: str
-    model: str
-    n: int
-    kappa: float | None
-    shift: float
-
-
 class CorrectedScore(Value):
     """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
 
@@ -438,7 +425,6 @@ class Summary(Value):
     bot_failures: dict[str, int]
     reasoned: int
     unrecorded: int = 0
-    panel: tuple[PanelAgreement, ...] = ()
     corrected: CorrectedScore | None = None
     labels: int = 0
     satisfied_graded: int = 0

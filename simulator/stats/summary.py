@@ -53,7 +53,6 @@ from simulator.core.types import (
     Value,
 )
 from simulator.models.pricing import Prices, usage_of
-from simulator.stats.agreement import panel_agreement
 from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import (
     ENOUGH_ALIKE,
@@ -225,8 +224,6 @@ def summarise(
     }
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
-    asked = any("@" in name for name in every.judges)
-    models = panel_agreement(results.scores) if asked else ()
     people = by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     # Logs without a single answer are read, not graded: they are not missing.
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
@@ -270,7 +267,6 @@ def summarise(
         reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
         reasoned=results.conversations.reasoned,
-        panel=models,
         satisfied_graded=len(satisfied),
         satisfied_unresolved=sum(value <= (rules.conversation or _UNRESOLVED) for value in satisfied),
         lapses={kind: every.lapses[kind] for kind in LAPSES} if wholly_graded else {},

@@ -1,20 +1,17 @@
 """Agreement of scores with labels: by rank, and on one scale."""
 
 import random
-from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simulator.core.types import Score
 from simulator.stats.agreement import (
     auroc,
     average_ranks,
     kendall,
     nearest_levels,
-    panel_agreement,
     quadratic_kappa,
     spearman,
 )
@@ -94,21 +91,3 @@ def test_quadratic_kappa_is_that_of_the_confusion_matrix() -> None:
 def test_grades_go_to_the_nearest_level(levels: list[float], expected: list[float]) -> None:
     """The grades 1 to 5 on another scale: linear, halves up."""
     assert nearest_levels([0, 0.25, 0.5, 0.75, 1], levels).tolist() == expected
-
-
-def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
-    """One grade for each turn."""
-    return [
-        Score(judge=judge, conversation="c", turn=turn, state="scored", value=grade / 5, raw=grade, **more)
-        for turn, grade in enumerate(grades, start=1)
-    ]
-
-
-def test_models_are_compared_on_the_turns_both_have_graded() -> None:
-    """The same grades agree fully; a model that gives a grade more everywhere is shifted by a fifth."""
-    alike, milder = graded("turn@a", [1, 3, 4, 2, 5]), graded("turn@b", [2, 4, 5, 3])
-    same, kinder = panel_agreement([*graded("turn", [1, 3, 4, 2]), *alike, *milder])
-
-    assert (same.judge, same.model, same.n, same.kappa, same.shift) == ("turn", "a", 4, 1, 0)
-    assert (kinder.model, round(kinder.shift, 6)) == ("b", 0.2)
-    assert 0 < (kinder.kappa or 0) < 1

@@ -9,6 +9,7 @@ from simulator.lab.judging.drift import checking
 from simulator.lab.judging.facts import facts
 from simulator.lab.judging.keigo import keigo
 from simulator.lab.judging.language_match import language_match
+from simulator.lab.judging.panel import remarks
 from simulator.plugins import Plugin
 
 PLUGIN = Plugin(
@@ -19,6 +20,7 @@ PLUGIN = Plugin(
         "keigo": keigo,
         "language_match": language_match,
     },
+    remarks=(remarks,),
     preparation=checking,
     probing=probe,
 )
