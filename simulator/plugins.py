@@ -50,6 +50,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import Settings, flag
 from simulator.core.shelves import offer_judges
+from simulator.data.formats import Format, offer_formats
 from simulator.grading.outputs import offer_outputs
 
 if TYPE_CHECKING:  # a page of help needs none of these
@@ -178,15 +179,16 @@ class Plugin:
 
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
-    as docs/judges.md describes it, or the path of a rubric in TOML. `check` raises InputError for settings
-    that cannot be used together, before anything is read; `settled` returns the settings as its run has them.
-    `engines` are values of `--engine`; `outputs` reads the file of `--outputs`. `printed` is None for a run
-    that prints its summary.
+    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs. `engines`
+    are values of `--engine`; `outputs` reads the file of `--outputs`. `check` raises InputError for settings
+    that cannot be used together, before anything is read; `settled` returns the settings as its run has
+    them. `printed` is None for a run that prints its summary.
     """
 
     name: str
     commands: Mapping[str, Callable[..., int] | Subcommands] = field(default_factory=dict)
     judges: Mapping[str, Callable[..., Any] | Path] = field(default_factory=dict)
+    readers: tuple[Format, ...] = ()
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
     engines: Mapping[str, Engine] = field(default_factory=dict)
@@ -211,7 +213,7 @@ class Room:
     of which only `reports` have to say something; judges by name;
     notes of a run, and `graded`, judges by the last part of their names, that its reports show. `remarks`
     where it looks at every run with customers that a model judged, `lines` where it looks at all in which
-    customers said so many after the first.
+    customers said so many after the first. `readers` where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -220,6 +222,7 @@ class Room:
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
+    readers: bool = False
     remarks: bool = False
     lines: int | None = None
 
@@ -270,6 +273,7 @@ LAB: Mapping[str, Room] = {
     # With fewer lines the figure would be refused as too small.
     "likeness": Room(settings=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
+    "logs": Room(readers=True),
     "matrix": Room(),
 }
 
@@ -361,6 +365,14 @@ def offer() -> None:
     """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
     offer_judges(Judges())
     offer_outputs(_outputs)
+    offer_formats(_formats)
+
+
+@cache
+def _formats() -> tuple[Format, ...]:
+    """The formats of logs that plug-ins read; a room that is not there reads none."""
+    rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
+    return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
 
 
 def _outputs(path: str) -> "Outputs":

@@ -294,50 +294,6 @@ def test_lines_that_nobody_answers_stay_one_question_where_the_desk_speaks_elsew
     assert said(read(written("log.csv", **columns)))[1] == ("2", ["もし\nもし？"], [])
 
 
-@pytest.mark.parametrize(
-    ("kind", "columns"),
-    [
-        ("report", ("Case Number", "Comment Body", "Created Date", "Published", "Created By")),
-        ("Japanese report", ("ケース番号", "コメント本文", "作成日", "公開", "作成者")),
-        ("case comments", ("Case Number", "Case Comments", "Case Comment Created Date", "Public Case Comment",
-                           "Case Comment Created By")),
-        ("api", ("ParentId", "CommentBody", "CreatedDate", "IsPublished", "CreatedBy.Name")),
-        ("data loader", ("PARENTID", "COMMENTBODY", "CREATEDDATE", "ISPUBLISHED", "CREATEDBYID")),
-    ],
-)  # fmt: skip
-def test_case_comments_of_salesforce_are_read_by_any_names(
-    kind: str, columns: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of a report, an interface or a loader; that the first author is taken for the customer is said."""
-    rows = [
-        ("500A", "How much is it?", "2026-11-20T06:00:00Z", "true", "Jane"),
-        ("500A", "It is 5 yen.", "2026-11-20T06:20:00Z", "true", "Desk"),
-        ("500A", "Ask billing.", "2026-11-20T06:10:00Z", "false", "Desk"),
-    ]
-    name = written(f"{kind}.csv", **{column: [row[at] for row in rows] for at, column in enumerate(columns)})
-
-    assert said(read(name)) == [("500A", ["How much is it?"], ["It is 5 yen."])]
-    told = capsys.readouterr().err
-    assert "internal notes: 1" in told
-    assert "the author of the first comment is taken for the customer: 1" in told
-
-
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [("CreatedBy", ("Agent", "Customer")), ("CreatedBy.UserType", ("Standard", "CspLitePortal")),
-     ("CreatedBy.Profile.Name", ("Support Agent", "Customer Community User")),
-     ("Role", ("担当者", "お客様"))],
-)  # fmt: skip
-def test_a_case_comment_says_who_wrote_it(column: str, words: tuple[str, str]) -> None:
-    """By a word for the author, the type of user or the profile: a desk that writes first is no customer."""
-    name = written(
-        "c.csv", CaseNumber=["1"] * 3, CommentBody=["We called.", "How much is it?", "It is 5 yen."],
-        CreatedDate=[f"2026-11-20T06:0{n}:00Z" for n in range(3)], **{column: [words[0], words[1], words[0]]},
-    )  # fmt: skip
-
-    assert said(read(name)) == [("1", ["How much is it?"], ["It is 5 yen."])]
-
-
 def test_cases_are_made_from_named_columns(command: Command) -> None:
     """`cases make --from-logs` takes --columns, and asks for a log with them."""
     name = written("log.csv", **REFUSED["codes"][0])

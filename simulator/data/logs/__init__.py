@@ -15,21 +15,20 @@ Two traces of Langfuse with one session,
 are one case: id s-1, question "How much?", script "And a house?", recorded "5 yen" with the passage d1 and "7
 yen", tag user-feedback=1. And the program says: read as Langfuse; conversations 1, turns 2, answers 2.
 
-A new format is a row of `FORMATS` and a function that yields parts; what it leaves out it yields as a
-message, which is counted. Nothing in a log can stop the reading of the rest: values of a kind that nobody
-expects are no text, lines that cannot be read are counted and named, and so are records of another format.
-Only a file that was cut off, and one without a customer's line, is refused.
+A new format is a `Format` with a function that yields parts (rarer ones are in lab/logs); what it leaves out
+it yields as a message, which is counted. Nothing in a log can stop the reading of the rest: values of a kind
+that nobody expects are no text, lines that cannot be read are counted and named, and so are records of
+another format. Only a file that was cut off, and one without a customer's line, is refused.
 """
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cache
 from io import StringIO
 from itertools import chain, islice
-from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -44,8 +43,9 @@ from simulator.data.files import (
     plain_suffix,
     printable,
 )
-from simulator.data.logs import chats, contents, messages, table, traces
-from simulator.data.logs.talks import Part, Skipped, Talk, Turn, talks_in
+from simulator.data.formats import Format, Record, further_formats, of_each
+from simulator.data.logs import contents, langfuse, messages, table
+from simulator.data.logs.talks import Skipped, Talk, Turn, talks_in
 from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.tables import DELIMITERS, split_sheet, structured_rows
 from simulator.data.values import CutOff, LeftOut, Row, RowFault, has_question
@@ -57,72 +57,19 @@ _tell = cache(say)
 _HEAD, _DEEPEST = 20, 4
 # So many rows at most tell what the columns of a table hold, where their names do not.
 _MOST_SAMPLED = 2000
-Record = dict[str, Any]
 
 
-class Format(NamedTuple):
-    """How one program writes conversations.
-
-    `marks` are the keys of its records, with a bar between several sets of which one is enough, or a test.
-    `parts` says what records hold. After `gap` seconds of silence another conversation begins. A format that
-    is `one_sided` may hold customers only.
-    """
-
-    name: Message | str
-    marks: str | Callable[[Record], bool]
-    parts: Callable[[Iterator[Record]], Iterator[Part]]
-    gap: float = inf
-    one_sided: bool = False
-
-    def matches(self, record: Record) -> bool:
-        """Whether a record is of this format."""
-        if not isinstance(self.marks, str):
-            return self.marks(record)
-        return any(set(keys.split()) <= record.keys() for keys in self.marks.split("|"))
-
-
-def _each(parts: Callable[[Record, int], Iterator[Part]]) -> Callable[[Iterator[Record]], Iterator[Part]]:
-    """Of a format whose records need no others to be understood."""
-    return lambda records: chain.from_iterable(
-        parts(record, number) for number, record in enumerate(records, 1)
-    )
-
-
+LANGFUSE = Format("Langfuse", langfuse.is_langfuse, of_each(langfuse.langfuse))
+MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, messages.parts)
 TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
-# In the order in which a file is held against them: the last two have the others as special cases. Marks are
-# keys that only this program writes; a format without such keys has a test.
-FORMATS = (
-    Format(
-        "Amazon Connect", "Transcript Participants|Transcript Channel|Transcript ContactId|Segments",
-        _each(chats.CONNECT.parts),
-    ),
-    Format("Amazon Lex", "inputTranscript", _each(chats.lex)),
-    Format("Bot Framework", chats.is_botframework, _each(chats.BOTFRAMEWORK.parts)),
-    Format("Botpress", "direction payload", _each(chats.BOTPRESS.parts)),
-    Format("Dify", "query answer conversation_id|message_id rating", _each(chats.dify)),
-    Format(
-        "Freshdesk", "incoming private|ticket_id ratings|helpdesk_ticket|description_text",
-        _each(chats.freshdesk),
-    ),
-    Format("Intercom", "conversation_parts|type source created_at state", _each(chats.INTERCOM.parts)),
-    Format("Langfuse", traces.is_langfuse, _each(traces.langfuse)),
-    Format("LangSmith", traces.is_langsmith, _each(traces.langsmith)),
-    Format(
-        "LINE", "events destination|webhookEventId|source replyToken type", chats.line,
-        gap=1800, one_sided=True,
-    ),
-    Format(
-        "MLflow", "info data|trace_info|trace_metadata request_time|trace_metadata spans"
-        "|request_metadata spans|request_metadata timestamp_ms", _each(traces.mlflow),
-    ),
-    Format("OpenTelemetry (OTLP)", traces.is_otlp, _each(traces.otlp)),
-    Format("Phoenix / OpenInference", traces.is_phoenix, _each(traces.phoenix)),
-    Format("Rasa", "sender_id events|sender_id event|sender_id type_name", _each(chats.rasa), one_sided=True),
-    Format("Salesforce", chats.is_salesforce, chats.salesforce),
-    Format("Zendesk", chats.is_zendesk, chats.zendesk),
-    Format("OpenAI messages / ShareGPT", messages.matches, messages.parts),
-    TABLE,
-)  # fmt: skip
+
+
+def formats() -> tuple[Format, ...]:
+    """The formats in the order in which a file is held against them.
+
+    The last two have the others as special cases.
+    """
+    return (LANGFUSE, *further_formats(), MESSAGES, TABLE)
 
 
 # What wraps records: pages of an interface, lines of a logger; and what says that a page is not the last.
@@ -149,9 +96,9 @@ def format_of(record: Any) -> Format | None:
     if not isinstance(record, dict):
         return None
     # Generators: most records are told by the first few formats, and unwrapping takes longer.
-    bare = (format_ for format_ in FORMATS if format_.matches(record))
+    bare = (format_ for format_ in formats() if format_.matches(record))
     wrapped = (
-        format_ for format_ in FORMATS if any(map(format_.matches, unwrapped(record, format_, most=_HEAD)))
+        format_ for format_ in formats() if any(map(format_.matches, unwrapped(record, format_, most=_HEAD)))
     )
     return next(bare, None) or next(wrapped, None)
 
