@@ -424,10 +424,6 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
     "grade_1": _GRADE,
     "grade_2": _GRADE,
 }
-# How choices were called before, in sheets that people have filled in: folded titles, with their ids.
-_EARLIER = {
-    "cause": {"passage ignored": "ignored", "無視": "ignored", "invented": "invented", "創作": "invented"}
-}
 # In characters of the narrow kind, where a worksheet's own differs from the column's. A key of 8 is hidden,
 # of 30 it is what people read.
 _WIDTHS = {
@@ -505,7 +501,7 @@ def layouts() -> Mapping[str, Layout]:
                 layout.team.add(column.key)
             if column.kind == "date":
                 layout.days.add(column.key)
-            choices = layout.choices.setdefault(column.key, dict(_EARLIER.get(column.key, {})))
+            choices = layout.choices.setdefault(column.key, {})
             for choice in column.choices:
                 choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
     return by_name
@@ -574,7 +570,7 @@ def answer_key(case: Case, turn: Turn) -> str:
 
 
 def is_answer_key(key: str) -> bool:
-    """Whether this is the key of a distinct answer; in earlier worksheets every turn had a row."""
+    """Whether this is the key of a distinct answer, as the rows of the review have."""
     return key.startswith(_START) and "/" not in key
 
 

@@ -12,7 +12,6 @@ errors are those of any question file, and errors name the row of the sheet.
 """
 
 import hashlib
-import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,9 +36,6 @@ _COLUMNS = {
     "question": "question", "reference": "reference", "answerable": "answerable", "handover": "handover",
     "category": "category", "gold": "passages", "goal": "goal", "facts": "facts", "history": "history",
 }  # fmt: skip
-# The key of a first turn in worksheets of earlier versions: run/customer/case#repeat/turn, as in
-# 20261121-090400-mixed-3f2a/angry/refund#1/1; of a turn 2 it says nothing about the question's answer.
-_FIRST_TURN = re.compile(r"(?P<run>[^/]+)/[^/]+/(?P<case>.+)#\d+/1", re.DOTALL)
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.
 _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_000
@@ -192,13 +188,12 @@ def _right_answers(
         asked.setdefault(question_key(case), []).append(case.id)
     newest: dict[str, tuple[str, tuple[str, ...]]] = {}
     for row in rows:
-        key, answer = row.key.strip(), row.cells.get("correct_answer", "").strip()
+        answer = row.cells.get("correct_answer", "").strip()
         if not answer or row.cells.get("status") not in _DONE:
             continue
-        # In earlier worksheets a row was a turn, and its key said of which case and run.
-        at, question = _FIRST_TURN.fullmatch(key), key.partition(FIRST)[0]
-        of = at["run"] if at else row.cells.get("run", "")
-        for name in [at["case"]] if at else asked.get(question, ()):
+        # An answer to the customer's first line is the question's; those after it say nothing of it.
+        of = row.cells.get("run", "")
+        for name in asked.get(row.key.strip().partition(FIRST)[0], ()):
             # The newest run's answers count; several of the same run are all right.
             run, answers = newest.get(name, ("", ()))
             if of > run or not answers:

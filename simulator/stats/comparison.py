@@ -414,7 +414,7 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
         # A text that changed while the version stayed, and the reverse.
         ("prompt_text", (name for name in changed if first[name][0] == second[name][0])),
         ("prompt_version", (name for name in changed if first[name][1] == second[name][1])),
-        # What an earlier version did not know is not set there.
+        # None and an empty list say the same: that nothing was asked for.
         (
             "settings",
             (n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)),

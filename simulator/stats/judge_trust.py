@@ -196,12 +196,10 @@ def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path 
 
 
 def _place(new: Stored, folder: Path) -> tuple[Path, Stored | None]:
-    """Where it is stored, and what is there: also under the shorter name that an earlier version gave it."""
-    # By what is in the files, not by their names: those of earlier versions are shorter.
-    for path, before in _stored(type(new), folder):
-        if before.identity == new.identity:
-            return path, before
-    return folder / f"{'-'.join(_UNSAFE.sub('_', part) for part in new.identity)}.json", None
+    """Where it is stored, and what is there of the same identity."""
+    place = folder / f"{'-'.join(_UNSAFE.sub('_', part) for part in new.identity)}.json"
+    stored = (before for path, before in _stored(type(new), folder) if path == place)
+    return place, next((before for before in stored if before.identity == new.identity), None)
 
 
 def _stored(kind: type[Stored], folder: Path) -> Iterator[tuple[Path, Stored]]:

@@ -31,14 +31,6 @@ def test_every_title_is_known(language: Language, protocol: str) -> None:
             ]
 
 
-@pytest.mark.parametrize(
-    ("title", "cause"), [("創作", "invented"), ("無視", "ignored"), ("Invented", "invented")]
-)
-def test_earlier_words_of_people_are_read(title: str, cause: str) -> None:
-    """A sheet that was filled in before a choice got its name keeps its meaning."""
-    assert layouts()["review"].choice("cause", title) == cause
-
-
 def test_what_is_not_known() -> None:
     """A title nobody gave, and a number that is none of a turn."""
     assert layouts()["review"].column("優先度") is None

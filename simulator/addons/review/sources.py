@@ -373,14 +373,11 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
             key = row.key.strip()
             verdict = partial(HumanVerdict, given=read)
             cells = {column: plain_text(text) for column, text in row.cells.items()}
-            # In turn: a row of an answer; one of a turn, as earlier versions wrote reviews; a turn to be
-            # graded blind; rows of other runs, which sheets keep; and rows whose key somebody lost or made
-            # up.
+            # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
+            # and rows whose key somebody lost or made up.
             if name == "review" and (same := answers.get(key)):
                 _take_review(cells, place, same, verdict, taken)
-            elif (at := turns.get(key)) and name == "review":
-                _take_review(cells, place, {at: True}, verdict, taken)
-            elif at:
+            elif name == "blind" and (at := turns.get(key)):
                 if drawn := sample.get(at):
                     verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
                 _take_blind(cells, place, partial(verdict, conversation=at[0], turn=at[1]), taken)

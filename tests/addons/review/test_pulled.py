@@ -8,15 +8,24 @@ from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, take_
 from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import PulledRow
-from simulator.stats.review import blind_sample, review_findings
+from simulator.stats.review import blind_sample, review_findings, review_keys
 from tests.report.test_worksheets import report_context
 from tests.reviewed_runs import FEE, summary_of
 from tests.sample_runs import rehearsed
 
 RUN = rehearsed().run.id
-# As earlier worksheets have it, in which every turn had a row.
-KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
+# The Blind worksheet has a row for each turn.
+BLIND = f"{RUN}/{FEE[0]}/{FEE[1]}"
 TWIN = ("calm/cancel-03-ja#1", 1)
+
+
+def review_key(results: Results) -> str:
+    """The key of the row in which the answer of FEE is reviewed."""
+    conversation = next(talk for talk in results.conversations if talk.id == FEE[0])
+    return review_keys(results, summary_of(results))(conversation, conversation.turns[FEE[1] - 1])
+
+
+KEY = review_key(rehearsed())
 
 
 def wanted(results: Results | None = None, language: Language = "ja", **known: Any) -> ReviewTarget:
@@ -95,19 +104,6 @@ def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool, customers
     assert (found.right, [point.n for point in found.points], found.pending[0].n) == (1, [1], 1)
 
 
-def test_two_opinions_of_one_answer_both_count() -> None:
-    """As earlier worksheets have them, in which every turn had a row."""
-    keys = (f"{RUN}/{at[0]}/{at[1]}" for at in (FEE, TWIN))
-    rows = [(key, {"judge_is": judge_is}) for key, judge_is in zip(keys, ("right", "wrong"), strict=True)]
-    results = twice()
-    taken = read("review", *rows, results=results)
-    results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
-    found = review_findings(results, summary_of(results))
-
-    assert found is not None
-    assert (found.right, found.wrong, found.judged) == (1, 1, 2)
-
-
 def test_half_a_row_counts() -> None:
     """A word that is none of the choices is named; the rest of the row stays. Causes may be one's own."""
     taken = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
@@ -133,10 +129,10 @@ def test_two_reviewers_grade_blind() -> None:
     }  # fmt: skip
     cells = {"grade_1": "4", "comment_1": "丁寧", "grade_2": "２点"}
 
-    assert said(read("blind", (KEY, cells))) == [
+    assert said(read("blind", (BLIND, cells))) == [
         at | {"reviewer": "1", "grade": 4, "comment": "丁寧"}, at | {"reviewer": "2", "grade": 2}
     ]  # fmt: skip
-    assert said(read("blind", (KEY, {"comment_2": "読めません"}))) == [
+    assert said(read("blind", (BLIND, {"comment_2": "読めません"}))) == [
         at | {"reviewer": "2", "comment": "読めません"}
     ]
 
@@ -151,7 +147,7 @@ def test_two_reviewers_grade_blind() -> None:
 )  # fmt: skip
 def test_grades_as_people_type_them(typed: str, grade: float | None) -> None:
     """From 1 to 5, in any width, with or without 点; anything else is none, and named by its heading."""
-    taken = read("blind", (KEY, {"grade_1": typed, "grade_2": "5"}))
+    taken = read("blind", (BLIND, {"grade_1": typed, "grade_2": "5"}))
 
     assert grade_of(typed) == grade
     assert [verdict.grade for verdict in taken.verdicts] == ([5] if grade is None else [grade, 5])

@@ -84,10 +84,12 @@ def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture
         asked(("a", {"question": "x"}))
 
 
-def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -> PulledRow:
-    """A row of the review."""
-    cells = {"correct_answer": answer, "status": status}
-    return PulledRow(key=f"{run}/{conversation}/{turn}", cells=cells, number=2)
+def reviewed(run: str, question: str, turn: int, answer: str, status: str) -> PulledRow:
+    """A row of the review: of what the bot answered in a turn about the question."""
+    case = Case(id="any", question=question, language="ja")
+    said = Turn(index=turn, user=question, answer=Answer(text=f"{run} {answer}"))
+    cells = {"correct_answer": answer, "status": status, "run": run}
+    return PulledRow(key=answer_key(case, said), cells=cells, number=2)
 
 
 def test_a_mended_answer_is_known_by_its_question() -> None:
@@ -111,18 +113,19 @@ def test_a_mended_answer_becomes_the_reference(capsys: pytest.CaptureFixture[str
     """Of the first turn, from the newest run that has one; it says whose."""
     question = YES | {"question": "送料は", "reference": "500円"}
     review = [
-        reviewed("2026-01", "calm/a#1", 1, "古い", "mended"),
-        reviewed("2026-03", "calm/a#1", 1, "550円", "mended"),
-        reviewed("2026-03", "angry/a#2", 1, "全国一律|550円", "retested"),
-        reviewed("2026-03", "angry/a#3", 1, "550円", "retested"),
-        reviewed("2026-04", "calm/a#1", 1, "未対応", "open"),
-        reviewed("2026-04", "calm/a#1", 2, "二回目", "mended"),
-        reviewed("2026-04", "calm/b#1", 1, "別の質問", "mended"),
-        reviewed("2026-04", "calm/a#1", 1, "", "mended"),
+        reviewed("2026-01", "送料は", 1, "古い", "mended"),
+        reviewed("2026-03", "送料は", 1, "550円", "mended"),
+        reviewed("2026-03", "送料は", 1, "全国一律|550円", "retested"),
+        reviewed("2026-03", "送料は", 1, "550円", "retested"),
+        reviewed("2026-04", "送料は", 1, "未対応", "open"),
+        reviewed("2026-04", "送料は", 2, "二回目", "mended"),
+        reviewed("2026-04", "別の質問", 1, "別の答え", "mended"),
+        reviewed("2026-04", "送料は", 1, "", "mended"),
     ]
-    found = approved("S", {"questions": rows(("a", question), ("c", question)), "review": review})
+    other = question | {"question": "返品は"}
+    cases = approved("S", {"questions": rows(("a", question), ("c", other)), "review": review})
 
-    assert [case.references for case in found] == [(("550円", "全国一律|550円"),), (("500円",),)]
+    assert [case.references for case in cases] == [(("550円", "全国一律|550円"),), (("500円",),)]
     assert (
         capsys.readouterr().err == "S: what the team reviewed is now the right answer of a (run 2026-03).\n"
     )
