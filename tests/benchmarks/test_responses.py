@@ -24,16 +24,15 @@ from benchmarks.responses import (
 from simulator.core.settings import load_settings
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Response
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 from tests.servers.openai import OpenAIServer
 
 
 def dialogues(folder: Path) -> Path:
     """A data set whose dialogues hold the lines that the fixture knows."""
     for language in LANGUAGES:
-        text = (FIXTURES / f"desk_lines_{language}.jsonl").read_text(encoding="utf-8")
         rows = []
-        for row in map(json.loads, text.splitlines()):
+        for row in fixture_rows(f"desk_lines_{language}.jsonl"):
             name, _, at = row["source"].rpartition("/")
             customer = {"role": "customer", "text": "?"}
             lead = [{"role": "desk", "text": "-"}] * (int(at) - 2)

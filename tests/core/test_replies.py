@@ -14,7 +14,7 @@ from simulator.core import replies
 from simulator.core.errors import MalformedReply
 from simulator.core.replies import FIELD_KINDS, Described, skeleton
 from simulator.models.reading import parse_reply, strict_schema
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 from tests.properties import examples
 
 TEXT, TEXTS, GRADE = (FIELD_KINDS[kind].type for kind in ("text", "texts", "grade"))
@@ -43,7 +43,7 @@ FORMS: dict[str, type[BaseModel]] = {
     "panel": PANEL,
     "line": replies.NextLine,
 }
-CORPUS = [json.loads(line) for line in (FIXTURES / "mangled_replies.jsonl").read_text("utf-8").splitlines()]
+CORPUS = fixture_rows("mangled_replies.jsonl")
 GOOD = '{"reason": "ok", "grade": 4}'
 
 

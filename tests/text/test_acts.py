@@ -1,7 +1,6 @@
 """What sentences of a desk do: the examples in dialogue_acts.toml hold, and labelled lines and references."""
 
 import csv
-import json
 import tomllib
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,7 @@ from simulator.text.acts import (
     passes_on,
 )
 from simulator.text.evidence import refuses
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -131,8 +130,7 @@ ENOUGH = 0.95
 
 
 def lines(language: Language, part: str) -> list[dict[str, Any]]:
-    text = (FIXTURES / f"refusals_{language}.jsonl").read_text(encoding="utf-8")
-    return [row for row in map(json.loads, text.splitlines()) if row["part"] == part]
+    return fixture_rows(f"refusals_{language}.jsonl", part=part)
 
 
 def measured(rows: list[dict[str, Any]], language: Language) -> tuple[float, float, float]:

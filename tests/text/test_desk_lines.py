@@ -12,7 +12,7 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.grading.lexical import response_of
 from simulator.text.acts import is_handover, is_refusal, passes_on
 from tests import metric_references
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 
 # At most one in a hundred ordinary lines.
 FEW = 0.01
@@ -25,8 +25,7 @@ LANGUAGES: tuple[Language, ...] = ("ja", "en")
 
 
 def labelled(language: Language) -> list[dict[str, Any]]:
-    text = (FIXTURES / f"desk_lines_{language}.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return fixture_rows(f"desk_lines_{language}.jsonl")
 
 
 def collected(language: Language) -> Iterator[str]:

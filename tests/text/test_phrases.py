@@ -1,9 +1,7 @@
 """What sentences of a desk do, by short lists: plain wordings are known, others left alone."""
 
 import csv
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ from simulator.text.phrases import (
     turns_away,
     without_courtesies,
 )
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 # At most one in a hundred ordinary lines.
@@ -127,7 +125,7 @@ def test_the_bundled_references_are_read_rightly(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_ordinary_lines_of_real_desks_are_no_refusals(language: Language) -> None:
     """Prices, bookings, questions back and "nothing matches your wishes"; plain refusals mostly are."""
-    rows = lines(f"desk_lines_{language}.jsonl")
+    rows = fixture_rows(f"desk_lines_{language}.jsonl")
     ordinary = {row["text"] for row in rows if not row["refusal"]}
     refused = [row["text"] for row in rows if row["refusal"]]
 
@@ -139,14 +137,9 @@ def test_ordinary_lines_of_real_desks_are_no_refusals(language: Language) -> Non
 @pytest.mark.parametrize(("language", "least"), [("ja", 0.75), ("en", 0.65)])
 def test_plainly_worded_refusals_are_found(language: Language, least: float) -> None:
     """Most of them, and hardly an answer among what is found."""
-    rows = lines(f"refusals_{language}.jsonl")
+    rows = fixture_rows(f"refusals_{language}.jsonl")
     found = [row for row in rows if turns_away(row["text"], language)]
     right = [row for row in found if row["refusal"]]
 
     assert len(right) >= least * sum(row["refusal"] for row in rows)
     assert len(right) >= 0.93 * len(found)
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    text = (FIXTURES / name).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]

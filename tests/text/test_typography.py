@@ -1,6 +1,5 @@
 """Curly and straight marks are one to every detector: what a sentence does and says is the same."""
 
-import json
 import random
 import re
 import tomllib
@@ -19,7 +18,7 @@ from simulator.text.normalise import plain_form
 from simulator.text.typography import codes, half_width, straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
-from tests.paths import FIXTURES
+from tests.paths import FIXTURES, fixture_rows
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
@@ -34,8 +33,7 @@ def curly(text: str, seed: int) -> str:
 
 
 def rows(name: str, key: str) -> list[str]:
-    text = (FIXTURES / name).read_text(encoding="utf-8")
-    return [str(json.loads(line)[key]) for line in text.splitlines()]
+    return [str(row[key]) for row in fixture_rows(name)]
 
 
 def acts(language: Language) -> list[str]:

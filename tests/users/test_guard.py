@@ -1,7 +1,6 @@
 """A customer who falls out of the role is caught by a named rule; an ordinary line is let through."""
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from simulator.core.types import Language, PersonaText
 from simulator.users import guard
 from simulator.users.guard import RULES, Guard
 from simulator.users.offline import filled
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 from tests.run_helpers import prompts
 
 GUARDS = prompts().guards
@@ -25,8 +24,7 @@ FEE = {"ja": "マンション1ギガは、税込みで月額4,180円です。", 
 
 def lines(language: Language, *splits: str) -> list[dict[str, Any]]:
     """The labelled lines of these parts, each with the rule that was `found`."""
-    text = (FIXTURES / f"guard_lines_{language}.jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in text.splitlines()]
+    rows = fixture_rows(f"guard_lines_{language}.jsonl")
     for row in rows:
         row["found"] = GUARDS[language].broken_rule(
             row["text"],

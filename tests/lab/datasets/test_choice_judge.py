@@ -1,6 +1,5 @@
 """The judge `choice`: which letter an answer states, and whether it is the right one."""
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -13,17 +12,14 @@ from simulator.core.types import GradingContext
 from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.stated import stated
 from simulator.text.choices import LETTERS, letters, place_of, right_letter
-from tests.paths import FIXTURES
+from tests.paths import fixture_rows
 from tests.run_helpers import answered
 
 CHOICES = ("8", "2", "24", "120")
 # What the template of OpenAI's simple-evals asks for, and the pattern it reads it with.
 SIMPLE_EVALS = re.compile(r"(?i)Answer[ \t]*:[ \t]*\$?([A-D])\$?")
 # Replies as models write them, and the letter that they state; - where they state none.
-REPLIES = [
-    (row["reply"], row["letter"])
-    for row in map(json.loads, (FIXTURES / "choice_replies.jsonl").read_text(encoding="utf-8").splitlines())
-]
+REPLIES = [(row["reply"], row["letter"]) for row in fixture_rows("choice_replies.jsonl")]
 
 
 def an_exhibit(answer: str = "Answer: C", **known: Any) -> GradingContext:

@@ -1,7 +1,6 @@
 """The keigo judge held to labelled lines, and to the desk Japanese of the demo."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.lab.judging.keigo import findings
-from tests.paths import FIXTURES, ROOT
+from tests.paths import ROOT, fixture_rows
 from tests.run_helpers import answered
 
 PAGES = sorted((ROOT / "demo" / "knowledge" / "ja").glob("*.md"))
@@ -24,8 +23,7 @@ LEAST = {
 
 
 def lines(language: str, part: str) -> list[dict[str, Any]]:
-    text = (FIXTURES / f"keigo_{language}.jsonl").read_text(encoding="utf-8")
-    return [line for line in map(json.loads, text.splitlines()) if line["part"] == part]
+    return fixture_rows(f"keigo_{language}.jsonl", part=part)
 
 
 def found(user: str, answer: str, language: Language = "ja", persona: str = "calm") -> set[str]:
