@@ -4,23 +4,24 @@
 
 cause_rows/*/LANGUAGE-*.toml are support desks with their articles and turns, each with one planted fault or
 sound. First what ids alone prove, on all of them: what is called certain has to be right. Then what a judge's
-model names, on thirty faults of each language, as many of one cause as of another, drawn by a seed from
-`held` and `fresh`: the prompt was written without these. It gets the requests of a run, which hold no label;
-the judge's reason is the one that the row's writer gave. Without --judge-model the verdicts of a file are
-counted, by default cause_rows/verdicts.json.
+model names, on some faults of each language, as many of one cause as of another, drawn by a seed from `held`
+and `fresh`: the prompt was written without these. It gets the requests of a run, which hold no label; the
+judge's reason is written by hand, and says what is wrong with the answer and not why. Without --judge-model
+the verdicts of a file are counted, by default cause_rows/verdicts.json. Each is in the file as soon as it is
+there; what is in it is not asked for again.
 """
 
 import argparse
 import asyncio
-import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings, load_settings
@@ -217,18 +218,28 @@ def requests(every: Sequence[Row]) -> list[CauseMaterial]:
     return [asked[row.conversation.id] for row in every if row.conversation.id in asked]
 
 
-async def asked(materials: Sequence[CauseMaterial], settings: Settings) -> dict[str, JudgedCause]:
-    """What the judge's model says, by the key of an answer."""
+async def asked(
+    materials: Sequence[CauseMaterial],
+    settings: Settings,
+    known: Verdicts,
+    keep: Callable[[str, JudgedCause], None],
+) -> None:
+    """Asks the judge's model about what is not `known` of this prompt and model, by the answers' keys."""
     models = Models(endpoints(settings), settings, Ledger.of(settings))
     model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
     judge = CauseJudge(model, settings.seed)
+
+    async def ask(material: CauseMaterial) -> None:
+        key = answer_key(material.context)
+        if key not in known or known[key].rubric != judge.rubric:
+            keep(key, await judge(material))
+
     try:
-        said = await for_each(materials, judge, settings.calls)
+        await for_each(materials, ask, settings.calls)
     finally:
         await models.close()
-    return {answer_key(each.context): verdict for each, verdict in zip(materials, said, strict=True)}
 
 
 def share(n: int, of: int) -> str:
@@ -278,13 +289,18 @@ def main(arguments: Sequence[str] = ()) -> None:
     file = options.record or RECORDED
     kept = recorded(file)
     if options.judge_model:
-        settings = load_settings({"judge_model": options.judge_model, "timeout": options.timeout})
+        settings = load_settings(
+            {"judge_model": options.judge_model, "timeout": options.timeout, "cache": "off"}
+        )
         materials = [each for language in languages for each in requests(drawn(language, options.part))]
-        fresh = asyncio.run(asked(materials, settings))
-        kept |= {key: verdict for key, verdict in fresh.items() if verdict.cause or key not in kept}
-        if options.record:
-            stored = {key: verdict.model_dump(mode="json") for key, verdict in sorted(kept.items())}
-            file.write_text(json.dumps(stored, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+        def keep(key: str, verdict: JudgedCause) -> None:
+            if verdict.cause or key not in kept:
+                kept[key] = verdict
+            if options.record:
+                write_record(file, {name: each.model_dump(mode="json") for name, each in kept.items()})
+
+        asyncio.run(asked(materials, settings, kept, keep))
     for language in languages:
         every = drawn(language, options.part)
         print(
@@ -308,10 +324,7 @@ def _is_known(finding: Finding, kept: Verdicts) -> bool:
 
 def recorded(file: Path) -> dict[str, JudgedCause]:
     """The verdicts that are kept."""
-    if not file.is_file():
-        return {}
-    stored = json.loads(file.read_text(encoding="utf-8"))
-    return {key: JudgedCause.model_validate(verdict) for key, verdict in stored.items()}
+    return {key: JudgedCause.model_validate(verdict) for key, verdict in read_record(file).items()}
 
 
 if __name__ == "__main__":

@@ -1,29 +1,30 @@
 """`make bench-conversation`: whether the judge of whole conversations sees what goes wrong between turns.
 
-    python -m benchmarks.conversation_validity [--part a|b] [--record FILE] [--judge-model MODEL]
+    python -m benchmarks.conversation_validity [--judge-model NAME] [--part a|b] [--lang LANG] [--record FILE]
 
-benchmarks/conversations.toml has 40 dialogues, each once with a planted fault and once sound. The judge gets
+benchmarks/conversations.toml has dialogues, each once with a planted fault and once sound. The judge gets
 the transcript alone. Without an endpoint the verdicts in benchmarks/conversation_verdicts.json are counted,
 which readers gave in the model's place. Of a dialogue each reader saw one version: they are in two parts.
 """
 
 import argparse
 import asyncio
-import json
 import random
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
-from simulator.core.replies import Request, settled_share
+from simulator.core.replies import LapseKind, Request, settled_share
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.templates import fingerprint
+from simulator.core.templates import LANGUAGES, fingerprint
 from simulator.core.types import (
     CONVERSATION,
+    LAPSES_IGNORED,
     Answer,
     Case,
     Conversation,
@@ -40,8 +41,8 @@ from simulator.stats.red import red_marks
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "conversation_verdicts.json"
-# The judge's list that a planted fault belongs to; what is only unresolved shows in the requests.
-LISTS = {"forgotten": "forgotten", "contradiction": "contradictions", "loop": "loops", "promise": "promises"}
+# The judge's kind of a planted fault; what is only unresolved shows in the requests.
+LISTS = {kind.removesuffix("s"): kind for kind in get_args(LapseKind)}
 KINDS = (*LISTS, "unresolved")
 Verdicts = Mapping[str, Mapping[str, Any]]
 
@@ -89,23 +90,25 @@ def part_of(every: Sequence[Dialogue], part: str) -> list[Dialogue]:
     return random.Random(part).sample(chosen, len(chosen))
 
 
-async def verdicts_of(settings: Settings, asked: Sequence[Dialogue]) -> dict[str, dict[str, Any]]:
-    """What the judge's model says of each, by name; failed grades are left out and told."""
+async def ask(
+    settings: Settings, asked: Sequence[Dialogue], keep: Callable[[str, dict[str, Any]], None]
+) -> None:
+    """Asks the judge's model about each; `keep` gets what it says, by name. Failed grades are told."""
     context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
 
-    async def grade(each: Dialogue) -> tuple[str, dict[str, Any] | None]:
+    async def grade(each: Dialogue) -> None:
         seen = conversation_context(each.conversation)
         assert isinstance(seen, GradingContext)  # noqa: S101 - all of them are complete
         [score] = await context.panel.grade(seen)
-        if score.state != "scored":
+        if score.state == "scored":
+            keep(each.name, dict(score.detail))
+        else:
             print(f"{each.name}: {score.state}, {score.reason}", file=sys.stderr)
-        return each.name, dict(score.detail) if score.state == "scored" else None
 
     try:
-        graded = await for_each(asked, grade, settings.calls)
+        await for_each(asked, grade, settings.calls)
     finally:
         await context.close(None)
-    return {name: detail for name, detail in graded if detail}
 
 
 def prompt_hash(settings: Settings) -> str:
@@ -120,7 +123,7 @@ def prompt_hash(settings: Settings) -> str:
 def has_finding(verdict: Mapping[str, Any]) -> bool:
     """Whether the judge names a fault between turns, or a request that was not settled."""
     unsettled = any(request["state"] == "not" for request in verdict["requests"])
-    return unsettled or is_red(verdict) or any(verdict[name] for name in LISTS.values())
+    return unsettled or is_red(verdict) or bool(verdict["lapses"])
 
 
 def settled(verdict: Mapping[str, Any]) -> float:
@@ -140,7 +143,7 @@ def names_plant(each: Dialogue, verdict: Mapping[str, Any]) -> bool:
     """Whether the judge names the planted kind, at a turn of it; a loop may be named by a later round."""
     if each.kind == "unresolved":
         return any(request["state"] != "resolved" for request in verdict["requests"])
-    lapses = verdict[LISTS[each.kind]]
+    lapses = [lapse for lapse in verdict["lapses"] if lapse["kind"] == LISTS[each.kind]]
     return any(each.at in (lapse["earlier"], lapse["turn"]) or lapse["turn"] > each.at for lapse in lapses)
 
 
@@ -173,8 +176,13 @@ def lines(every: Sequence[Dialogue], verdicts: Verdicts) -> Iterator[str]:
         recall = hits / planted if planted else 0.0
         found = f"recall {recall:.2f} ({hits} of {planted}), precision {precision:.2f} ({wrong} wrong)"
         yield f"{language or 'both':6} {found}"
-    dropped = sum(int(verdict.get("dropped", 0)) for _each, verdict in graded)
-    yield f"{len(graded)} of {len(every)} graded; {dropped} items dropped for a turn that does not exist"
+    dropped, ignored = (
+        sum(int(verdict.get(key, 0)) for _each, verdict in graded) for key in ("dropped", LAPSES_IGNORED)
+    )
+    yield (
+        f"{len(graded)} of {len(every)} graded; {dropped} items dropped for a turn or kind that there is not,"
+        f" or as doubles; {ignored} ignored for their quotation"
+    )
 
 
 def _row(name: str, own: Sequence[tuple[Dialogue, Mapping[str, Any]]]) -> str:
@@ -191,25 +199,34 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Asks the model if there is one, else counts the recorded verdicts."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conversation_validity")
     parser.add_argument("--part", choices=("a", "b"), help="only this half of the dialogues")
+    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
     parser.add_argument("--record", type=Path, help="add the verdicts to this file")
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     options = parser.parse_args(arguments)
     settings = load_settings(
-        {"judges": [CONVERSATION], "judge_model": options.judge_model, "timeout": options.timeout}
+        {
+            "judges": [CONVERSATION],
+            "judge_model": options.judge_model,
+            "timeout": options.timeout,
+            "cache": "off",
+        }
     )
-    every = dialogues()
+    every = [each for each in dialogues() if options.lang in (None, each.conversation.case.language)]
     asked = part_of(every, options.part) if options.part else every
     digits, source = prompt_hash(settings), options.record or RECORDED
-    file = json.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    file = read_record(source)
     if endpoint := endpoints(settings)["judge"]:
-        verdicts: Verdicts = asyncio.run(verdicts_of(settings, asked))
         who = endpoint.model
-        if options.record:
-            kept = file.get("verdicts", {}) if file.get("prompt") == digits else {}
-            body = {"prompt": digits, "judge": who, "verdicts": {**kept, **verdicts}}
-            text = json.dumps(body, ensure_ascii=False, indent=1, sort_keys=True)
-            options.record.write_text(text + "\n", encoding="utf-8")
+        fresh = options.record is not None and file.get("prompt") == digits
+        verdicts: dict[str, Any] = file["verdicts"] if fresh else {}
+
+        def keep(name: str, verdict: dict[str, Any]) -> None:
+            verdicts[name] = verdict
+            if options.record:
+                write_record(options.record, {"prompt": digits, "judge": who, "verdicts": verdicts})
+
+        asyncio.run(ask(settings, [each for each in asked if each.name not in verdicts], keep))
     else:
         verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
         if file.get("prompt") != digits:
@@ -217,7 +234,10 @@ def main(arguments: Sequence[str] = ()) -> None:
     if not verdicts:
         print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
         return
-    print(f"judge of whole conversations: {who}; 40 dialogues, each with a planted fault and sound\n")
+    print(
+        f"judge of whole conversations: {who}; {len(every) // 2} dialogues, each with a planted fault and"
+        " sound\n"
+    )
     print("\n".join(lines(asked, verdicts)))
 
 

@@ -6,19 +6,21 @@ One refuses everything, one invents, one is right but rude, one omits a conditio
 turn only. five_bots.toml has their answers to four questions in two turns; the customer is scripted, so that
 only the judge is asked: one call for each turn, and one for the cause of each red answer, as in a run. Every
 faulty turn should be red, its cause the planted one, and nothing certain that is false. Without --judge-model
-the grades of a file are counted, by default five_bots.json.
+the grades of a file are counted, by default five_bots.json. Each is in the file as soon as it is there; what
+is in it is not asked for again.
 """
 
 import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.causes import asked, share
+from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
@@ -40,7 +42,7 @@ from simulator.core.types import (
 from simulator.diagnosis.articles import Shelf
 from simulator.diagnosis.asking import open_answers
 from simulator.diagnosis.causes import root_causes
-from simulator.grading.cause import JudgedCause
+from simulator.grading.cause import CauseMaterial, JudgedCause
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.stats.gate import decide
@@ -55,10 +57,12 @@ BOTS: Mapping[str, frozenset[str]] = {
     "invents": frozenset({"invented"}),
     "rude": frozenset({"tone"}),
     "omits": frozenset({"ignored"}),
-    "first_only": frozenset({"misunderstood", "loops"}),
+    "first_only": frozenset({"lost_thread", "loops"}),
 }
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency")
 TARGET = 0.8
+# Conversation and turn of a graded answer.
+Place = tuple[str, int]
 
 
 class Planted(NamedTuple):
@@ -141,19 +145,21 @@ def prompt_hash(settings: Settings) -> str:
     return fingerprint(*(json.dumps(prompt, ensure_ascii=False) for prompt in prompts))
 
 
-async def scores_of(every: Sequence[Planted], settings: Settings) -> list[Score]:
-    """What the endpoint's model says of every answer."""
+async def grade_answers(
+    every: Sequence[Planted], settings: Settings, done: Collection[Place], keep: Callable[[list[Score]], None]
+) -> None:
+    """Has the endpoint's model grade the answers that are not `done`; `keep` gets the scores of each."""
     context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
 
-    async def grade(seen: GradingContext) -> list[Score]:
-        return await context.panel.grade(seen)
+    async def grade(seen: GradingContext) -> None:
+        keep(await context.panel.grade(seen))
 
     try:
         all_turns = [seen for each in every for seen in contexts(each.conversation)]
-        graded = await for_each(all_turns, grade, settings.calls)
+        left = [seen for seen in all_turns if (seen.conversation, seen.turn.index) not in done]
+        await for_each(left, grade, settings.calls)
     finally:
         await context.close(None)
-    return [score for scores in graded for score in scores]
 
 
 def run_of(own: Sequence[Planted], scores: Sequence[Score]) -> Results:
@@ -177,16 +183,14 @@ def shelf_of(own: Sequence[Planted]) -> Shelf:
     return Shelf({p.id: p for each in own for p in each.shelf.passages}.values())
 
 
-async def causes_of(
-    every: Sequence[Planted], scores: Sequence[Score], settings: Settings
-) -> dict[str, JudgedCause]:
-    """What the model says of the red answers, as after a run of each bot."""
-    found: dict[str, JudgedCause] = {}
+def red_materials(every: Sequence[Planted], scores: Sequence[Score]) -> list[CauseMaterial]:
+    """What the model is asked about the red answers, as after a run of each bot."""
+    found: list[CauseMaterial] = []
     for bot in BOTS:
         own = [each for each in every if each.bot == bot]
         results = run_of(own, scores)
         summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-        found |= await asked(open_answers(results, summary, shelf_of(own)), settings)
+        found += open_answers(results, summary, shelf_of(own))
     return found
 
 
@@ -238,24 +242,41 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     options = parser.parse_args(arguments)
     settings = load_settings(
-        {"judges": list(JUDGES), "judge_model": options.judge_model, "timeout": options.timeout}
+        {
+            "judges": list(JUDGES),
+            "judge_model": options.judge_model,
+            "timeout": options.timeout,
+            "cache": "off",
+        }
     )
     languages = [each for each in LANGUAGES if options.lang in (None, each)]
     file = options.record or RECORDED
-    kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    digits = prompt_hash(settings)
+    # Grades of an earlier prompt are counted, but none is kept beside those of this one.
+    kept = read_record(file, digits if options.judge_model else "")
     scores = {(s.conversation, s.turn, s.judge): s for s in map(Score.model_validate, kept.get("scores", []))}
     verdicts = {key: JudgedCause.model_validate(each) for key, each in kept.get("causes", {}).items()}
-    digits = prompt_hash(settings)
     if options.judge_model:
         every = [each for language in languages for each in planted(language, options.part)]
-        graded = asyncio.run(scores_of(every, settings))
-        scores |= {(score.conversation, score.turn, score.judge): score for score in graded}
-        verdicts |= asyncio.run(causes_of(every, graded, settings))
-        if options.record:
-            rows = [score.model_dump(mode="json", exclude_defaults=True) for score in scores.values()]
-            said = {key: each.model_dump(mode="json") for key, each in sorted(verdicts.items())}
-            whole = {"prompt": digits, "scores": rows, "causes": said}
-            file.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+        def save() -> None:
+            if options.record:
+                rows = [score.model_dump(mode="json", exclude_defaults=True) for score in scores.values()]
+                said = {key: each.model_dump(mode="json") for key, each in verdicts.items()}
+                write_record(file, {"prompt": digits, "scores": rows, "causes": said})
+
+        def keep_scores(graded: list[Score]) -> None:
+            scores.update({(each.conversation, each.turn, each.judge): each for each in graded})
+            save()
+
+        def keep_cause(key: str, verdict: JudgedCause) -> None:
+            verdicts[key] = verdict
+            save()
+
+        done = {each[:2] for each, score in scores.items() if each[2] == "turn" and score.state == "scored"}
+        asyncio.run(grade_answers(every, settings, done, keep_scores))
+        materials = red_materials(every, list(scores.values()))
+        asyncio.run(asked(materials, settings, verdicts, keep_cause))
     elif not scores:
         print("bots: skipped, nobody has graded their answers yet (--judge-model NAME --record FILE)")
     elif kept["prompt"] != digits:

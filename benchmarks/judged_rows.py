@@ -50,12 +50,14 @@ class Expected(NamedTuple):
     high: frozenset[str]
 
 
-_WRONG = frozenset({"ignored", "invented", "should_refuse", "should_answer", "outdated", "misunderstood"})
+_WRONG = frozenset(
+    {"ignored", "invented", "should_refuse", "should_answer", "outdated", "lost_thread", "no_handover"}
+)
 _MISSING = frozenset({"knowledge", "retrieval", "spelling"})
 EXPECTED = {
     "turn": Expected(_WRONG | _MISSING | {"tone"}, frozenset({SOUND})),
     "relevance": Expected(
-        frozenset({"misunderstood", "should_answer"}), frozenset({SOUND, "tone", "outdated"})
+        frozenset({"lost_thread", "no_handover", "should_answer"}), frozenset({SOUND, "tone", "outdated"})
     ),
     "groundedness": Expected(frozenset({"invented"}), frozenset({SOUND, "outdated", "should_answer"})),
     "claims": Expected(frozenset({"invented"}), frozenset({SOUND, "outdated", "should_answer"})),
@@ -92,7 +94,8 @@ def sampled(language: Language) -> list[Row]:
     lot, by_cause = random.Random(language), defaultdict[str, list[Row]](list)
     for row in rows(ROWS / "held", language):
         if row.desk.endswith(DESKS):
-            by_cause[row.cause].append(row)
+            # One kind to the judges of a turn, of whom these rows are asked about.
+            by_cause["lost_thread" if row.cause == "no_handover" else row.cause].append(row)
     for own in by_cause.values():
         lot.shuffle(own)
     sound = by_cause.pop(SOUND)[:FINE]

@@ -1,6 +1,6 @@
 """`make bench-responses`: whether the judge of turns says rightly what an answer does.
 
-    python -m benchmarks.responses [--judge-model MODEL] [--part a|b] [--record FILE] [--small] [--show]
+    python -m benchmarks.responses [--part a|b] [--lang ja|en] [--record FILE] [--small] [--show]
 
 Rows of detector_rows/asked, and ordinary lines of real desks in their dialogues: 100 a language of those that
 tests/fixtures/desk_lines_*.jsonl knows to be no refusal, from the data set `humans` (not part of this
@@ -16,10 +16,11 @@ import random
 import sys
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
@@ -137,21 +138,21 @@ def part_of(every: Sequence[Row], part: str) -> list[Row]:
     return [row for row in every if row in chosen]
 
 
-async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Response]:
-    """What the judge's model says of each row; failed grades are left out and told."""
+async def ask(settings: Settings, asked: Sequence[Row], keep: Callable[[str, Response], None]) -> None:
+    """Asks the judge's model about each row; `keep` gets what it says, by name. Failed grades are told."""
     context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
 
-    async def grade(row: Row) -> tuple[str, Response | None]:
+    async def grade(row: Row) -> None:
         [score] = await context.panel.grade(row.context)
         if score.response is None:
             print(f"{row.name}: {score.state}, {score.reason}", file=sys.stderr)
-        return row.name, score.response
+        else:
+            keep(row.name, score.response)
 
     try:
-        graded = await for_each(asked, grade, settings.calls)
+        await for_each(asked, grade, settings.calls)
     finally:
         await context.close(None)
-    return {name: response for name, response in graded if response}
 
 
 def prompt_hash(settings: Settings) -> str:
@@ -194,6 +195,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = ArgumentParser(prog="python -m benchmarks.responses")
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--part", choices=("a", "b"), help="only this half of the rows")
+    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
     parser.add_argument("--record", type=Path, help="add the verdicts to this file")
     parser.add_argument("--lines", type=Path, default=DATA / "humans", help="folder of the desks' dialogues")
     parser.add_argument("--small", action="store_true", help="with the short prompt for small models")
@@ -207,22 +209,27 @@ def main(arguments: Sequence[str] = ()) -> None:
             "judging": judging,
             "judge_model": options.judge_model,
             "timeout": options.timeout,
+            "cache": "off",
         }
     )
     every = rows_of(options.lines)
     if not any(not row.kind for row in every):
         print(f"no dialogues of desks in {options.lines}: their lines are left out (--lines FOLDER)")
+    every = [row for row in every if options.lang in (None, row.language)]
     asked = part_of(every, options.part) if options.part else every
     digits, source = prompt_hash(settings), options.record or RECORDED
-    file = json.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
-    verdicts: Mapping[str, Response]
+    file = read_record(source)
+    verdicts: dict[str, Response]
     if endpoint := endpoints(settings)["judge"]:
-        verdicts, who = asyncio.run(verdicts_of(settings, asked)), endpoint.model
-        if options.record:
-            kept = file.get("verdicts", {}) if file.get("prompt") == digits else {}
-            body = {"prompt": digits, "judge": who, "verdicts": {**kept, **verdicts}}
-            text = json.dumps(body, ensure_ascii=False, indent=1, sort_keys=True)
-            options.record.write_text(text + "\n", encoding="utf-8")
+        who = endpoint.model
+        verdicts = file["verdicts"] if options.record and file.get("prompt") == digits else {}
+
+        def keep(name: str, response: Response) -> None:
+            verdicts[name] = response
+            if options.record:
+                write_record(options.record, {"prompt": digits, "judge": who, "verdicts": verdicts})
+
+        asyncio.run(ask(settings, [row for row in asked if row.name not in verdicts], keep))
     else:
         verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
         if file and file.get("prompt") != digits:

@@ -139,6 +139,15 @@ _STATES = {
 }  # fmt: skip
 
 
+# What goes wrong between turns. One lapse is of one kind, the first of these that fits.
+LapseKind = Literal[
+    "mixups", "contradictions", "promises", "loops", "forgotten", "closures", "overlooked",
+]  # fmt: skip
+_LAPSE_KINDS = {kind.removesuffix("s"): kind for kind in get_args(LapseKind)} | {
+    kind: kind for kind in get_args(LapseKind)
+}
+
+
 # Other words for what an answer does; the same as the form's where a model writes in Japanese.
 _RESPONSES = {
     "answer": "answered", "fully_answered": "answered", "answered_fully": "answered", "回答": "answered",
@@ -251,6 +260,11 @@ def _weight(value: Any) -> int | None:
 def _request_state(value: Any) -> Any:
     word = _plain(value)
     return _STATES.get(word.replace("_", " "), value) if isinstance(word, str) else value
+
+
+def _lapse_kind(value: Any) -> str | None:
+    """One of the kinds, also as "Loop"; None for whatever is none of them."""
+    return _LAPSE_KINDS.get(as_key(value)) if isinstance(value, str) else None
 
 
 def _feeling(value: Any) -> Any:
@@ -440,11 +454,20 @@ class Request(Reply):
 
 
 class Lapse(Reply):
-    """What went wrong between two turns of a conversation; `earlier` is 0 where there is only one."""
+    """What went wrong between turns: where, in which words, since which turn (0: none), and of which kind.
 
-    what: Text
-    earlier: TurnNumber = 0
+    `kind` is None where the model names none that there is.
+    """
+
     turn: TurnNumber
+    quote: Quotation = ""
+    earlier: TurnNumber = 0
+    what: Text
+    kind: Annotated[
+        LapseKind | None,
+        BeforeValidator(_lapse_kind),
+        WithJsonSchema({"type": "string", "enum": list(get_args(LapseKind))}),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -511,10 +534,24 @@ def settled_share(requests: Sequence[Request], _: GradingContext | None = None) 
     return math.fsum(settled) / sum(weights)
 
 
-def of_known_turns(lapses: Sequence[Lapse], context: GradingContext) -> list[Lapse]:
-    """The lapses without those that name a turn which the conversation does not have; one may name none."""
-    turns = range(len(context.turns) + 1)
-    return [lapse for lapse in lapses if lapse.turn in turns and lapse.earlier in turns]
+def certain_lapses(lapses: Sequence[Lapse], context: GradingContext) -> list[Lapse]:
+    """The lapses of a kind and of turns that there are, each once: of two kinds, the one that goes first.
+
+    One lapse is what is said of the same words of a turn, or of some of them.
+    """
+    turns, kinds = range(len(context.turns) + 1), get_args(LapseKind)
+    certain = [each for each in lapses if each.kind and each.turn in turns and each.earlier in turns]
+    places = sorted(range(len(certain)), key=lambda at: kinds.index(certain[at].kind))
+    kept: list[int] = []
+    for place in places:
+        if not any(_is_one_lapse(certain[place], certain[other]) for other in kept):
+            kept.append(place)
+    return [certain[place] for place in sorted(kept)]
+
+
+def _is_one_lapse(one: Lapse, other: Lapse) -> bool:
+    words = ["".join(_plain(each.quote).split()) for each in (one, other)]
+    return one.turn == other.turn and (words[0] in words[1] or words[1] in words[0])
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -580,7 +617,7 @@ FIELD_KINDS: dict[str, FieldKind] = {
         items=tuple(Request.model_fields), counted="resolved",
     ),
     "lapses": FieldKind(
-        Annotated[list[Lapse], BeforeValidator(_items_of("what", "turn"))], "", kept=of_known_turns,
+        Annotated[list[Lapse], BeforeValidator(_items_of("what", "turn"))], "", kept=certain_lapses,
         items=tuple(Lapse.model_fields), left_out=[],
     ),
     "statements": FieldKind(

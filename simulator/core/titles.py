@@ -15,6 +15,16 @@ from collections.abc import Mapping
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.shelves import canonical_judge, judge_title
 
+# What goes wrong between turns, as a mark of a turn, as a cause and as it is counted.
+_LAPSES: dict[str, Message] = {
+    "mixups": _("Another customer's case"),
+    "contradictions": _("Contradiction"),
+    "promises": _("Promise not kept"),
+    "loops": pgettext("of the desk", "Repeated"),
+    "forgotten": pgettext("of the desk", "Forgotten"),
+    "closures": _("Closed too early"),
+    "overlooked": _("Request missed"),
+}
 # By group, then by id. "rule" are the guard's rules (users/guard.py) and those of openings, "got" is what a
 # customer got from an answer, "lapse" what went wrong between two turns, "state" whether a request was
 # settled.
@@ -68,6 +78,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "coherence": _("Coherence"),
         "overall": _("Overall"),
         "conflicts_ignored": _("contradictions ignored"),
+        "lapses_ignored": _("lapses ignored"),
         "said": _("said by the model"),
     },
     "response": {
@@ -88,10 +99,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "risk": _("Rule broken"),
         "tools": _("Tool missing or not allowed"),
         "conversation": _("Not resolved"),
-        "forgotten": pgettext("of the desk", "Forgotten"),
-        "contradictions": _("Contradiction"),
-        "loops": pgettext("of the desk", "Repeated"),
-        "promises": _("Promise not kept"),
+        **_LAPSES,
         "lapses": _("Lapse between turns"),
     },
     "state": {
@@ -99,13 +107,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "partly": _("partly resolved"),
         "not": pgettext("of a request", "not resolved"),
     },
-    "lapse": {
-        "forgotten": pgettext("of the desk", "Forgotten"),
-        "contradictions": _("Contradiction"),
-        "loops": pgettext("of the desk", "Repeated"),
-        "promises": _("Promise not kept"),
-        "spared": _("Could have been spared"),
-    },
+    "lapse": _LAPSES,
     "ended": {
         "satisfied": _("Satisfied"),
         "handed_over": _("Handed over"),

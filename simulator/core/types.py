@@ -635,6 +635,8 @@ SAME_AS = "same_as"
 # In the detail of a score: how many contradictions between reference and passages the judge named in words
 # that do not stand there.
 CONFLICTS_IGNORED = "conflicts_ignored"
+# The same of lapses between the turns of a conversation.
+LAPSES_IGNORED = "lapses_ignored"
 # In the detail of a score whose turn was graded twice: what is different in the second one.
 RETEST = "retest"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.

@@ -21,19 +21,18 @@ from typing import Literal, get_args
 
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, pgettext, sentences
+from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.diagnosis.articles import Shelf, article_of, is_of
-from simulator.grading.cause import CauseMaterial, JudgedCause, answer_key, references_of
+from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key, references_of
 from simulator.stats.figures import MarkKind, RedTurn, Summary
 from simulator.stats.red import LAPSES, RANK
 from simulator.storage.results import turns_with_scores
 from simulator.users.faults import CustomerFault, spoilt_turns
 
 Cause = Literal[
-    "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
-    "spelling", "retrieval", "ignored", "invented", "forbidden", "tools", "tone", "unclear",
-    "forgotten", "contradictions", "loops", "promises",
+    "no_answer", "customer", JudgedName, "forbidden", "tools", LapseKind,
 ]  # fmt: skip
 # The surest first.
 Standing = Literal["certain", "likely", "judge", "open"]
@@ -48,8 +47,10 @@ CAUSE_NAMES: dict[Cause, Message] = {
     "no_answer": pgettext("a cause", "No answer"),
     "customer": _("Simulated customer"),
     "should_refuse": _("Should decline"),
+    "no_handover": _("No hand-over"),
+    "lost_thread": _("Lost the thread"),
     "should_answer": _("Should answer"),
-    "misunderstood": _("Misunderstood"),
+    "needless_question": _("Needless question"),
     "knowledge": _("Missing knowledge"),
     "outdated": _("Article wrong"),
     "spelling": _("Other wording"),
@@ -59,7 +60,7 @@ CAUSE_NAMES: dict[Cause, Message] = {
     "forbidden": _("Rule broken"),
     "tools": pgettext("a cause", "Tools"),
     "tone": _("Tone"),
-    **{kind: TITLES["lapse"][kind] for kind in ("forgotten", "contradictions", "loops", "promises")},
+    **{kind: TITLES["lapse"][kind] for kind in get_args(LapseKind)},
     "unclear": _("Unclear"),
 }
 _STANDING_NAMES: dict[Standing, Message] = {
@@ -69,9 +70,7 @@ _STANDING_NAMES: dict[Standing, Message] = {
     "open": _("not looked into"),
 }
 # The causes that are called like the marks of lapses.
-_CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {
-    "forgotten": "forgotten", "contradictions": "contradictions", "loops": "loops", "promises": "promises",
-}  # fmt: skip
+_CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(LapseKind)}
 # Those in which an article has no part.
 _WITHOUT_ARTICLES: frozenset[Cause] = frozenset({"no_answer", "customer", "tools", *_CAUSE_OF_LAPSE.values()})
 

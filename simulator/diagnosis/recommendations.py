@@ -18,10 +18,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _
+from simulator.core.replies import LapseKind
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
@@ -62,15 +63,15 @@ FULL: frozenset[Cause] = frozenset({"should_refuse"})
 RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
 # Fixed by a line of the prompt.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
-    "invented", "ignored", "tone", "should_refuse", "should_answer", "forgotten", "contradictions", "loops",
-    "promises", "tools",
+    "invented", "ignored", "tone", "should_refuse", "should_answer", "needless_question", "no_handover",
+    "lost_thread", "tools", *get_args(LapseKind),
 })  # fmt: skip
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
-OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
+OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "no_handover"})
 # Causes by which an article was not found; where its question alone finds it, the search lost the thread:
 # "and for students?" has none of the article's words.
-OF_THE_SEARCH: frozenset[Cause] = frozenset({"retrieval", "spelling", "misunderstood"})
+OF_THE_SEARCH: frozenset[Cause] = frozenset({"retrieval", "spelling"})
 # Where a turn of this cause is fixed when the article is not known.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "knowledge": "case",
@@ -78,7 +79,6 @@ _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "unclear": "case",
     "retrieval": "case",
     "spelling": "case",
-    "misunderstood": "prompt",
     "forbidden": "prompt",
 }
 
@@ -128,11 +128,15 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("should_answer", "prompt"): _(
         "Add to the prompt: “When the material has the answer, give it; do not refuse.”"
     ),
-    ("misunderstood", "prompt"): _(
-        "Add to the prompt: “If it is not clear what is meant, ask back before answering.”"
+    ("no_handover", HANDOVER): _PASS_ON,
+    ("lost_thread", "prompt"): _(
+        "Give the model the dialogue so far, and add to the prompt: “Answer the customer's latest line; do"
+        " not give an earlier answer again.”"
     ),
-    ("misunderstood", HANDOVER): _PASS_ON,
-    ("misunderstood", "article"): _("Add questions such as “{question}” as examples to {article}."),
+    ("needless_question", "prompt"): _(
+        "Add to the prompt: “When the material has the answer, give it first; ask back only for what you"
+        " cannot answer without.”"
+    ),
     ("knowledge", "article"): _("Add the answer to “{question}” to {article}."),
     ("knowledge", "case"): _("Write an article that answers “{question}” (the present material has none)."),
     ("outdated", "article"): _(
@@ -181,6 +185,18 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("loops", "prompt"): _(
         "Add to the prompt: “If an answer did not help, do not repeat it: ask what is missing, or pass the"
         " customer on.”"
+    ),
+    ("mixups", "prompt"): _(
+        "Add to the prompt: “Before you speak of an order or a person, compare number and name with what the"
+        " customer said.” Check that the bot is given this customer's data alone."
+    ),
+    ("closures", "prompt"): _(
+        "Add to the prompt: “Say goodbye, or ask whether there is anything else, only when all that was asked"
+        " is answered.”"
+    ),
+    ("overlooked", "prompt"): _(
+        "Add to the prompt: “Where a customer asks for several things, answer each of them, or say which one"
+        " comes next.”"
     ),
     ("promises", "prompt"): _(
         "Add to the prompt: “Announce only what you can do in this conversation, and do it.”"
@@ -475,7 +491,7 @@ def _place(each: DiagnosedTurn) -> FixTarget:
         return FixTarget("simulator")
     if cause == "no_answer":
         return FixTarget("bot", each.red.failure or "")
-    if each.handover:
+    if each.handover or cause == "no_handover":
         return FixTarget("prompt", HANDOVER)
     if cause in OF_THE_PROMPT:
         return FixTarget("prompt")

@@ -8,14 +8,17 @@ What the model names is checked: an article has to be among those that it was sh
 stand there as it is quoted. What does not is left out of the sentence that people read.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from simulator.core import shelves
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.messages import encodable
-from simulator.core.replies import Reply, Text
+from simulator.core.replies import Reply, Text, as_key
 from simulator.core.templates import (
     LANGUAGES,
     Prompts,
@@ -37,10 +40,11 @@ NAME = "cause"
 # Articles beside the retrieved ones that a model is shown, and characters of a reason that are kept.
 NEAREST, LONGEST_REASON = 4, 400
 JudgedName = Literal[
-    "should_refuse", "misunderstood", "outdated", "knowledge", "spelling", "retrieval", "should_answer",
-    "invented", "ignored", "tone", "unclear",
+    "should_refuse", "no_handover", "lost_thread", "outdated", "knowledge", "spelling", "retrieval",
+    "should_answer", "needless_question", "invented", "ignored", "tone", "unclear",
 ]  # fmt: skip
 JUDGED_NAMES: tuple[JudgedName, ...] = get_args(JudgedName)
+_NUMBER = re.compile(r"\A\d+[\W_]*")
 # The texts that judges/_cause.toml has in both languages, with the variables of each.
 _VARIABLES: dict[str, set[str]] = {
     "system": set(),
@@ -53,13 +57,22 @@ _VARIABLES: dict[str, set[str]] = {
 }  # fmt: skip
 
 
+def _name(value: Any) -> Any:
+    """A cause without its number in the list, as in "10 invented" or "Lost thread"."""
+    return _NUMBER.sub("", as_key(value)) if isinstance(value, str) else value
+
+
 class CauseReply(Reply):
     """What a model answers with: the reason first."""
 
     reason: Text
     article: Text = ""
     words: Text = ""
-    cause: JudgedName
+    cause: Annotated[
+        JudgedName,
+        BeforeValidator(_name),
+        WithJsonSchema({"type": "string", "enum": list(JUDGED_NAMES)}),
+    ]
 
 
 class JudgedCause(Value):

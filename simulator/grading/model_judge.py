@@ -20,7 +20,8 @@ How a filled-in form becomes a Score:
 
 Where the reference contradicts the passages nobody knows which is right: the turn is skipped, with both sides
 in the reason. The judge has to quote them. A conflict whose words are not in the reference and in a passage
-is ignored and counted (CONFLICTS_IGNORED), for one slip of the judge would hide a wrong answer.
+is ignored and counted (CONFLICTS_IGNORED), for one slip of the judge would hide a wrong answer; so is a lapse
+between turns whose words are not in the turn that it names (LAPSES_IGNORED).
 
 Where several customers begin alike, their first turn is the same to the judge: it is graded once, and the
 scores of the others say whose it is (SAME_AS).
@@ -36,7 +37,7 @@ from simulator.core.errors import HOPELESS, MalformedReply, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import CONFLICTS_IGNORED, SAME_AS, GradingContext, Score
+from simulator.core.types import CONFLICTS_IGNORED, LAPSES_IGNORED, SAME_AS, GradingContext, Score
 from simulator.grading.judge import bare, by_rule, failed
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
 from simulator.models.client import Messages, Model
@@ -216,32 +217,25 @@ class ModelJudge:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), context, filled, self.rubric_hash)
-        # Ids of passages that were never shown, and turns that do not exist, are dropped and counted.
+        # Words that do not stand where they should are ignored, ids of passages that were never shown and
+        # turns that do not exist are dropped; both are counted.
+        said, ignored = _quoted(rubric, filled, context)
         kept = {
-            key: replies.FIELD_KINDS[kind].kept(getattr(filled, key), context)
-            for key, kind in rubric.fields.items()
+            key: replies.FIELD_KINDS[kind].kept(said[key], context) for key, kind in rubric.fields.items()
         }
         did = next((kept[key] for key, kind in rubric.fields.items() if kind == "response"), None)
         conflicts = [key for key, kind in rubric.fields.items() if kind == "conflicts"]
-        quoted = {key: [each for each in kept[key] if _is_quoted(each, context)] for key in conflicts}
-        ignored = sum(len(kept[key]) - len(each) for key, each in quoted.items())
-        kept |= quoted
         verdict = kept[rubric.value]
         detail = encodable(filled.model_copy(update=kept).model_dump(mode="json"))
-        dropped = sum(
-            len(getattr(filled, key)) - len(each)
-            for key, each in kept.items()
-            if isinstance(each, list) and key not in conflicts
-        )
+        dropped = sum(len(said[key]) - len(each) for key, each in kept.items() if isinstance(each, list))
         if dropped:
             detail["dropped"] = dropped
-        if ignored:
-            detail[CONFLICTS_IGNORED] = ignored
+        detail |= ignored
         if found := [each for key in conflicts for each in detail[key]]:
             sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in found[0].items()}
             reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = bare(self._name(rubric), context, "skipped", reason)
-            told = {"conflicts": found} | ({CONFLICTS_IGNORED: ignored} if ignored else {})
+            told = {"conflicts": found, **ignored}
             return skipped.model_copy(update={"response": did, "detail": told, "rubric": self.rubric_hash})
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
@@ -328,6 +322,17 @@ class FormFiller:
         )
 
 
+def _is_said(lapse: replies.Lapse, context: GradingContext) -> bool:
+    """Whether its words stand in the turn that it names, in the customer's line or the desk's.
+
+    In any turn where it names none. One that does not exist says nothing against the words: the turn is what
+    is wrong with such a lapse.
+    """
+    turns = [turn for turn in context.turns if lapse.turn in (0, turn.index)]
+    lines = [line for turn in turns for line in (turn.user, turn.answer.text)]
+    return not turns or any(is_quoted_from(lapse.quote, line) for line in lines)
+
+
 def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
     """Whether the words of both sides stand in a reference of the turn and in one of its passages."""
     references = context.references or context.case_references
@@ -335,6 +340,29 @@ def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
     return any(is_quoted_from(conflict.reference, text) for text in references) and any(
         is_quoted_from(conflict.passages, text) for text in passages
     )
+
+
+# The kinds of fields whose items quote: whether the words stand where they should, and what is counted of
+# those that do not.
+_QUOTED: Mapping[str, tuple[Callable[[Any, GradingContext], bool], str]] = {
+    "conflicts": (_is_quoted, CONFLICTS_IGNORED),
+    "lapses": (_is_said, LAPSES_IGNORED),
+}
+
+
+def _quoted(
+    rubric: Rubric, filled: replies.Reply, context: GradingContext
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What was filled in, without what is quoted from nowhere; and how many items that is, by name."""
+    said, ignored = {key: getattr(filled, key) for key in rubric.fields}, dict[str, int]()
+    for key, kind in rubric.fields.items():
+        if kind in _QUOTED:
+            is_quoted, name = _QUOTED[kind]
+            kept = [each for each in said[key] if is_quoted(each, context)]
+            if n := len(said[key]) - len(kept):
+                ignored[name] = n
+            said[key] = kept
+    return said, ignored
 
 
 def _unseen(score: Score, left_out: int, context: GradingContext, frame: PromptFrame) -> Score:

@@ -55,6 +55,8 @@ LONGEST_MATERIAL = 24_000
 # Characters of each earlier message in a prompt: judges look at this turn, and only need to know what came
 # before.
 LONGEST_EARLIER = 4000
+# Characters of retrieved text in the prompt about a whole conversation, where passages only help to compare.
+LONGEST_RETRIEVED = 8000
 # Characters of a call of a tool in a prompt, and of all together; of what lies further back only names are
 # shown, and of no more than so many.
 LONGEST_CALL, LONGEST_CALLS, MOST_CALLS = 2000, 12_000, 200
@@ -67,7 +69,7 @@ _PIECES: tuple[Piece, ...] = get_args(Piece)
 _USUAL: tuple[Piece, ...] = ("guidelines", "history", "question", "answer")
 _NEEDED: dict[str, Piece] = {"reference": "reference", "passages": "passages", "retrieval": "passages"}
 # The keys of a worked example that show material, in this order; the others are the reply's fields.
-_EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer")
+_EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer", "transcript")
 # Marks the examples that are also shown where several rubrics share a prompt.
 _COMBINED = "combined"
 # Stands in an example for the fields of the reply that it leaves out.
@@ -87,6 +89,7 @@ _FRAME: dict[str, set[str]] = {
     "closing": set(),
     "first_reference": {"question", "reference"},
     "conversation": {"transcript", "reference"},
+    "retrieved": {"passages"},
     "answerable": set(),
     "unanswerable": set(),
     "task_one": {"criterion", "form"},
@@ -108,10 +111,11 @@ _FRAME: dict[str, set[str]] = {
     "example_reference": {"text"},
     "example_passages": {"text"},
     "example_answer": {"text"},
+    "example_transcript": {"text"},
 }
 # The texts that the material is put together from, beside those of its pieces.
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
-_CONVERSATION = ("conversation", "tools", "no_answer", "answerable", "unanswerable")
+_CONVERSATION = ("conversation", "tools", "retrieved", "no_answer", "answerable", "unanswerable")
 
 
 class _Wording(BaseModel):
@@ -540,7 +544,8 @@ class PromptFrame:
             (f"reference-{at}", text) for at, texts in enumerate(case.references, 1) for text in texts
         ]
         called = tool_lines(context)
-        seal = seal_of(*(text for _tag, text in (*lines, *references, *(called or ()))))
+        retrieved, left_out = retrieved_lines(context)
+        seal = seal_of(*(text for _tag, text in (*lines, *references, *(called or ()), *retrieved)))
         known = [quote_lines(references, seal)] if references else []
         if case.answerable is not None:
             known.append(self.text(language, "answerable" if case.answerable else "unanswerable"))
@@ -551,9 +556,15 @@ class PromptFrame:
             transcript=quote_lines(lines, seal),
             reference="\n".join(known) or nothing,
         )
-        if called is None:
-            return told
-        return f"{told}\n\n{self.text(language, 'tools', tools=quote_lines(called, seal) or nothing)}"
+        parts = [told]
+        if retrieved:
+            passages = [quote_lines(retrieved, seal)]
+            if left_out:
+                passages.append(self.text(language, "cut", count=str(left_out)))
+            parts.append(self.text(language, "retrieved", passages="\n".join(passages)))
+        if called is not None:
+            parts.append(self.text(language, "tools", tools=quote_lines(called, seal) or nothing))
+        return "\n\n".join(parts)
 
     def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:
         """The references, and whether they are answerable; on later turns with the first question."""
@@ -580,6 +591,23 @@ def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:
     for turn in context.earlier:
         lines += [("customer", turn.user), ("desk", turn.answer.text)]
     return [(role, text[:LONGEST_EARLIER]) for role, text in lines]
+
+
+def retrieved_lines(context: GradingContext) -> tuple[list[tuple[str, str]], int]:
+    """Tag and text of what was retrieved in a conversation, and how many passages are left out for length.
+
+    Each passage once, under the turn where it first came: ("passage-2", "[fees] Leaving costs 4,800 yen.")
+    """
+    first: dict[tuple[str, str], int] = {}
+    for turn in context.turns:
+        for passage in turn.answer.passages:
+            first.setdefault((passage.id, passage.text), turn.index)
+    every = [Passage(id=key, text=text) for key, text in first]
+    fitting, left_out = within(every, LONGEST_RETRIEVED)
+    return [
+        (f"passage-{turn}", f"[{passage.id}] {passage.text}")
+        for passage, turn in zip(fitting, [*first.values()], strict=False)
+    ], left_out
 
 
 def tool_lines(context: GradingContext) -> list[tuple[str, str]] | None:

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
+from itertools import accumulate, islice
 from math import ceil
 from operator import is_
 from pathlib import Path
@@ -613,7 +613,10 @@ class _Painter:
         """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
         rule: dict[str, Any] = {"validate": "any"}
         if titles := [choice.title for choice in column.choices]:
-            rule = {"validate": "list", "source": titles, "error_type": "warning"}
+            # Excel's limit for all of them together; one that is left out can be typed.
+            ends = accumulate(titles, lambda text, title: f"{text},{title}")
+            fitting = [title for title, text in zip(titles, ends, strict=True) if units(text) <= 255]
+            rule = {"validate": "list", "source": fitting, "error_type": "warning"}
         # Excel's limits: 255 for the message, 32 for its title. A longer help is in the note of the heading.
         if column.help and units(column.help) <= 255:
             rule |= {"input_title": column.title[:32], "input_message": column.help}

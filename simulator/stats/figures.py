@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from simulator.core.replies import LapseKind
 from simulator.core.titles import Titles
 from simulator.core.types import LEXICAL, Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
@@ -23,7 +24,7 @@ from simulator.models.pricing import total_spending
 # By which rule a turn is red; the rules and their severities: stats/red.py.
 MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
-    "forgotten", "contradictions", "loops", "promises",
+    LapseKind,
 ]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (stats/review.py).
 Stratum = Literal["red", "not_red"]
@@ -76,8 +77,8 @@ class JudgeSummary(Value):
 
     `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
     failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
-    `undecided` are those skipped turns on which reference and passages contradict each other,
-    `conflicts_ignored` the contradictions in words that stand in neither (`CONFLICTS_IGNORED`).
+    `undecided` are those skipped turns on which reference and passages contradict each other; `ignored` are
+    such contradictions, and lapses between turns, that were named in words which do not stand there.
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
     nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
@@ -98,7 +99,7 @@ class JudgeSummary(Value):
     failure_reason: str = ""
     excluded: int = 0
     undecided: int = 0
-    conflicts_ignored: int = 0
+    ignored: int = 0
     retest: Retest | None = None
     unanswered: int = 0
     cases: int = 0

@@ -24,7 +24,15 @@ from simulator.core.settings import (
     Settings,
     target_conditions,
 )
-from simulator.core.types import Case, Facts, Results, Spending
+from simulator.core.types import (
+    CONFLICTS_IGNORED,
+    CONVERSATION,
+    LAPSES_IGNORED,
+    Case,
+    Facts,
+    Results,
+    Spending,
+)
 from simulator.stats.conditions import agreed_gate, conditions_gate
 from simulator.stats.figures import Summary, rounded
 from simulator.stats.findings import (
@@ -199,7 +207,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
             | ({"excluded": judge.excluded} if judge.excluded else {})
-            | ({"conflicts_ignored": n} if (n := judge.conflicts_ignored) else {})
+            | ({ignored_by(name): judge.ignored} if judge.ignored else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.judges.items()
         },
@@ -243,6 +251,11 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "offline": summary.offline,
         "trial": summary.trial,
     }
+
+
+def ignored_by(judge: str) -> str:
+    """What is counted of a judge's findings that were ignored for their quotations."""
+    return LAPSES_IGNORED if judge.partition("@")[0] == CONVERSATION else CONFLICTS_IGNORED
 
 
 def _tokens_json(spent: Spending) -> dict[str, int]:

@@ -12,8 +12,8 @@ a severity that a judge gave itself goes before that of the rule. By the default
     risk           a rule of the desk is broken               as the rule says
     tools          a tool is missing, or must not be called   always
     conversation   at 0.5 or less                             at 0.25 or less
-    promises, contradictions    the judge of whole conversations names one    always
-    forgotten, loops            the same                                      never, they are moderate
+    mixups, contradictions, promises          the judge of whole conversations names one    always
+    loops, forgotten, closures, overlooked    the same                                      never: moderate
 
 The last four lines are about whole conversations. Their marks stand on the turn that the judge names: of a
 lapse where it happened, of what was not settled where it was first asked for.
@@ -28,8 +28,9 @@ red turns or questions is here as well, so that terminal, page and sheet show on
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import le, lt
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
+from simulator.core.replies import LapseKind
 from simulator.core.types import (
     CONVERSATION,
     MAIN_METRIC,
@@ -49,12 +50,14 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[MarkKind, ...] = (
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
-    "forgotten", "contradictions", "loops", "promises",
+    *get_args(LapseKind),
 )  # fmt: skip
-# What goes wrong between two turns, as the judge of whole conversations lists it. Of two statements that
-# contradict each other one misleads, and so does a promise; what is only asked or said again annoys.
+# What goes wrong between turns, as the judge of whole conversations lists it, in its order. What belongs to
+# somebody else misleads, and so do one of two statements that contradict each other and a promise; what is
+# asked or said again, or left open, annoys.
 LAPSES: dict[MarkKind, Severity] = {
-    "forgotten": "moderate", "contradictions": "major", "loops": "moderate", "promises": "major",
+    "mixups": "major", "contradictions": "major", "promises": "major", "loops": "moderate",
+    "forgotten": "moderate", "closures": "moderate", "overlooked": "moderate",
 }  # fmt: skip
 # What a judge held against the reference, which says nothing where a passage contradicts it.
 _OF_THE_REFERENCE: frozenset[MarkKind] = frozenset({"overall", "correctness"})
@@ -139,8 +142,8 @@ def lapses_of(score: Score) -> list[Lapse]:
     return [
         Lapse(kind, _turn_of(row, score.turn), str(row["what"]))
         for kind in LAPSES
-        for row in _rows(score, kind)
-        if "what" in row
+        for row in _rows(score, "lapses")
+        if row.get("kind") == kind and "what" in row
     ]
 
 

@@ -12,6 +12,7 @@ from benchmarks.responses import (
     LINES,
     RIGHT,
     Row,
+    ask,
     labelled_rows,
     lines,
     main,
@@ -19,7 +20,6 @@ from benchmarks.responses import (
     ordinary_rows,
     part_of,
     rows_of,
-    verdicts_of,
 )
 from simulator.core.settings import load_settings
 from simulator.core.templates import LANGUAGES
@@ -70,7 +70,8 @@ async def asked_of(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         known = load_settings({"judges": ["turn"], "judge_model": "reader", "judging": "separate"} | settings)
-        verdicts = await verdicts_of(known, rows)
+        verdicts: dict[str, Response] = {}
+        await ask(known, rows, verdicts.__setitem__)
         return verdicts, [json.dumps(each.body, ensure_ascii=False) for each in server.requests]
 
 

@@ -16,12 +16,15 @@ from simulator.core.types import (
     Conversation,
     Ended,
     GradingContext,
+    Language,
     Message,
+    Passage,
     RedRules,
     Results,
     Score,
 )
 from simulator.diagnosis.causes import root_causes
+from simulator.grading.rubric import LONGEST_RETRIEVED, Rubric, load_judge
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan
@@ -32,9 +35,6 @@ from tests.grading.test_judging import failing
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, a_turn, echo
 from tests.servers.openai import OpenAIServer, play
 
-LISTS = ("forgotten", "contradictions", "loops", "promises", "spared")
-
-
 # What was asked for, of which these shares are settled.
 STATES = {0.0: ["not"], 0.25: ["partly", "not"], 0.5: ["partly"], 1.0: ["resolved"]}
 
@@ -42,8 +42,7 @@ STATES = {0.0: ["not"], 0.25: ["partly", "not"], 0.5: ["partly"], 1.0: ["resolve
 def verdict(resolved: float = 0.5, **items: Any) -> str:
     """The reply of the judge."""
     requests = [{"request": state, "turn": 1, "state": state} for state in STATES[resolved]]
-    lists: dict[str, Any] = {"requests": requests, **{key: [] for key in LISTS}}
-    return json.dumps({**lists, "conclusion": "half of it"} | items)
+    return json.dumps({"requests": requests, "lapses": [], "conclusion": "half of it"} | items)
 
 
 def a_dialogue(ended: Ended | None = Ended.SATISFIED, turns: int = 2, **more: Any) -> Conversation:
@@ -95,17 +94,103 @@ async def test_what_names_a_turn_that_does_not_exist_loses_it() -> None:
         {"request": "c", "turn": 1, "state": "resolved", "by": 9},
         {"request": "d", "turn": "later", "state": "not", "by": 0},
     ]
-    loops = [{"what": "e", "earlier": 1, "turn": [2]}, {"what": "f", "earlier": -4, "turn": "later"}]
-    reply = verdict(requests=requests, loops=loops, promises={"what": "g", "earlier": 5, "turn": 2})
-    score, _request = await graded(a_dialogue(), reply)
+    talk = a_dialogue()
+    quote = talk.turns[1].answer.text
+    lapses = [
+        {"turn": [2], "quote": quote, "earlier": 1, "what": "e", "kind": "Loop"},
+        {"turn": "later", "quote": "anything", "earlier": 1, "what": "f", "kind": "loops"},
+        {"turn": 2, "quote": quote, "earlier": 5, "what": "g", "kind": "promises"},
+    ]
+    score, _request = await graded(talk, verdict(requests=requests, lapses=lapses))
     listed: Any = score.detail["requests"]
 
     assert [(each["request"], each["turn"], each["by"]) for each in listed] == [
         ("a", 1, 0), ("b", 0, 2), ("c", 1, 0), ("d", 0, 0),
     ]  # fmt: skip
     assert score.value == score.detail["resolved"] == (0.5 + 1 + 1 + 0) / 4
-    assert score.detail["loops"] == [{"what": "e", "earlier": 1, "turn": 2}]
-    assert (score.detail["promises"], score.detail["dropped"]) == ([], 2)
+    assert score.detail["lapses"] == [lapses[0] | {"turn": 2, "kind": "loops"}]
+    assert score.detail["dropped"] == 2
+
+
+def lapse(kind: str, quote: str, turn: int = 2) -> dict[str, Any]:
+    """One that the judge names."""
+    return {"turn": turn, "quote": quote, "earlier": 1, "what": kind, "kind": kind}
+
+
+def said_in_turns(*answers: str) -> Conversation:
+    """A conversation in which the desk said this."""
+    talk = a_dialogue(turns=len(answers))
+    turns = [
+        turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})})
+        for turn, text in zip(talk.turns, answers, strict=True)
+    ]
+    return talk.model_copy(update={"turns": tuple(turns)})
+
+
+async def test_words_that_do_not_stand_in_the_turn_are_ignored_and_counted() -> None:
+    """In either line of it, whatever their width and signs; without words a lapse is none."""
+    talk = said_in_turns("送料は500円です。", "送料は無料です。")
+    named = [
+        lapse("contradictions", "「送料は無料」"),
+        lapse("loops", "送料は500円"),
+        lapse("closures", "送料は500円", turn=1),
+        lapse("overlooked", talk.turns[1].user),
+        lapse("promises", ""),
+        lapse("mixups", "お荷物は届いています", turn=0),
+    ]
+    score, _request = await graded(talk, verdict(lapses=named))
+    kept: Any = score.detail["lapses"]
+
+    assert [each["kind"] for each in kept] == ["contradictions", "closures", "overlooked"]
+    assert score.detail["lapses_ignored"] == 3
+
+
+async def test_a_lapse_is_of_one_kind() -> None:
+    """Of two that say the same words of a turn, the first of the rubric's kinds; of no kind, none."""
+    talk = said_in_turns("送料は500円です。", "送料は無料です。ほかにご用は？")
+    named = [
+        lapse("forgotten", "送料は無料です"),
+        lapse("contradictions", "送料は無料"),
+        lapse("closures", "ほかにご用は"),
+        lapse("rudeness", "ほかにご用は"),
+    ]
+    score, _request = await graded(talk, verdict(lapses=named))
+    kept: Any = score.detail["lapses"]
+
+    assert [each["kind"] for each in kept] == ["contradictions", "closures"]
+    assert score.detail["dropped"] == 2
+
+
+async def test_the_judge_sees_what_was_retrieved_once_and_within_a_limit() -> None:
+    """Under the turn where it first came; a bot that shows nothing has no such heading."""
+    fees, long = Passage(id="fees", text="解約金は4,800円"), Passage(id="long", text="長" * LONGEST_RETRIEVED)
+    talk = said_in_turns("はい。", "いいえ。")
+    shown = [(fees,), (fees, long)]
+    turns = [
+        turn.model_copy(update={"answer": turn.answer.model_copy(update={"passages": passages})})
+        for turn, passages in zip(talk.turns, shown, strict=True)
+    ]
+    _score, request = await graded(talk.model_copy(update={"turns": tuple(turns)}))
+    _score, without = await graded(talk)
+    prompt = request["messages"][1]["content"]
+
+    assert prompt.count("解約金は4,800円") == 1
+    assert "<passage-1 " in prompt.partition("[fees] 解約金は4,800円")[0].splitlines()[-1]
+    assert "長長" not in prompt
+    assert "省略" in prompt
+    assert "passage" not in without["messages"][1]["content"]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_worked_example_quotes_its_own_dialogue(language: Language) -> None:
+    """Each lapse in words of the turn that it names, no kind twice."""
+    rubric = load_judge("conversation")
+    assert isinstance(rubric, Rubric)
+    [example] = rubric.examples(language)
+    lines = {line.partition("-")[2][0]: line for line in example["transcript"] if line.startswith("desk-")}
+
+    assert all(each["quote"] in lines[str(each["turn"])] for each in example["lapses"])
+    assert len({each["kind"] for each in example["lapses"]}) == len(example["lapses"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -204,7 +289,7 @@ async def rehearsed(
 
 def answer(request: Any) -> str:
     """What models say: one verdict on whole conversations, and whatever fits on the rest."""
-    return verdict(0.25) if '"spared"' in request["messages"][0]["content"] else play(request)
+    return verdict(0.25) if '"lapses"' in request["messages"][0]["content"] else play(request)
 
 
 async def test_a_run_grades_each_conversation_once_at_its_last_turn(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from simulator.core.settings import Settings
 from simulator.core.types import RETEST, RedRules, Score, Severity
 from simulator.diagnosis.recommendations import improvements_of_run
 from simulator.stats.figures import Mark
-from simulator.stats.red import lapses_of, red_marks
+from simulator.stats.red import LAPSES, lapses_of, red_marks
 from simulator.stats.summary import figures_of
 from tests.commands import Command
 from tests.servers.openai import serve
 
 TALK = "calm/a#1"
-ALL = ("forgotten", "contradictions", "loops", "promises")
+ALL = tuple(LAPSES)
 
 
 def whole(value: Any = 1.0, **detail: Any) -> Score:
@@ -26,9 +26,9 @@ def whole(value: Any = 1.0, **detail: Any) -> Score:
     return Score(judge="conversation", value=value, raw=value, reason="conclusion", detail=detail, **about)
 
 
-def lapse(turn: int, what: str = "it") -> dict[str, Any]:
-    """An item of a list of lapses."""
-    return {"what": what, "earlier": 1, "turn": turn}
+def lapse(kind: str, turn: int, what: str = "it") -> dict[str, Any]:
+    """An item of the list of lapses."""
+    return {"turn": turn, "quote": "-", "earlier": 1, "what": what, "kind": kind}
 
 
 def request(state: str, turn: int, weight: int | None = None) -> dict[str, Any]:
@@ -44,25 +44,34 @@ def marked(*scores: Score, **rules: Any) -> dict[int, list[Mark]]:
 
 @pytest.mark.parametrize(
     ("kind", "severity"),
-    [("forgotten", "moderate"), ("contradictions", "major"), ("loops", "moderate"), ("promises", "major")],
+    [
+        ("mixups", "major"),
+        ("contradictions", "major"),
+        ("promises", "major"),
+        ("loops", "moderate"),
+        ("forgotten", "moderate"),
+        ("closures", "moderate"),
+        ("overlooked", "moderate"),
+    ],
 )
 def test_any_lapse_is_red_in_the_turn_that_the_judge_names(kind: str, severity: Severity) -> None:
     """Though all was settled, and the last turn is fine; a severity of the judge's own wins."""
-    found = whole(1.0, **{kind: [lapse(2, "what it was")]})
+    found = whole(1.0, lapses=[lapse(kind, 2, "what it was")])
     graver = found.model_copy(update={"severity": "minor"})
 
     assert marked(found) == {2: [Mark(kind, severity, "what it was")]}  # type: ignore[arg-type]
     assert [mark.severity for mark in marked(graver)[2]] == ["minor"]
     assert marked(found, lapses=False) == {}
-    assert marked(whole(spared=[lapse(2)])) == {}
+    assert marked(whole(lapses=[lapse("nonsense", 2)])) == {}
 
 
 def test_one_mark_of_a_kind_and_turn_is_enough() -> None:
     """Of two in one turn the first is told; both count. One that names no turn stands on the last."""
-    found = whole(loops=[lapse(2, "first"), lapse(2, "second"), lapse(0, "somewhere")], promises=[lapse(2)])
+    loops = [lapse("loops", 2, "first"), lapse("loops", 2, "second"), lapse("loops", 0, "somewhere")]
+    found = whole(lapses=[*loops, lapse("promises", 2)])
 
     assert {turn: [(mark.kind, mark.reason) for mark in marks] for turn, marks in marked(found).items()} == {
-        2: [("loops", "first"), ("promises", "it")],
+        2: [("promises", "it"), ("loops", "first")],
         3: [("loops", "somewhere")],
     }
     assert len(lapses_of(found)) == 4
@@ -95,26 +104,26 @@ def test_a_turn_without_an_answer_has_no_other_mark() -> None:
         judge="turn", conversation=TALK, turn=2, state="scored", value=0.2, raw=1, by_rule=True, reason="none"
     )
 
-    assert [mark.kind for mark in red_marks(TALK, (silent, whole(loops=[lapse(2)])), RedRules(), turn=2)] == [
-        "no_answer"
-    ]
+    both = (silent, whole(lapses=[lapse("loops", 2)]))
+
+    assert [mark.kind for mark in red_marks(TALK, both, RedRules(), turn=2)] == ["no_answer"]
 
 
 def test_two_gradings_need_not_name_the_same_turn() -> None:
     """A conversation that was graded twice is as red as the milder of both, in the turns that one names."""
 
-    def twice(again: dict[str, Any]) -> Score:
-        second = {"state": "scored", "value": 1.0, "raw": 1.0, "detail": again}
-        return whole(1.0, **{"loops": [lapse(2)], RETEST: second})
+    def twice(*again: dict[str, Any]) -> Score:
+        second = {"state": "scored", "value": 1.0, "raw": 1.0, "detail": {"lapses": [*again]}}
+        return whole(1.0, **{"lapses": [lapse("loops", 2)], RETEST: second})
 
-    assert [*marked(twice({"loops": [lapse(3)]}))] == [2]
-    assert marked(twice({})) == {}
+    assert [*marked(twice(lapse("loops", 3)))] == [2]
+    assert marked(twice()) == {}
 
 
-@pytest.mark.parametrize("kept", [None, "text", [1, "a"], [{"turn": 2}], {"what": 1}])
+@pytest.mark.parametrize("kept", [None, "text", [1, "a"], [{"turn": 2}], {"what": 1}, [{"kind": "loops"}]])
 def test_what_another_judge_keeps_under_these_names_is_no_lapse(kept: Any) -> None:
     """A judge of the user's own may be called `conversation`, and may keep anything."""
-    assert marked(whole(loops=kept, requests=kept)) == {}
+    assert marked(whole(lapses=kept, requests=kept)) == {}
 
 
 TURNS = (
@@ -127,10 +136,11 @@ WHAT = "1,100円と、かかりません"
 
 def judge(request: dict[str, Any]) -> str:
     """Finds nothing wrong with any answer, and that the second contradicts the first."""
-    if '"spared"' in request["messages"][0]["content"]:
-        verdict: dict[str, Any] = {key: [] for key in (*ALL, "spared")} | {
+    if '"lapses"' in request["messages"][0]["content"]:
+        contradiction = lapse("contradictions", 2, WHAT) | {"quote": "手数料はかかりません"}
+        verdict: dict[str, Any] = {
             "requests": [{"request": "手数料", "turn": 1, "weight": 3, "state": "resolved", "by": 1}],
-            "contradictions": [{"what": WHAT, "earlier": 1, "turn": 2}],
+            "lapses": [contradiction, lapse("loops", 2) | {"quote": "手数料はかかります"}],
             "conclusion": "片づいた。",
         }
         return json.dumps(verdict, ensure_ascii=False)
@@ -170,6 +180,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     ]
 
     assert (told["red"], told["score"], done.code) == (1, 1.0, 1)
+    assert told["judges"]["conversation"]["lapses_ignored"] == 1
     assert told["lapses"] == {kind: int(kind == "contradictions") for kind in ALL} | {"conversations": 1}
     assert (red.turn, red.question, red.reason) == (2, TURNS[1][0], WHAT)
     assert [(mark.kind, mark.severity) for mark in red.marks] == [("contradictions", "major")]
@@ -180,6 +191,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
         said = "".join(shown.split())
         assert "ターンの間の問題：前の回答と矛盾1（1会話）" in said
         assert "▲前の回答と矛盾" in said
+        assert "引用した言葉がそのターンにないため無視したもの1件" in said
     assert any(cell.startswith("▲ 前の回答と矛盾\n") for cell in cells)
     assert any(f"前の回答と矛盾（ターン2）:{WHAT}" in "".join(cell.split()) for cell in cells)
     assert "ターンの間の問題の数" in cells

@@ -126,7 +126,13 @@ def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path
     """In `[red]` of rehearsal.toml; all other marks of the same turn stay."""
     low = [grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1)]
     low += [grade(judge, 0.0) for judge in ("claims", "facts", "risk", "tools")]
-    low += [grade("conversation", 0.0, detail={name: [{"what": "it", "turn": 1}] for name in LAPSES})]
+    low += [
+        grade(
+            "conversation",
+            0.0,
+            detail={"lapses": [{"kind": name, "what": "it", "turn": 1} for name in LAPSES]},
+        )
+    ]
     (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
     rules = load_settings({}).red
 

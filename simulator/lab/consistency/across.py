@@ -123,10 +123,10 @@ def kept_in(file: RunFile, earlier: Sequence[JudgedQuestion]) -> Callable[[Judge
 
 def _clashes(question: Question, score: Score) -> Iterator[Clash]:
     """Every pair of conversations whose answers the judge says cannot both hold."""
-    for row in TypeAdapter(list[Lapse]).validate_python(score.detail["contradictions"]):
+    for row in TypeAdapter(list[Lapse]).validate_python(score.detail["lapses"]):
         # A judge may name a turn that does not exist; such a row is left out.
         one, other = sorted((row.earlier, row.turn))
-        if not 1 <= one < other <= len(question.told):
+        if row.kind != "contradictions" or not 1 <= one < other <= len(question.told):
             continue
         for first, second in product(question.told[one - 1], question.told[other - 1]):
             texts = {"one": first.turns[0].answer.text, "other": second.turns[0].answer.text}

@@ -155,10 +155,18 @@ def judge_of_hours(request: ChatRequest) -> str:
     """A model that asks no questions, and sees that the desk is not always open if it closes at 18:00."""
     if "contradictions" not in json.dumps(request["messages"]):
         return json.dumps({"thoughts": "-", "questions": []})
+    said = request["messages"][1]["content"].split("<desk-2 ")
     verdict = {
         "requests": [{"request": "受付時間", "turn": 1, "state": "not", "by": 0}],
-        "contradictions": [{"what": "9時から18時／24時間", "earlier": 1, "turn": 2}],
-        **{key: [] for key in ("forgotten", "loops", "promises", "spared")},
+        "lapses": [
+            {
+                "turn": 2,
+                "quote": "24時間いつでも" if "24時間いつでも" in said[-1] else "9時から18時",
+                "earlier": 1,
+                "what": "9時から18時／24時間",
+                "kind": "contradictions",
+            }
+        ],
         "conclusion": "食い違っている。",
         "resolved": 0,
     }
