@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from simulator.cli.app import main
-from simulator.core.types import Answer, Case, Conversation, GradingContext, Passage, Turn
+from simulator.core.templates import LANGUAGES
+from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Passage, Turn
 from simulator.diagnosis.causes import NOTE, STOPPED_NOTE
-from simulator.grading.cause import CauseMaterial, CausePrompt, CauseReply, answer_key, checked
+from simulator.grading.cause import (
+    JUDGED_NAMES,
+    CauseMaterial,
+    CausePrompt,
+    CauseReply,
+    answer_key,
+    checked,
+)
 from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.paths import ROOT
@@ -278,7 +287,7 @@ def test_what_bots_and_articles_say_is_quoted() -> None:
 
     assert system == CausePrompt().messages(material())[0]
     for tag in ("answer", "article"):
-        opened = re.findall(rf"<{tag}-(\w+)>\n(.*?)</{tag}-\1>", user["content"], re.DOTALL)
+        opened = re.findall(rf"<{tag} (\w+)>\n(.*?)</{tag} \1>", user["content"], re.DOTALL)
         assert [ATTACK.strip() in text for _code, text in opened] == [True]
     assert "should_refuse" not in user["content"]
 
@@ -302,6 +311,23 @@ def test_only_what_was_shown_is_named(article: str, words: str, kept: tuple[str,
 
     assert (verdict.article, verdict.words) == kept
     assert "hours" not in verdict.reason
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_cause_has_its_number_in_the_list(language: Language) -> None:
+    """In the order in which a model goes through them, each once, with what to show."""
+    system = CausePrompt().prompts.text(language, "system")
+    listed = re.findall(r"^(\d+) (\w+)[:：].*(?:Show: |示す：)\S", system, re.MULTILINE)
+
+    assert listed == [(str(number), name) for number, name in enumerate(JUDGED_NAMES, 1)]
+
+
+@pytest.mark.parametrize("said", ["10 invented", "invented", "Invented", "10. invented"])
+def test_a_cause_may_be_named_with_its_number(said: str) -> None:
+    """As it stands in the list; a number alone names none."""
+    assert CauseReply.model_validate({"reason": "r", "cause": said}).cause == "invented"
+    with pytest.raises(ValidationError):
+        CauseReply.model_validate({"reason": "r", "cause": "10"})
 
 
 def test_a_reason_is_one_line_of_some_length() -> None:
