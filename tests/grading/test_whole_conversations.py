@@ -165,13 +165,16 @@ async def test_the_judge_sees_what_was_retrieved_once_and_within_a_limit() -> No
     """Under the turn where it first came; a bot that shows nothing has no such heading."""
     fees, long = Passage(id="fees", text="解約金は4,800円"), Passage(id="long", text="長" * LONGEST_RETRIEVED)
     talk = said_in_turns("はい。", "いいえ。")
-    shown = [(fees,), (fees, long)]
-    turns = [
-        turn.model_copy(update={"answer": turn.answer.model_copy(update={"passages": passages})})
-        for turn, passages in zip(talk.turns, shown, strict=True)
-    ]
-    _score, request = await graded(talk.model_copy(update={"turns": tuple(turns)}))
-    _score, without = await graded(talk)
+
+    def retrieved(*shown: tuple[Passage, ...]) -> Conversation:
+        turns = [
+            turn.model_copy(update={"answer": turn.answer.model_copy(update={"passages": passages})})
+            for turn, passages in zip(talk.turns, shown, strict=True)
+        ]
+        return talk.model_copy(update={"turns": tuple(turns)})
+
+    _score, request = await graded(retrieved((fees,), (fees, long)))
+    _score, without = await graded(retrieved((), ()))
     prompt = request["messages"][1]["content"]
 
     assert prompt.count("解約金は4,800円") == 1
