@@ -6,13 +6,13 @@ refusal is an answer to the customer, too; a reply that broke off, was cut off o
 with texts become passages; an endpoint without any shows none, which is not an empty retrieval.
 
 Where the query names choices (a prompt that has the model choose a label), the endpoint is asked for
-log-likelihoods first (_likelihood.py).
+log-likelihoods first (`choosing`).
 """
 
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,11 +20,14 @@ from simulator.extending import (
     Answer,
     BodyError,
     BotFailure,
+    Chooser,
+    Choosing,
     InputError,
     Passage,
     Query,
     Traits,
     Transient,
+    Unsupported,
     _,
     changed,
     client_words,
@@ -36,7 +39,6 @@ from simulator.extending import (
 )
 
 from ._json import JsonPath, check_end, kind, parsed, setting
-from ._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, tokens_of
 from ._wire import moved, refusal
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ _LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
 _MOST_CALLS = 200
 # Settings of `extra` that offer tools to the model.
 _OFFERED = frozenset({"tools", "functions"})
+CHAT = "/chat/completions"
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 
 # Where endpoints with their own retrieval put the passages.
@@ -63,12 +66,12 @@ def connect(
     stream: bool = False,
     extra: str = "{}",
     top_logprobs: int = 20,
-    choosing: Choosing = "auto",
+    choosing: Choosing | None = None,
 ) -> Any:  # the ChatBot, or what has to be awaited for it
     """The model `model` at `url` (OPENAI_BASE_URL when empty) with the system prompt `system`, as the bot.
 
     If a prompt has it choose among labels or letters, their likelihoods are requested: by the `top_logprobs`
-    likeliest tokens of its answer. `choosing` is the run's --choosing.
+    likeliest tokens of its answer. `choosing` is how that is done, None where the model writes its answers.
 
     `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
     read from REHEARSAL_BOT_KEY, else from OPENAI_API_KEY.
@@ -95,13 +98,14 @@ def connect(
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
     body, prompt = {"model": model, **more}, setting("system", system)
     bot = ChatBot(address, key or _NO_KEY, body, prompt, choosing=choosing, top_logprobs=top_logprobs)
-    return _probe(bot) if choosing == "likelihood" else bot
+    return _probe(bot) if choosing and choosing.is_required else bot
 
 
 async def _probe(bot: "ChatBot") -> "ChatBot":
     """The bot, if its endpoint has log-likelihoods: during the run it would be too late to find out."""
     try:
-        await bot.chooser.probe()
+        if bot.chooser:
+            await bot.chooser.probe()
     except InputError:
         await bot.aclose()
         raise
@@ -113,18 +117,26 @@ class ChatBot:
 
     traits = Traits(takes=frozenset({"system", "history"}))
 
-    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, **choosing: Any) -> None:
-        """`choosing` is how choices are weighed, as for `Chooser`."""
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        body: Mapping[str, Any],
+        system: str,
+        *,
+        choosing: Choosing | None,
+        top_logprobs: int,
+    ) -> None:
+        """`choosing` is how choices are weighed, by so many of the likeliest tokens."""
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
-        where = url.rpartition("@")[2] or "OpenAI"
-        self.chooser = Chooser(body, self._post, where, **choosing)
+        self._choosing, self._top_logprobs = choosing, top_logprobs
 
     async def __call__(self, query: Query) -> Answer:
         """The model's answer. Raises BotFailure."""
         messages = self._messages(query)
-        if chosen := await self.chooser(query, messages):
+        if query.choices and self.chooser and (chosen := await self.chooser(query, messages)):
             return chosen
         body = {**self.body, "messages": messages}
         reply, first = await self._with_bot_failures(self._posted(CHAT, body))
@@ -134,9 +146,12 @@ class ChatBot:
             answer = answer.model_copy(update={"tools": ()})
         return answer.model_copy(update={"first_token_seconds": first})
 
-    async def prompt_logprobs(self, text: str) -> Tokens:
-        """The log-likelihood of each token of a text. Raises BotFailure when the endpoint has none."""
-        return await tokens_of(text, self.chooser.body, self._post)
+    @cached_property
+    def chooser(self) -> Chooser | None:
+        """What weighs choices, made when there are some; None where the model writes its answers."""
+        where = self.url.rpartition("@")[2] or "OpenAI"
+        make = self._choosing and self._choosing.chooser
+        return make(self.body, self.post, where, top_logprobs=self._top_logprobs) if make else None
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -181,8 +196,8 @@ class ChatBot:
             told = _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
             raise BotFailure("malformed", told) from None
 
-    async def _post(self, path: str, body: dict[str, Any]) -> Any:
-        """The reply to a request that an endpoint may not support. Raises Refused if it does not."""
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The reply to a request that an endpoint may not support. Raises Unsupported if it does not."""
         from openai import BadRequestError, NotFoundError, UnprocessableEntityError
 
         try:
@@ -191,7 +206,7 @@ class ChatBot:
         except BotFailure as failure:
             # Only these say that the request was understood and is not supported.
             if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
-                raise Refused(str(failure)) from None
+                raise Unsupported(str(failure)) from None
             raise
 
     async def _posted(self, path: str, body: dict[str, Any]) -> tuple[Any, float | None]:

@@ -138,7 +138,7 @@ def page(language: Language) -> str:
                         else "",
                     )
                     for each in parameters
-                    if each.name not in ("chat", "cases")
+                    if each.name not in ("chat", "cases", "choosing")
                 ),
             )
         yield f"\n## {say('Personas')}\n\n{say('More: [personas](personas.md).')}"

@@ -6,6 +6,7 @@ only here changes with the program.
 
 from simulator.core import answers as returned
 from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
+from simulator.core.choosing import Chooser, Choosing, Unsupported
 from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
 from simulator.core.errors import BotFailure, InputError, Transient, value_problem
 from simulator.core.loading import describe_error, other_python, user_object
@@ -61,6 +62,8 @@ __all__ = [
     "BotFailure",
     "Case",
     "Chat",
+    "Chooser",
+    "Choosing",
     "Embed",
     "Fill",
     "GradingContext",
@@ -78,6 +81,7 @@ __all__ = [
     "ToolCall",
     "Traits",
     "Transient",
+    "Unsupported",
     "Usage",
     "_",
     "changed",

@@ -46,6 +46,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from simulator.core.choosing import Chooser, MakeChooser, Post, offer_choosing
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import Settings, flag
@@ -180,7 +181,8 @@ class Plugin:
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
     as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs. `engines`
-    are values of `--engine`; `outputs` reads the file of `--outputs`. `check` raises InputError for settings
+    are values of `--engine`; `outputs` reads the file of `--outputs`, `chooser`
+    weighs choices by their log-likelihoods. `check` raises InputError for settings
     that cannot be used together, before anything is read; `settled` returns the settings as its run has
     them. `printed` is None for a run that prints its summary.
     """
@@ -198,6 +200,7 @@ class Plugin:
     check: Callable[[Settings], None] | None = None
     settled: Callable[[Settings], Settings] | None = None
     outputs: "Callable[[str], Outputs] | None" = None
+    chooser: MakeChooser | None = None
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
@@ -253,7 +256,7 @@ LAB: Mapping[str, Room] = {
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
-        settings=("outputs", "scoring"),
+        settings=("outputs", "scoring", "choosing"),
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
@@ -365,6 +368,8 @@ def offer() -> None:
     """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
     offer_judges(Judges())
     offer_outputs(_outputs)
+    if _is_there("datasets"):
+        offer_choosing(_chooser)
     offer_formats(_formats)
 
 
@@ -373,6 +378,11 @@ def _formats() -> tuple[Format, ...]:
     """The formats of logs that plug-ins read; a room that is not there reads none."""
     rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
     return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
+
+
+def _chooser(body: Mapping[str, Any], post: Post, where: str, *, top_logprobs: int) -> Chooser:
+    make = _part(_asked("datasets", "--choosing").chooser)
+    return make(body, post, where, top_logprobs=top_logprobs)
 
 
 def _outputs(path: str) -> "Outputs":

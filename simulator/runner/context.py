@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core import shelves
+from simulator.core.choosing import choosing_for
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import OPENAI, Endpoint, host_of, players
@@ -321,7 +322,7 @@ class RunContext:
         is_cached = not self.settings.redacts and self.settings.repeats == 1
         if model := self.model_factory.role("demo", cached=is_cached):
             chat = model.say
-        settings = {"choosing": self.settings.choosing, "patience": self.settings.patience}
+        settings = {"choosing": choosing_for(self.settings.choosing), "patience": self.settings.patience}
         return {"chat": chat, "cases": cases_of_plan(plan), **settings}
 
     def models(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Bot, Conversation, Ended, Status, Turn, Utterance
 from simulator.data.files import language_of
+from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.tasks import (
     DocumentKey,
     Session,
@@ -45,9 +47,6 @@ from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import HARNESS_NOTE, RunFile
 from simulator.users.scripted import MixedUser
 
-# Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
-# would write it there.
-Tokens = Sequence[tuple[float | None, bool]]
 LogprobSource = Callable[[str], Awaitable[Tokens]]
 
 
@@ -58,6 +57,8 @@ def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
     while inner is not None:
         if source := getattr(inner, "prompt_logprobs", None):
             return source  # type: ignore[no-any-return]
+        if hasattr(inner, "post") and hasattr(inner, "body"):  # that of openai_chat
+            return partial(tokens_of, body=inner.body, post=inner.post)
         inner = vars(inner).get("bot") if hasattr(inner, "__dict__") else None
     raise _refused(adapter, _("it is a bot that only answers"))
 

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from simulator.shelves.rag_adapters._likelihood import Refused, tokens_of
 
 from simulator.cli.app import main
+from simulator.core.choosing import Unsupported
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load_settings
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
 from simulator.lab.harness import tasks
+from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.grade import number, scores_of
-from simulator.lab.harness.model import Likelihoods, Tokens, likelihood_summary, logprob_source
+from simulator.lab.harness.model import Likelihoods, likelihood_summary, logprob_source
 from simulator.lab.harness.tasks import (
     Session,
     Sources,
@@ -199,7 +200,7 @@ def test_only_an_endpoint_that_tells_of_the_whole_prompt_is_believed() -> None:
     generated = {"text": ".", "logprobs": {"token_logprobs": [-0.1], "top_logprobs": [{".": -0.1}]}}
 
     async def missing(path: str, body: dict[str, Any]) -> Any:
-        raise Refused("HTTP 404: not found")
+        raise Unsupported("HTTP 404: not found")
 
     assert [greedy for _, greedy in echo("abc")] == [True, True, True]
     assert len(echo("abc", usage=None)) == 3

@@ -1,34 +1,26 @@
-"""Log-likelihoods of an OpenAI-compatible endpoint: of answers to choose among, and of each token of a text.
+"""Log-likelihoods of an OpenAI-compatible endpoint, of answers to choose among.
 
 A chat endpoint tells the likeliest tokens at each place of its answer (`top_logprobs`): the score of a choice
 is the log of the summed likelihoods of the tokens that begin it and no other one. Tokens are compared as
-bytes, for one may end within a Japanese character. A completions endpoint that echoes (`echo`, `logprobs`)
-tells every token of a prompt.
+bytes, for one may end within a Japanese character.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, takewhile
 from math import exp, isfinite, log
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from simulator.core.choosing import Messages, Post, Unsupported, without_dialogue
 from simulator.extending import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, usage_told
 
-Choosing = Literal["auto", "likelihood", "generation"]
-Messages = Sequence[Mapping[str, str]]
-Post = Callable[[str, dict[str, Any]], Awaitable[Any]]
-
-CHAT, COMPLETIONS = "/chat/completions", "/completions"
+CHAT = "/chat/completions"
 _PROBE = ("A", "B")
-# Settings of a request that are for dialogues only.
-_DIALOGUE_ONLY = frozenset({"stream", "stream_options", "messages", "n", "stop"})
 # Blanks, quotes and marks that a model may put before its answer.
 _BEFORE = tuple(mark.encode() for mark in (" ", "\n", "\t", "\r", '"', "'", "*", "`", "「", "『", "　", "“"))
 # Choices that begin alike for longer than this are written out instead: the answer costs as much.
 _MOST_TOKENS = 64
-# The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
-Tokens = list[tuple[float | None, bool]]
 
 
 class LikelihoodReply(NamedTuple):
@@ -47,18 +39,16 @@ class Chooser:
     (`probe`).
     """
 
-    def __init__(
-        self, body: Mapping[str, Any], post: Post, where: str, *, choosing: Choosing, top_logprobs: int
-    ) -> None:
+    def __init__(self, body: Mapping[str, Any], post: Post, where: str, *, top_logprobs: int) -> None:
         """`body` holds the model and other settings of every request; `where` names the endpoint."""
-        self.choosing, self.post, self.where, self.top_logprobs = choosing, post, where, top_logprobs
-        self.body = {key: value for key, value in body.items() if key not in _DIALOGUE_ONLY}
+        self.post, self.where, self.top_logprobs = post, where, top_logprobs
+        self.body = without_dialogue(body)
         self.has_logprobs = True
         self._printed: set[Sentence] = set()
 
     async def __call__(self, query: Query, messages: Messages) -> Answer | None:
         """The likeliest choice with all scores; None when the model has to write its answer."""
-        if not query.choices or self.choosing == "generation" or not self.has_logprobs:
+        if not query.choices or not self.has_logprobs:
             return None
         reply = await self._request(query.choices, messages)
         if reply.scores is None:
@@ -93,9 +83,9 @@ class Chooser:
         body = {"temperature": 0, **self.body, "messages": list(messages), **options}
         try:
             reply = await self.post(CHAT, body)
-        except Refused as error:
+        except Unsupported as error:
             # Any other refusal concerns this row, and occurs again when the answer is written.
-            return LikelihoodReply(known=False if error.about_logprobs else None)
+            return LikelihoodReply(known=False if "logprob" in str(error).lower() else None)
         places = places_of(reply)
         usage = usage_told(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
         return LikelihoodReply(scores_of(places, choices) if places else None, bool(places), usage)
@@ -104,14 +94,6 @@ class Chooser:
         if what not in self._printed:
             self._printed.add(what)
             say(_("{where}: {what}.", where=self.where, what=what))
-
-
-class Refused(Exception):
-    """An endpoint that refuses this kind of request, with 400 or the like."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.about_logprobs = "logprob" in message.lower()
 
 
 # --- From the likeliest tokens of a chat answer ---
@@ -233,63 +215,3 @@ def _without_marks(text: bytes) -> bytes:
 def _ends(name: bytes, start: bytes) -> bool:
     """Whether a word that was said is over: 1 is not the beginning of 10."""
     return not (name[-1:].isalnum() and start[len(name) : len(name) + 1].isalnum())
-
-
-# --- Of each token of a text ---
-
-
-class _EchoedTokens(BaseModel):
-    """The tokens of an echoed prompt and what follows it; the fields of OpenAI's API."""
-
-    token_logprobs: list[float | None]
-    top_logprobs: list[dict[str, float] | None] | None = None
-
-
-class _Echo(BaseModel):
-    """One echoed completion."""
-
-    text: str = ""
-    logprobs: _EchoedTokens
-
-
-async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
-    """The tokens of a text. Raises BotFailure("refused") when the endpoint does not support this."""
-    # One token is generated, because many endpoints refuse to generate none; it is left out.
-    options = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
-    try:
-        reply = await post(COMPLETIONS, {**body, **options})
-    except Refused as error:
-        raise BotFailure("refused", str(error)) from None
-    tokens = _prompt_tokens(reply, text)
-    if tokens is None:
-        raise BotFailure("refused", _("its /completions tells no log-likelihoods of the prompt"))
-    return tokens
-
-
-def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
-    """The tokens of the prompt in a reply; None when some are missing.
-
-    Some endpoints accept `echo` but report only what they generated: every text would be equally likely.
-    """
-    try:
-        echo = _Echo.model_validate(reply["choices"][0])
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None
-    values, likeliest = echo.logprobs.token_logprobs, echo.logprobs.top_logprobs or []
-    usage = usage_told(reply.get("usage"), "")
-    number = usage.tokens_in if usage else 0
-    if number <= 0:
-        number = len(values) - 1 if echo.text.startswith(text) else 0
-    if not 0 < number <= len(values) <= number + 1:
-        return None
-    first, *others = values[:number]
-    if not all(value is not None and isfinite(value) for value in (first or 0.0, *others)):
-        return None
-    return [(value, _leads(value, likeliest[at : at + 1])) for at, value in enumerate(values[:number])]
-
-
-def _leads(value: float | None, likeliest: list[dict[str, float] | None]) -> bool:
-    """Whether no other token is reported as likelier; True for the first token, which has no value."""
-    if value is None or not likeliest or not likeliest[0]:
-        return value is None
-    return all(value >= other - 1e-9 for other in likeliest[0].values())

@@ -5,10 +5,12 @@ from math import exp
 from typing import Any
 
 import pytest
-from simulator.shelves.rag_adapters._likelihood import Place, Token, scores_of, tokens_of
 from simulator.shelves.rag_adapters.openai_chat import connect
 
 from simulator import Answer, BotFailure, InputError, Query
+from simulator.core.choosing import choosing_for
+from simulator.lab.datasets.likelihood import Place, Token, scores_of
+from simulator.lab.harness.echo import tokens_of
 from tests.servers.faults import Reply, error
 from tests.servers.logprobs import text_of_tokens
 from tests.servers.openai import OpenAIServer
@@ -28,9 +30,11 @@ def scored(*places: Mapping[str, float], among: tuple[str, ...]) -> dict[str, fl
     return found and {choice: round(value, 3) for choice, value in found.items()}
 
 
-async def asked(server: OpenAIServer, choices: tuple[str, ...] = LABELS, **settings: Any) -> Answer:
+async def asked(
+    server: OpenAIServer, choices: tuple[str, ...] = LABELS, choosing: str = "auto", **settings: Any
+) -> Answer:
     """One row put to a model that is to choose."""
-    rag = connect(url=server.url, model="fake-chat", **settings)
+    rag = connect(url=server.url, model="fake-chat", choosing=choosing_for(choosing), **settings)
     bot = rag if callable(rag) else await rag
     try:
         answer: Answer = await bot(
@@ -126,7 +130,7 @@ async def test_auto_generates_where_nothing_is_told(
         return error(400, "logprobs are not supported") if refused else Reply("不適切です。")
 
     async with OpenAIServer(reply) as server:
-        rag = connect(url=server.url, model="fake-chat")
+        rag = connect(url=server.url, model="fake-chat", choosing=choosing_for("auto"))
         answers = [await rag(Query(text="文", choices=LABELS)) for _ in range(3)]
         await rag.aclose()
 
