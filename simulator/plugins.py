@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simulator.core.choosing import Chooser, MakeChooser, Post, offer_choosing
-from simulator.core.errors import InputError
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import Settings, flag
 from simulator.core.shelves import offer_judges
@@ -225,6 +225,7 @@ class Room:
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
     readers: bool = False
     remarks: bool = False
     lines: int | None = None
@@ -252,7 +253,8 @@ LAB: Mapping[str, Room] = {
         commands={
             "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate."
         },
-        settings=("engine", "scheduler", "workers", "shard"),
+        settings=("scheduler", "workers", "shard"),
+        engines=("dask",),
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
@@ -307,17 +309,23 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
 
     Raises InputError for a setting of a room that is not there.
     """
-    asked = [
-        _asked(name, flag(given[0]))
-        for name, room in LAB.items()
-        if (given := [key for key in room.settings if _is_set(settings, key)])
-    ]
+    asked = []
+    for name, room in LAB.items():
+        given = [flag(key) for key in room.settings if _is_set(settings, key)]
+        given += [f"--engine {engine}" for engine in room.engines if engine == settings.engine]
+        if given:
+            asked.append(_asked(name, given[0]))
     return (*asked, *third_party())
 
 
 def check(settings: Settings) -> None:
     """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
-    for plugin in asked_by(settings):
+    asked = asked_by(settings)
+    engines = {"local", *(name for plugin in asked for name in plugin.engines)}
+    if settings.engine not in engines:
+        engines.update(name for room in LAB.values() for name in room.engines)
+        raise UnknownName(_("value of --engine"), settings.engine, engines)
+    for plugin in asked:
         if plugin.check:
             plugin.check(settings)
 

@@ -63,6 +63,7 @@ OF_THE_LAB = {
     "tests/test_pages.py": ("test_every_command_is_one",),
     "tests/test_seed_systems.py": (
         "test_prompts_by_id_times_data_sets_times_models", "test_a_task_file_of_the_harness",
+        "test_multiple_choice_has", "test_classification_by_few_shots",
     ),
 }  # fmt: skip
 

@@ -82,7 +82,7 @@ class RunOptions(TypedDict, total=False):
     prices: File | Mapping[str, Table]
     jpy_per_usd: float
     shard: str
-    engine: Literal["local", "dask"]
+    engine: str
     scheduler: str
     workers: int
     customers: int

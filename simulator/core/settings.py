@@ -690,7 +690,7 @@ class Settings(RowSettings):
     think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
         "Seconds in which a customer reads and types before the next line (median)."
     )
-    engine: Literal["local", "dask"] = setting(
+    engine: str = setting(
         "Where conversations are held: in this process, or on workers (extra dask).", "local"
     )
     scheduler: str | None = setting("Dask scheduler of workers: tcp:// or tls://host:8786.")

@@ -32,6 +32,7 @@ async def test_a_secret_of_the_bot_is_named_and_does_not_travel(tmp_path: Path) 
     [
         (["--workers", "2"], "--workers can only be used with --engine dask"),
         (["--scheduler", "tcp://localhost:8786"], "--scheduler can only be used with --engine dask"),
+        (["--engine", "ray"], "unknown value of --engine: 'ray'. There are: dask, local."),
         (["--engine", "dask"], "--engine dask needs --workers N on this machine, or --scheduler ADDRESS"),
         (
             ["--engine", "dask", "--workers", "2", "--customers", "3"],
