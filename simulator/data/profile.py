@@ -8,7 +8,7 @@ A row lacks evidence for a judge, or a label that is one of those there are.
     It costs 5 yen.         -> sentence   a model's similarity, offline rouge_l
 
 `evaluate` without --judges takes those for what most rows have; `doctor CASES` prints them with the reason.
-docs/thresholds.md says why each of them fits.
+docs/lab/thresholds.md says why each of them fits.
 """
 
 import contextlib
@@ -116,7 +116,7 @@ def answer_form(text: str) -> Form:
 
 _EXACT, _READ = ("exact_match", "contains"), ("llm_similarity", "llm_correctness", "rouge_l")
 # By what most rows have: how messages call it (but for the first three, a form of references), and the judges
-# of a run that names none, the first of which decides. Why each of them fits: docs/thresholds.md.
+# of a run that names none, the first of which decides. Why each of them fits: docs/lab/thresholds.md.
 _CHOSEN: Mapping[str, tuple[Message, tuple[str, ...]]] = {
     "choice": (_("choices with a label"), ("choice",)),
     "label": (_("a label"), ("label",)),
