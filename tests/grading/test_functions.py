@@ -152,7 +152,6 @@ def test_another_code_is_another_rubric(tmp_path: Path, name: str) -> None:
     [
         ("rouge_l", {"rouge_l.py", "_text_metrics.py", "_text_metrics.toml"}),
         ("cosine", {"cosine.py", "_angle.py"}),
-        ("label", {"label.py", "_label.toml"}),
     ],
 )
 def test_a_judge_of_the_shelf_is_made_of_its_files(name: str, files: set[str]) -> None:

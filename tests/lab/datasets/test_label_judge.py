@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from simulator import Case, GradingContext, Score
+from simulator.core.shelves import judge_files
 from simulator.data.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.grading.judge import FunctionJudge, labels_of
 from simulator.lab.datasets.label import Reader, label
@@ -150,3 +151,8 @@ def test_what_is_wrong_with_labels() -> None:
     assert "nothing to tell apart" in str(label_set_problem(("1",)))
     assert "differ in nothing" in str(label_set_problem(("spam", "Spam")))
     assert label_set_problem(NUMBERS) is None
+
+
+def test_it_is_made_of_its_files() -> None:
+    """Its texts are part of its rubric, as of a judge on the shelf."""
+    assert {path.name for path in judge_files(label)} == {"label.py", "_label.toml"}
