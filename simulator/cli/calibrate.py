@@ -16,6 +16,7 @@ from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, say, stdout_to_stderr
 from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext
+from simulator.core.roles import with_judging_for
 from simulator.core.settings import load_settings
 from simulator.stats import judge_trust
 
@@ -62,7 +63,7 @@ def command(  # noqa: PLR0917 - one for each option
     With --probes no labels are needed: right answers are changed in one known way (a wrong figure, a
     thank-you, an angry customer). What moves the judge although it should not is saved too.
     """
-    settings = load_settings({**flags, "judges": [judges] if judges else None})
+    settings = with_judging_for(load_settings({**flags, "judges": [judges] if judges else None}))
     of_labels = {"FILE": file, "--label": label, "--good": good}
     of_probes = {"--cases": cases, "--language": language}
     foreign = of_labels if probes else of_probes

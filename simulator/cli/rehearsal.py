@@ -40,7 +40,7 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, sentences
-from simulator.core.roles import check_players, endpoints
+from simulator.core.roles import check_players, endpoints, with_judging_for
 from simulator.core.settings import Protocol, Settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
@@ -286,7 +286,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
     """
     # All before the questions are read, for these can take a while.
     plugins.check(settings)
-    settings = _with_bot(_with_whole_paths(settings), objects.cases)
+    settings = _with_judging(_with_bot(_with_whole_paths(settings), objects.cases))
     if objects.bot is not None and settings.engine != "local":
         raise InputError(
             _("--engine {engine} finds the bot by a name: bot.py:answer.", engine=settings.engine)
@@ -349,6 +349,21 @@ def _with_bot(settings: Settings, cases: CaseObjects | None) -> Settings:
     if changed.adapter != settings.adapter:
         graded = {"cases": settings.cases, "adapter": changed.adapter}
         say(_("{cases}: its recorded answers are graded (--adapter {adapter}).", **graded))
+    return changed
+
+
+def _with_judging(settings: Settings) -> Settings:
+    """With the short prompts of `--judging small` where the judge's model is a small one; that is said."""
+    changed = with_judging_for(settings)
+    if changed.judging != settings.judging:
+        judge = endpoints(settings)["judge"]
+        say(
+            _(
+                "The judge's model is small ({model}), so it grades by --judging small. For the usual prompts"
+                " say --judging combined.",
+                model=judge.model if judge else "",
+            )
+        )
     return changed
 
 

@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.secrets import MASK, bare_key, unquoted, written_out
-from simulator.core.settings import PREFIX, Settings
+from simulator.core.settings import PREFIX, SMALL_JUDGES, Settings
 from simulator.core.types import LEXICAL, Role
 
 OPENAI = "https://api.openai.com/v1"
@@ -55,6 +55,14 @@ DEFAULT_MODELS: dict[Role, str] = {
     "demo": "gpt-4.1-mini",
 }
 
+
+# The parameters in a model's name, in billions or (three digits) millions: llama3.1:8b, mixtral-8x7b,
+# gemma3n:e4b, smollm2:360m. Those of a mixture that are active at a time (qwen3-30b-a3b) are not meant.
+_PARAMETERS = re.compile(
+    r"(?<![a-z0-9.])(?:e|(\d+)x)?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])", re.IGNORECASE
+)
+# Billions of parameters up to which a model is asked as `--judging small` asks.
+SMALL_MODEL = 14
 
 # What a name may end with that says which day's version of a model it is: -2025-04-14, -20250414, -latest.
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
@@ -199,6 +207,31 @@ def endpoints(
             )
             raise InputError(msg)
     return endpoint_of
+
+
+def is_small_model(model: str) -> bool:
+    """Whether a model's name says that it has at most 14 billion parameters; without a number it does not.
+
+    llama3.1:8b, gemma-2-9b-it -> True; qwen3:32b, mixtral-8x7b, gpt-4o-mini, phi-4 -> False.
+    """
+    sizes = [
+        float(times or 1) * (float(billions) if billions else float(millions) / 1000)
+        for times, billions, millions in _PARAMETERS.findall(model)
+    ]
+    return bool(sizes) and max(sizes) <= SMALL_MODEL
+
+
+def with_judging_for(settings: Settings) -> Settings:
+    """The settings with `--judging small` where the judge's model is a small one and nothing else was chosen.
+
+    In conversations its judges are chosen with it, unless there are others; the judges of a data set stay.
+    """
+    judge = None if settings.offline else endpoints(settings, strict=False)["judge"]
+    if judge is None or "judging" in settings.model_fields_set or not is_small_model(judge.model):
+        return settings
+    chosen = "judges" in settings.model_fields_set or settings.outputs or settings.scoring
+    named = {} if chosen or settings.protocol != "dialogue" else {"judges": SMALL_JUDGES}
+    return settings.model_copy(update={"judging": "small", **named})
 
 
 def check_players(

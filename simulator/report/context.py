@@ -261,6 +261,10 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         )
 
 
+# The grade of `groundedness` where only details have no support.
+_DETAILS_ONLY = 4
+
+
 @dataclass(frozen=True)
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
@@ -313,6 +317,8 @@ class ReportContext:
             *notes(self.summary, self.gate, self.titles),
             *self.trusts.notes,
             *self.remarks,
+            *self._judging_note(),
+            *self._details_note(),
             *self._unjudged,
             *self._causes_note(),
         )
@@ -328,6 +334,25 @@ class ReportContext:
         places = (answerability(self.results), handovers(self.results))
         why = unjudged_reason(max(condition.unjudged for condition in places), self.results)
         return (Line(_("Refusals and handovers: {why}", why=why), "alarm"),) if why else ()
+
+    def _judging_note(self) -> Iterator[Line]:
+        """That the judge was asked in short prompts: its grades do not compare with others'."""
+        run = self.results.run
+        if run.settings.get("judging") == "small" and not run.offline:
+            yield Line(_("Graded with the short prompts for small models (--judging small)."), "soft")
+
+    def _details_note(self) -> Iterator[Line]:
+        """How many answers state details that nothing retrieved supports, though they are not red for it."""
+        if self.results.run.offline:
+            return
+        grounded = self.results.scores.of_judge("groundedness", "scored")
+        if n := sum(score.raw == _DETAILS_ONLY for score in grounded):
+            text = _(
+                "Answers that are not red for it, yet state details without support in the passages"
+                " (groundedness 4): {n}.",
+                n=n,
+            )
+            yield Line(text, "soft")
 
     def _causes_note(self) -> Iterator[Line]:
         """That the judge's model could not be asked about all red answers, and how it still can be."""

@@ -221,3 +221,19 @@ def test_a_bot_that_changes_the_folder_and_starts_programs_that_print(root: Path
     assert (done.returncode, json.loads(done.stdout)["conversations"]["finished"]) == (0, 1)
     assert "from-a-child" in done.stderr
     assert [path.parent.parent.parent for path in tmp_path.rglob("report.html")] == [tmp_path]
+
+
+def test_a_small_judge_is_asked_in_short_prompts(server: OpenAIServer, command: Any) -> None:
+    """By the parameters in its name; run and report say so, and a choice of one's own wins."""
+    asked = ("--adapter", "bot.py:answer", "--limit", "1", "--persona", "angry", "--language", "en")
+    small = command(*asked, "--judge-model", "qwen3:8b", "--json")
+    chosen = command(*asked, "--judge-model", "qwen3:8b", "--judging", "combined", "--json")
+    large = command(*asked, "--judge-model", "qwen3:32b", "--json")
+
+    assert "qwen3:8b" in small.err
+    assert "--judging small" in small.err
+    assert list(small.json["judges"]) == ["turn", "groundedness", "similarity"]
+    assert "short prompts" in command("report", small.json["run"], "--verbose").out
+    for done in (chosen, large):
+        assert list(done.json["judges"]) == JUDGES
+        assert "--judging" not in done.err

@@ -5,9 +5,17 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.core.roles import DEFAULT_MODELS, OPENAI, Endpoint, endpoints, panelists
+from simulator.core.roles import (
+    DEFAULT_MODELS,
+    OPENAI,
+    Endpoint,
+    endpoints,
+    is_small_model,
+    panelists,
+    with_judging_for,
+)
 from simulator.core.secrets import known_secrets, used_secrets
-from simulator.core.settings import Settings
+from simulator.core.settings import SMALL_JUDGES, Settings
 
 LOCAL, OTHER = "http://localhost:11434/v1", "https://models.example.com/v1"
 
@@ -330,3 +338,44 @@ def test_what_an_address_lacks_is_known(url: str, told: str | None) -> None:
     assert judge
     assert str(judge.missing_of_address or "").startswith(told or "")
     assert (judge.missing_of_address is None) == (told is None)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "llama3.2:1b", "llama3.1:8b-instruct-q4_K_M", "Qwen/Qwen2.5-14B-Instruct", "gemma-2-9b-it",
+        "gemma3n:e4b", "smollm2:360m", "deepseek-r1:1.5b", "fireworks/llama-v3p1-8b-instruct", "phi3:3.8b",
+    ],
+)  # fmt: skip
+def test_a_model_is_small_by_the_parameters_in_its_name(model: str) -> None:
+    """Fourteen billion at most, whoever names it and however."""
+    assert is_small_model(model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-4o-mini", "gpt-4.1-nano", "claude-3-5-haiku", "phi-4", "llama3.2", "qwen3:32b", "qwen3-30b-a3b",
+        "mixtral-8x7b-instruct", "gpt-oss-20b", "llama-3.3-70b", "gpt-4-32k", "Qwen2.5-32B-Instruct-1M",
+    ],
+)  # fmt: skip
+def test_a_model_without_a_small_number_is_not_small(model: str) -> None:
+    """Neither by the word mini, nor by the part of a mixture that is active."""
+    assert not is_small_model(model)
+
+
+def test_only_what_nobody_chose_is_fitted_to_a_small_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judging; with it the judges of conversations. A data set's judges stay, and so does a choice."""
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", LOCAL)
+    monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "qwen3:8b")
+
+    def fitted(**chosen: Any) -> tuple[str, tuple[str, ...]]:
+        settings = with_judging_for(Settings(**chosen))
+        return settings.judging, settings.judges
+
+    usual = Settings().judges
+    assert fitted() == ("small", SMALL_JUDGES)
+    assert fitted(judges=["turn", "fluency"]) == ("small", ("turn", "fluency"))
+    assert fitted(protocol="single_turn") == ("small", usual)
+    assert fitted(judging="combined") == ("combined", usual)
+    assert fitted(judge_model="qwen3:32b") == fitted(offline=True) == ("combined", usual)
