@@ -32,7 +32,7 @@ OPTIONS = (
     " --cache off --to json"
 )
 # What a customer who leaves got, and how they leave.
-LEAVING = (("all", "satisfied"), ("nothing", "gave_up"), ("handed_over", "handed_over"))
+LEAVING = (("answered", "satisfied"), ("declined", "gave_up"), ("handed_over", "handed_over"))
 SHOWN = 3
 
 

@@ -81,7 +81,7 @@ def a_verdict(conversation: Conversation, turn: int, raw: float, **detail: Any) 
 def what_it_does(*conversations: Conversation, handing_over: str = "") -> list[Score]:
     """What the turn judge says that each answer does: it refuses, hands over, asks back, or answers."""
     known: dict[str, Response] = dict.fromkeys(REFUSAL.values(), "declined")
-    known |= {handing_over: "handed_over"}
+    known |= {**dict.fromkeys(UNRELATED.values(), "nothing"), handing_over: "handed_over"}
     return [
         Score(
             judge="turn", conversation=conversation.id, turn=turn.index, state="skipped",

@@ -24,7 +24,7 @@ from simulator.cli.rehearsal import check_folder, check_target, run_settings
 from simulator.cli.terminal import ExitCode, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
-from simulator.core.replies import create_form
+from simulator.core.replies import NextLine, create_form
 from simulator.core.roles import Endpoint, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
@@ -267,7 +267,7 @@ async def _speak(context: RunContext, conversation: Conversation) -> None:
     """Has the customer react to one answer."""
     user: Any = context.persona_user(conversation)
     case, turns = conversation.case, (_turn(conversation, ()),)
-    await user.draft(case.language, user.messages(case, turns), context.settings.seed)
+    await user.draft(case.language, user.messages(case, turns), context.settings.seed, NextLine)
 
 
 def _turn(conversation: Conversation, passages: Sequence[str]) -> Turn:

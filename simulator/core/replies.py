@@ -33,7 +33,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -45,7 +44,7 @@ from pydantic import (
 
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _, encodable
-from simulator.core.types import Got, GradingContext, Next, Response, Score, Severity
+from simulator.core.types import GradingContext, Next, Response, Score, Severity
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -150,6 +149,7 @@ _LAPSE_KINDS = {kind.removesuffix("s"): kind for kind in get_args(LapseKind)} | 
 
 # Other words for what an answer does; the same as the form's where a model writes in Japanese.
 _RESPONSES = {
+    "all": "answered", "全部": "answered", "part": "partly",
     "answer": "answered", "fully_answered": "answered", "answered_fully": "answered", "回答": "answered",
     "回答した": "answered", "partial": "partly", "partially": "partly", "partly_answered": "partly",
     "partially_answered": "partly", "一部": "partly", "一部回答": "partly", "一部だけ": "partly",
@@ -384,18 +384,32 @@ ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], Befo
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
 
 
-class NextLine(Reply):
-    """What the customer model answers with, in the order in which it thinks; the words come last.
+class Thought(Reply):
+    """What a customer model thinks before its line, in this order: what the last answer did, and why."""
 
-    A model that knows only `message`, `next` and `reason`, as in earlier versions, is read as well.
-    """
-
-    asked: str = ""
-    got: Annotated[Got | None, BeforeValidator(_word)] = None
+    why: Text = ""
+    got: Annotated[
+        Response | None,
+        BeforeValidator(lambda value: _response(value) or None),
+        WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
+    ] = None
     feeling: Feeling = 0
-    why: str = Field("", validation_alias=AliasChoices("why", "reason"))
     next: Annotated[Next, BeforeValidator(_word)] = "stay"
+
+
+class NextLine(Thought):
+    """What the customer model answers with; the words come last."""
+
     message: str
+
+
+class ReplayedLine(Thought):
+    """As NextLine, where the customer is shown what was said here before: whether it `fits` this answer."""
+
+    fits: Annotated[
+        bool, BeforeValidator(_binary), WithJsonSchema({"type": "string", "enum": ["yes", "no"]})
+    ] = False
+    message: Text = ""
 
 
 class Claim(Reply):

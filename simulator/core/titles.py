@@ -120,9 +120,10 @@ TITLES: dict[str, dict[str, Message]] = {
         "interrupted": _("Interrupted"),
     },
     "got": {
+        "answered": _("got everything"),
+        "partly": _("got a part"),
+        "declined": _("was turned down"),
         "nothing": pgettext("what the customer got", "got nothing"),
-        "part": _("got a part"),
-        "all": _("got everything"),
         "asked_back": _("was asked back"),
         "handed_over": _("was handed over"),
     },

@@ -271,21 +271,20 @@ class Case(Value):
 
 
 Next = Literal["stay", "satisfied", "gave_up", "handed_over"]
-Got = Literal["nothing", "part", "all", "asked_back", "handed_over"]
 
 
 class Reaction(Value):
     """What a customer makes of the desk's last answer, in the order in which they think of it.
 
-    A model writes its next line after it, so that the line follows from what was made of the answer. `asked`
-    for, `got` (None: nobody said), the `feeling` (-2 angry .. 2 glad) and `why`, and what is `next`.
-    `overruled` is the model's own choice where the persona's rules decided otherwise.
+    A model writes its next line after it, so that the line follows from what was made of the answer: `why` in
+    a few words, what they `got` (in the words of the judge of turns; None: nobody said), the `feeling`
+    (-2 angry .. 2 glad), and what is `next`. `overruled` is the model's own choice where the persona's rules
+    decided otherwise.
     """
 
-    asked: str = ""
-    got: Got | None = None
-    feeling: Annotated[int, Field(ge=-2, le=2)] = 0
     why: str = ""
+    got: Response | None = None
+    feeling: Annotated[int, Field(ge=-2, le=2)] = 0
     next: Next = "stay"
     overruled: Next | None = None
 

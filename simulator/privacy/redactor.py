@@ -258,7 +258,7 @@ _SAYS_NOTHING = frozenset(
     (
         "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
         "answer", "contexts", "script", "recorded", "text", "user", "reason", "closing", "message",
-        "reaction", "asked", "why", "arguments", "result",
+        "reaction", "why", "arguments", "result",
     )
 )  # fmt: skip
 

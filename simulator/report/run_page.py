@@ -439,7 +439,6 @@ class _Views:
         if reaction is None or reaction.got is None:
             return ()
         return (
-            *((_("asked: {asked}", asked=cut(reaction.asked)),) if reaction.asked else ()),
             self._context.titles("got", reaction.got),
             _("feeling {n}", n=signed(reaction.feeling)),
             *((cut(reaction.why),) if reaction.why else ()),

@@ -73,6 +73,7 @@ from simulator.users.offline import PhraseUser
 from simulator.users.opening import OpeningPrompts, VoicedOpening
 from simulator.users.persona import PersonaUser
 from simulator.users.scripted import (
+    Follower,
     MixedUser,
     ReplayUser,
     read_scripts,
@@ -178,9 +179,8 @@ class RunContext:
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line; of a replay, the first one as well."""
         if earlier := self.replayed_turns.get(conversation.id):
-            diverged = self.settings.replay_diverged
-            then = self.persona_user(conversation) if diverged == "go-on" else None
-            return self._masking(ReplayUser(earlier, then, ends=diverged == "end"))
+            customer = self.persona_user(conversation)
+            return self._masking(ReplayUser(earlier, customer, self.settings.replay_diverged))
         lines, goes_on = self._given_lines(conversation)
         user = self.persona_user(conversation) if goes_on else None
         return self._masking(user if user and not lines else MixedUser(lines, user))
@@ -210,7 +210,7 @@ class RunContext:
     def _masking(self, user: User) -> User:
         return MaskedUser(user, self.redactor) if self.redactor else user
 
-    def persona_user(self, conversation: Conversation, turns: int | None = None) -> User:
+    def persona_user(self, conversation: Conversation, turns: int | None = None) -> Follower:
         """Who plays the persona: a model, or phrases where there is none; for at most so many turns.
 
         Where none are given, they are those of the conversation in the run.

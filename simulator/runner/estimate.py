@@ -279,7 +279,7 @@ def _calls(
     customer = context.persona_user(conversation) if plays else None
     if isinstance(customer, PersonaUser):
         user: RoleModel = ("user", customer.model.endpoint.model)
-        prompts = [customer.prompt(case, held.turns[: turn.index]) for turn in held.turns]
+        prompts = [customer.messages(case, held.turns[: turn.index]) for turn in held.turns]
         if context.settings.voice_opening:
             prompts.append(context.openings.messages(case, customer.persona))
         for messages in prompts:

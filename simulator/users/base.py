@@ -4,26 +4,26 @@ A persona's own file says who they are; this one says what holds for all of them
 
     system, greeting, silence, retry, again    the prompts, with the variables of _VARIABLES
     [xx.matter]      the labels of what the customer comes with
+    [xx.got]         what the desk's last answer can have done (the words of the judge of turns)
     [xx.cues]        a sentence for each cue that users/rules.py can draw
     [xx.feelings]    the words for -2, -1, 1 and 2; 0 is said by saying nothing
     [xx.usual]       how often people of this language do what a persona's shares say, as multiples of these
     [xx.styles]      how they write: whole sentences, or fragments
     [xx.fields]      what each field of the reply means
     [xx.problems]    what a model is told of a line that broke a rule
-    [xx.patterns]    what a goodbye looks like
 
 All of it is checked when it is read, down to the regular expressions: a key that is missing in one language
 would else show when the first customer of that language needs it, in the middle of a run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from simulator.core import replies
 from simulator.core.errors import PromptError
 from simulator.core.messages import _
-from simulator.core.replies import NextLine
+from simulator.core.replies import ReplayedLine, Thought
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,
@@ -31,17 +31,17 @@ from simulator.core.templates import (
     read_toml,
     render,
 )
-from simulator.core.types import Case, Language, Persona
-from simulator.text.typography import straight
-from simulator.users.guard import RULES, Guard, compiled
-from simulator.users.rules import ALWAYS_DONE, CUES, SHARES
+from simulator.core.types import Case, Language, Persona, Response
+from simulator.users.guard import RULES, Guard
+from simulator.users.rules import CUES, SHARES
 
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
     "silence": set(),
+    "row": {"got", "cues"},
     "mood": {"feeling"},
-    "settled": set(),
+    "replay": {"line"},
     "system": {"name", "voice", "case", "style", "cues", "form"},
     "retry": {"problem"},
     "again": {"problem"},
@@ -61,11 +61,11 @@ class UserPrompts:
             table = self._tables[language]
             for name, keys in (
                 ("problems", (*RULES, "leaving")),
-                ("fields", NextLine.model_fields),
+                ("fields", ReplayedLine.model_fields),
                 ("matter", _MATTER),
+                ("got", get_args(Response)),
                 ("cues", CUES),
                 ("feelings", ("-2", "-1", "1", "2")),
-                ("patterns", ("goodbye",)),
                 ("usual", (*SHARES, "detail", "figures", "fragments")),
                 ("styles", ("sentences",)),
             ):
@@ -73,8 +73,6 @@ class UserPrompts:
             # A language in which nobody writes fragments needs no text for them.
             if table["usual"]["fragments"]:
                 _check_keys(path, language, "styles", table, ("fragments",))
-            compiled(tuple(table["patterns"].values()), path.name)
-        self._forms: dict[Language, str] = {}
         self.guards = {
             language: Guard(
                 language,
@@ -106,16 +104,35 @@ class UserPrompts:
         lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
         return "\n".join(lines)
 
-    def cues(self, language: Language, cues: Sequence[str], feeling: int) -> str:
-        """What matters in the next line, as the model reads it."""
+    def cues(
+        self,
+        language: Language,
+        cues: Mapping[Response, Sequence[str]],
+        feeling: int,
+        line: str | None = None,
+    ) -> str:
+        """What matters in the next line, by what the last answer does, as the model reads it.
+
+        What answers of several kinds call for stands once. `line` is what was said here in the run that is
+        replayed, quoted.
+        """
         table = self._tables[language]
-        lines = [table["cues"][cue] for cue in cues]
-        # What has to be done is done also where the matter is settled.
-        if not ALWAYS_DONE.intersection(cues):
-            lines.append(self.text(language, "settled"))
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for got, names in cues.items():
+            rows.setdefault(tuple(names), []).append(f"{got} {table['got'][got]}")
+        joint = ", " if language == "en" else "、"
+        blank = " " if language == "en" else ""
+        lines = [
+            self.text(
+                language, "row", got=joint.join(gots), cues=blank.join(table["cues"][name] for name in names)
+            )
+            for names, gots in rows.items()
+        ]
         if feeling:
             lines.append(self.text(language, "mood", feeling=table["feelings"][str(feeling)]))
-        return "\n".join(f"- {line}" for line in lines)
+        if line is not None:
+            lines.append(self.text(language, "replay", line=line))
+        return "\n".join(lines)
 
     def style(self, language: Language, name: str) -> str:
         """How a customer writes, as the model reads it."""
@@ -126,24 +143,18 @@ class UserPrompts:
         table: dict[str, float] = self._tables[language]["usual"]
         return table
 
-    def says_goodbye(self, language: Language, line: str) -> bool:
-        """Whether a line says goodbye."""
-        return bool(compiled((self._tables[language]["patterns"]["goodbye"],))[0].search(straight(line)))
-
     def problem(self, language: Language, rule: str) -> str:
         """The problem of a draft that broke this rule, as the model is shown it."""
         return str(self._tables[language]["problems"][rule])
 
-    def form(self, language: Language) -> str:
+    def form(self, language: Language, reply_form: type[Thought]) -> str:
         """The form of the reply, with the meaning of each key."""
-        if language not in self._forms:
-            meanings = self._tables[language]["fields"]
-            fields = {
-                key: ("feeling" if key == "feeling" else "text", str(meanings[key]))
-                for key in NextLine.model_fields
-            }
-            self._forms[language] = replies.skeleton(fields)
-        return self._forms[language]
+        meanings = self._tables[language]["fields"]
+        fields = {
+            key: ("feeling" if key == "feeling" else "text", str(meanings[key]))
+            for key in reply_form.model_fields
+        }
+        return replies.skeleton(fields)
 
     def fingerprint(self, persona: Persona) -> str:
         """A hash of every word that the customer model reads, except for the case.

@@ -46,26 +46,15 @@ from simulator.core.types import (
     Value,
 )
 from simulator.storage.results import cache_latest
-from simulator.text.acts import is_refusal
-from simulator.text.entities import Date, Measure, Specific, details_of, located, numbers_in
-from simulator.text.evidence import (
-    all_references,
-    best_agreement,
-    coverage,
-    expected_response,
-    says_it_again,
-    topic_units,
-    total_weight,
-)
-from simulator.text.segments import sentences
-from simulator.text.typography import straight, straight_pattern
+from simulator.text.figures import Figure, differing, figures
+from simulator.text.overlap import content, coverage
+from simulator.text.segments import normalise, sentences
+from simulator.text.typography import codes, straight, straight_pattern
 from simulator.users.guard import guard_of
+from simulator.users.rules import says_again
 
 # When a customer had their answer, and whether they left in time; from stored turns and grades.
 
-# From this agreement (0..1) with a reference on, everything is answered; only where no turn judge's model has
-# said how complete an answer is.
-ANSWERED = 0.55
 # The turn judge's grades (1..5) from which on nothing is left out, and nothing is wrong.
 FULL, CORRECT = 5, 4
 # An answer with this value (0..1) was of use, whatever the customer thought.
@@ -125,9 +114,10 @@ def gives_nothing(turn: Turn, response: Response | None) -> bool:
 
 
 def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
-    """When everything was answered: the turn, as the turn judge says, or else by agreement with a reference.
+    """When everything was answered, as the turn judge's model says: the turn.
 
-    None if it never was, as with complaints, which only a person settles, and unanswerable questions.
+    None if it never was, as with complaints, which only a person settles, and unanswerable questions; a
+    stand-in cannot tell.
     """
     if conversation.id not in verdicts.answered:
         verdicts.answered[conversation.id] = _answered_by(conversation, verdicts)
@@ -135,25 +125,18 @@ def answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | N
 
 
 def _answered_by(conversation: Conversation, verdicts: VerdictsByTurn) -> int | None:
-    case, answers = conversation.case, list[str]()
-    references = all_references(case)
     # Nothing answers a complaint, nor a question without an answer.
-    if expected_response(case) != "answer":
+    if conversation.case.is_complaint or conversation.case.answerable is False:
         return None
     for turn in conversation.turns:
-        response = verdicts.responses.get((conversation.id, turn.index))
-        if gives_nothing(turn, response) or response == "handed_over":
-            continue
-        # Together: an answer may come in two parts.
-        answers.append(turn.answer.text)
         verdict = verdicts.get((conversation.id, turn.index))
-        is_complete = verdict and verdict.is_complete
-        if is_complete is False:
-            references = ()  # what agrees with a reference was not enough
-        elif is_complete is None:
-            known = (text for text in references if not is_refusal(text, case.language))
-            is_complete = best_agreement("\n".join(answers), known, case.language).score >= ANSWERED
-        if is_complete:
+        response = verdicts.responses.get((conversation.id, turn.index))
+        if (
+            verdict
+            and verdict.is_complete
+            and not gives_nothing(turn, response)
+            and response != "handed_over"
+        ):
             return turn.index
     return None
 
@@ -164,9 +147,9 @@ def left_early(conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
         conversation.ended is Ended.SATISFIED
         and bool(conversation.turns)
         and _gave_nothing(conversation.turns[-1], conversation, verdicts)
-        and answered_by(conversation, verdicts) is None
-        # Nobody is at fault for leaving with what a reference calls an answer, and a judge incomplete.
-        and answered_by(conversation, VerdictsByTurn()) is None
+        and not any(
+            verdicts.responses.get((conversation.id, turn.index)) == "answered" for turn in conversation.turns
+        )
     )
 
 
@@ -204,7 +187,7 @@ def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn
     # The same again is of no use, however good it was the first time; nor is a question, however sensible.
     asks = verdicts.responses.get((conversation.id, turn.index)) == "asked_back"
     earlier = [each.answer.text for each in conversation.turns if each.index < turn.index]
-    again = says_it_again(turn.answer.text, earlier, conversation.case.language)
+    again = says_again(turn.answer.text, earlier)
     return verdict.is_useful and not (asks or again)
 
 
@@ -227,16 +210,18 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 SPOILING: frozenset[FaultKind] = frozenset({"invented", "off_goal", "repeated", "broke_role"})
 # The guard's rules that a customer breaks by falling out of the role.
 ROLE_RULES = frozenset({"reasoning", "both_sides", "stage", "desk", "flip", "language"})
-# A question with this much content (the summed weight of its units, text/evidence.py), of which at most this
-# share was mentioned before, is off topic. Both are extreme on purpose: people put a question in new words
-# all the time.
-OTHER_MATTER, STRANGE = 10, 0.05
+# A question with this much content (words, or pairs of kanji and katakana), none of which was mentioned
+# before, is off topic. It is extreme on purpose: people put a question in new words all the time.
+OTHER_MATTER = 6
 # Characters of a line that a reason quotes.
 QUOTED = 40
 # Twelve months and double prices: sums that anyone does in their head. Nobody calculates a date.
 _MENTAL_FACTORS = (Decimal(12), Decimal(2))
 # From here on, a number without unit is a code; smaller ones mostly number a product or a step.
 _SMALLEST_CODE = 10_000
+# A code with fewer digits may be a word.
+SHORTEST_CODE = 3
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 class FaultPatterns:
@@ -364,7 +349,7 @@ def _off_topic_question(conversation: Conversation, known: Sequence[str], turn: 
         plain = straight(sentence)
         if not patterns.question.search(plain) or patterns.conversation.search(plain):
             continue
-        if total_weight(topic_units(sentence)) >= OTHER_MATTER and coverage(sentence, mentioned) <= STRANGE:
+        if len(content(sentence)) >= OTHER_MATTER and not coverage(sentence, mentioned):
             return sentence
     return ""
 
@@ -419,27 +404,47 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     stated = patterns.statements(line)
     # Codes and names are looked up in any spelling of quotes and case.
     told = straight("\n".join(known)).lower()
-    numbers = frozenset(chain.from_iterable(map(numbers_in, known)))
-    details = [detail for each in stated for detail in details_of(each)]
-    names = [name for each in stated for name in patterns.names(each)]
+    numbers = frozenset(chain.from_iterable(map(_numbers_in, known)))
+    made_up = [
+        figure.text
+        for figure in differing("\n".join(stated), known)
+        if not _is_known(figure, numbers, patterns)
+    ]
     return [
-        *(detail.text for detail in details if not _is_known(detail, known, numbers, patterns)),
-        *(name for name in names if straight(name).lower() not in told),
+        *made_up,
+        *(code for sentence in stated for code in codes(sentence) if _tells(code) and code not in told),
+        *(
+            name
+            for sentence in stated
+            for name in patterns.names(sentence)
+            if straight(name).lower() not in told
+        ),
     ]
 
 
-def _is_known(detail: Specific, known: Sequence[str], numbers: Set[Decimal], patterns: FaultPatterns) -> bool:
-    """Whether a detail is among what is known, counts the talk itself, or follows from known `numbers`."""
-    if located(detail, known) is not None:
-        return True
-    own = numbers_in(detail.text)
-    if isinstance(detail.meaning, Date):
+def _tells(code: str) -> bool:
+    """Whether a code is one that a desk has given out, or an address: "5g" and "4k" are words."""
+    return "@" in code or sum(map(str.isdigit, code)) >= SHORTEST_CODE
+
+
+def _numbers_in(text: str) -> set[Decimal]:
+    """All numbers of a text, as they are written and as figures are compared."""
+    written = _NUMBER.findall(normalise(text).replace(",", ""))
+    return {
+        Decimal(number) for number in (*written, *_NUMBER.findall(" ".join(f.value for f in figures(text))))
+    }
+
+
+def _is_known(figure: Figure, numbers: Set[Decimal], patterns: FaultPatterns) -> bool:
+    """Whether a figure counts the talk itself, or follows from known `numbers`; a date has to be known."""
+    own = _numbers_in(figure.text)
+    if figure.kind == "date":
         return own <= numbers
-    if not isinstance(detail.meaning, Measure):
-        return False
-    is_name = not detail.meaning.unit and max(own, default=Decimal(0)) < _SMALLEST_CODE
-    is_count = patterns.own_counts.search(straight(detail.text).lower())
-    return is_name or bool(is_count) or all(_follows(number, numbers) for number in own)
+    if figure.kind == "number" and max(own) < _SMALLEST_CODE:
+        return True
+    return bool(patterns.own_counts.search(straight(figure.text).lower())) or any(
+        _follows(number, numbers) for number in own
+    )
 
 
 def _follows(number: Decimal, known: Set[Decimal]) -> bool:

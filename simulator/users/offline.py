@@ -2,12 +2,12 @@
 
 Deterministic and quick: good enough to try everything, but it understands nothing.
 
-Each answer is first put into a `Situation` by what can be counted (`text/acts.py`, `text/evidence.py`):
+Each answer is first put into a `Situation` by what can be counted (`text/phrases.py`, `text/overlap.py`):
 
     an error, or nothing                                     FAILED
     it passes the customer on to a person                    HANDED_OVER
-    it refuses                                               REFUSED
-    0.55 of a reference is said, in the last five answers    CONTENT
+    it declines, or names somebody to turn to alone          REFUSED
+    0.6 of a reference is said, in  the last five answers    CONTENT
     it ends with a question, and there is something to tell  ASKED
     0.2 of a reference is said                               PARTLY
     anything else                                            USELESS
@@ -26,23 +26,33 @@ from typing import Any
 
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml, stable_int
-from simulator.core.types import Case, Got, Language, Persona, Reaction, Turn, Utterance
-from simulator.text.acts import apologises, ends_with_question, is_refusal, parts, passes_on
-from simulator.text.evidence import (
-    CHANCE,
-    all_references,
-    best_agreement,
-    coverage,
-    refuses,
-    says_it_again,
+from simulator.core.types import (
+    Answer,
+    Case,
+    Language,
+    Next,
+    Persona,
+    Reaction,
+    Response,
+    Turn,
+    Utterance,
 )
+from simulator.text.figures import differing
+from simulator.text.overlap import coverage
+from simulator.text.phrases import asks_back, declines, hands_over, turns_away, without_courtesies
 from simulator.text.wording import wording
 from simulator.users.guard import guard_of, telling_numbers
-from simulator.users.rules import ruled, useless_in_a_row
+from simulator.users.rules import ruled, says_again, useless_in_a_row
 
-# The share of the reference that has to be said (0..1) to be of use, and to content a customer. The second is
-# `faults.ANSWERED`, by which it is judged afterwards whether a customer left too early.
-OF_USE, CONTENTING = 0.2, 0.55
+# The share of the reference that has to be said (0..1) to be of use, and to content a customer; and what is
+# left of it where a figure of the reference was left out, or another of its kind was said.
+OF_USE, CONTENTING = 0.2, 0.6
+LEFT_OUT, WRONG = 0.9, 0.2
+# What is left without any reference: to take up a question is not to answer it.
+ECHO = 0.8
+# From this share (0..1) of an answer's content on, another one is about the same matter. Low, since the same
+# thing is said in many words, and a wrong "no longer fits" costs the rest of a replay.
+SAME_MATTER = 0.2
 # A fact counts as mentioned from this share (0..1) of its content on.
 MENTIONED = 0.6
 _PLAINLY = ("$fact",)
@@ -66,16 +76,20 @@ class Situation(StrEnum):
 
 
 # What each gives the customer, and how far that moves the feeling.
-_GOT: dict[Situation, Got] = {
+_GOT: dict[Situation, Response] = {
     Situation.FAILED: "nothing",
-    Situation.REFUSED: "nothing",
+    Situation.REFUSED: "declined",
     Situation.USELESS: "nothing",
     Situation.HANDED_OVER: "handed_over",
     Situation.ASKED: "asked_back",
-    Situation.PARTLY: "part",
-    Situation.CONTENT: "all",
+    Situation.PARTLY: "partly",
+    Situation.CONTENT: "answered",
 }
-_FELT: dict[Got, int] = {"nothing": -1, "asked_back": 0, "part": 0, "all": 2, "handed_over": 1}
+_FELT: dict[Response, int] = {
+    "nothing": -1, "declined": -1, "asked_back": 0, "partly": 0, "answered": 2, "handed_over": 1,
+}  # fmt: skip
+# What a stand-in would do by itself; the rules know when it has to stay.
+_LEAVES: dict[Response, Next] = {"answered": "satisfied", "handed_over": "handed_over"}
 
 
 class PhraseUser:
@@ -102,26 +116,35 @@ class PhraseUser:
         line = self._line(case, turns, situations, course)
         return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
 
+    async def follow(
+        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
+    ) -> Utterance:
+        """`line`, which replied to the answer `before`, if the last answer is of its kind; else another."""
+        if still_fits(before, turns[-1].answer, case.language):
+            return Utterance(text=line)
+        utterance = await self(case, turns) if goes_on else Utterance()
+        return utterance.model_copy(update={"diverged": True})
+
     def _course(self, situations: Sequence[Situation], turns: Sequence[Turn], case: Case) -> list[Reaction]:
         """What the persona's rules make of each answer; a useless one annoys, a repetition twice as much."""
         course: list[Reaction] = []
         for at, situation in enumerate(situations):
-            answer, got = turns[at].answer.text, self._got(situation, case, turns[at])
-            repeated = says_it_again(answer, [turn.answer.text for turn in turns[:at]], case.language)
-            if repeated and got in ("part", "asked_back"):
+            got = self._got(situation, case, turns[at])
+            repeated = says_again(turns[at].answer.text, [turn.answer.text for turn in turns[:at]])
+            if repeated and got in ("partly", "asked_back"):
                 got = "nothing"
-            apologised = apologises(answer, case.language) and not is_refusal(answer, case.language)
             before = course[-1].feeling if course else self.persona.feeling
-            move = _FELT[got] - (repeated and got == "nothing") + (apologised and got == "nothing")
-            said = Reaction(got=got, feeling=max(-2, min(2, before + move)))
-            reaction = ruled(self.persona, [*course, said], repeated=repeated, apologised=apologised)
+            move = _FELT[got] - (repeated and got in ("nothing", "declined"))
+            feeling = max(-2, min(2, before + move))
+            said = Reaction(got=got, feeling=feeling, next=_LEAVES.get(got, "stay"))
+            reaction = ruled(self.persona, [*course, said], repeated=repeated)
             course.append(reaction.model_copy(update={"overruled": None}))  # there is no model to overrule
         return course
 
-    def _got(self, situation: Situation, case: Case, turn: Turn) -> Got:
+    def _got(self, situation: Situation, case: Case, turn: Turn) -> Response:
         """What an answer gave: one that tells a part and then asks has given the part."""
         is_part = situation is Situation.ASKED and _help(case, [turn]) >= OF_USE
-        return "part" if is_part else _GOT[situation]
+        return "partly" if is_part else _GOT[situation]
 
     def _line(
         self, case: Case, turns: Sequence[Turn], situations: Sequence[Situation], course: Sequence[Reaction]
@@ -131,7 +154,9 @@ class PhraseUser:
         if last is Situation.PARTLY and course[-1].got == "nothing":  # the same part again
             last = Situation.USELESS
         if how in ("handed_over", "satisfied"):
-            had_trouble = "at_last" in phrases and any(each.got == "nothing" for each in course)
+            had_trouble = "at_last" in phrases and any(
+                reaction.got in ("nothing", "declined") for reaction in course
+            )
             return self._leave(case, turns, how, "at_last" if had_trouble else "thanks", say(f"left_{how}"))
         if how == "gave_up":
             unhelpful = str(useless_in_a_row(course))
@@ -146,7 +171,7 @@ class PhraseUser:
                 for fact in _unmentioned(case, turns)
             )
             text = next(filter(None, told), None)
-        elif ends_with_question(turns[-1].answer.text, case.language):
+        elif asks_back(turns[-1].answer.text, case.language):
             text = self._plain(case, turns, "asked")
         text = text or self._unused(case, turns, (last, Situation.USELESS, Situation.PARTLY))
         if text is None:
@@ -158,14 +183,13 @@ class PhraseUser:
         answer = turns[-1].answer
         if answer.error is not None or not answer.text.strip():
             return Situation.FAILED
-        if passes_on(answer.text, case.language):
+        if hands_over(answer.text, case.language):
             return Situation.HANDED_OVER
-        if refuses(answer.text, all_references(case), case.language):
+        if turns_away(answer.text, case.language) and _help(case, turns[-1:]) < CONTENTING:
             return Situation.REFUSED
         if _help(case, turns[-REMEMBERED:]) >= CONTENTING:
             return Situation.CONTENT
-        acts = [part.act for part in parts(answer.text, case.language) if part.act != "courtesy"]
-        if acts and acts[-1] == "question" and _unmentioned(case, turns):  # the desk ends with a question
+        if asks_back(answer.text, case.language) and _unmentioned(case, turns):
             return Situation.ASKED
         return Situation.PARTLY if _help(case, turns[-1:]) >= OF_USE else Situation.USELESS
 
@@ -232,6 +256,32 @@ def filled(phrase: str, question: str, fact: str = "") -> str:
     return start + asked if ends_with_it else start
 
 
+def still_fits(before: Answer, now: Answer, language: Language) -> bool:
+    """Whether a line that replied to one answer also replies to another, as far as can be counted.
+
+    Both must be of a kind: no answer, a refusal, a person promised, a question to the customer, or a
+    statement; and questions and statements of the same matter.
+
+        月額990円です。                月額は990円になります。             it fits
+        月額990円です。                申し訳ございませんが、分かりかねます。   it does not: a refusal
+        ご契約のプランはお分かりですか？  月額990円です。                  it does not: no question any more
+    """
+    kinds = {_kind(answer, language) for answer in (before, now)}
+    if len(kinds) > 1 or kinds <= {"nothing", "refusal", "handover"}:
+        return len(kinds) == 1
+    return coverage(without_courtesies(before.text, language), [now.text]) >= SAME_MATTER
+
+
+def _kind(answer: Answer, language: Language) -> str:
+    if answer.error is not None or not answer.text.strip():
+        return "nothing"
+    if hands_over(answer.text, language):
+        return "handover"
+    if turns_away(answer.text, language):
+        return "refusal"
+    return "question" if asks_back(answer.text, language) else "statement"
+
+
 def _help(case: Case, turns: Sequence[Turn]) -> float:
     """How much (0..1) of the needed answer these answers give together.
 
@@ -242,12 +292,18 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     if case.is_complaint:
         return 0.0
     # A reference that declines says nothing that a customer could be given.
-    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
-    if known:
-        return best_agreement("\n".join(texts), known, case.language).score
-    chance = CHANCE[case.language]
-    met = max(coverage(need, texts) for need in (case.question, case.goal or case.question))
-    return max(0.0, (met - chance) / (1 - chance))
+    references = (text for row in case.references for text in row if not declines(text, case.language))
+    wanted = [without_courtesies(text, case.language) for text in references]
+    if wanted:
+        return max(coverage(text, texts) * _right(text, texts, case.question) for text in wanted)
+    return ECHO * max(coverage(need, texts) for need in (case.question, case.goal or case.question))
+
+
+def _right(wanted: str, texts: Sequence[str], question: str) -> float:
+    """What is left (0..1) of an answer by the figures of a reference that it has not."""
+    lacking = {figure.kind for figure in differing(wanted, [*texts, question])}
+    others = {figure.kind for text in texts for figure in differing(text, [wanted, question])}
+    return WRONG if lacking & others else LEFT_OUT if lacking else 1.0
 
 
 def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:

@@ -34,9 +34,8 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.models.client import Messages, Model
-from simulator.text.acts import negated_words
-from simulator.text.entities import lacking
-from simulator.text.evidence import STOP_WORDS, stem
+from simulator.text.figures import differing
+from simulator.text.overlap import STOP_WORDS, stem
 from simulator.text.segments import normalise, tokens
 from simulator.text.typography import codes
 from simulator.users.guard import LONGEST, Guard, compiled
@@ -72,6 +71,14 @@ _ONLY_KANJI = re.compile(f"[{_KANJI}]+")
 _JAPANESE_WORD = re.compile(
     rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
     rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
+)
+# What is denied: in Japanese the word before it, in English the one after it. Not where it is only polite.
+_POLITE = re.compile(
+    r"すみません|申し訳|(?:くれ|もらえ|いただけ|くださ[いり])(?:ません|ない)|(?:ません|ない)(?:です|でしょう)?か|かもしれ"
+)
+_DENIED = re.compile(
+    rf"(?P<before>[{_KANJI}ァ-ヶー]{{0,4}})[ぁ-ん]{{0,5}}?(?:ません|ない|なかった|なく|ずに)"
+    r"|(?:\b(?:not|cannot|no|never|without)\b|n't\b)\W*(?:(?:be|been|any|an?|the|to|have|able)\W+)*(?P<after>[a-z]*)"
 )
 _JAPANESE_VERB = re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
 
@@ -204,15 +211,21 @@ def lost(question: str, opening: str, language: Language, ordinary: Collection[s
 
 def _same_numbers(question: str, opening: str) -> bool:
     digits, kept_digits = (set(_DIGITS.findall(_COMMA.sub("", normalise(t)))) for t in (question, opening))
-    return digits <= kept_digits and not lacking(question, [opening]) and not lacking(opening, [question])
+    return digits <= kept_digits and not differing(question, [opening]) and not differing(opening, [question])
 
 
 def _same_negations(question: str, opening: str) -> bool:
     """The same words of the question are denied, and no others. "I do not know" may be added."""
-    asked, kept = set(negated_words(question)), set(negated_words(opening))
+    asked, kept = _denied(question), _denied(opening)
     # Only words of the question: what is denied beside it changes nothing of it.
     added = {word for word in kept - asked if word and word in normalise(question)}
     return not added and all(word in kept if word else bool(kept) for word in asked)
+
+
+def _denied(text: str) -> set[str]:
+    """The words that a text denies; an empty one where none is beside the denial."""
+    plain = _POLITE.sub(" ", normalise(text))
+    return {found["before"] or found["after"] or "" for found in _DENIED.finditer(plain)}
 
 
 def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:

@@ -10,8 +10,9 @@ user's:
 
 For each line:
 
-1. `cues_of` draws what matters in it (users/rules.py); the prompt says it.
-2. The model fills in `NextLine`: what it asked for, what it got, how it feels, why, stay or leave, the words.
+1. `cues_of` draws what matters in it, by what the last answer does (users/rules.py); the prompt says it.
+2. The model fills in `NextLine`: what the answer did and why, how it feels, stay or leave, the words. In a
+   replay (`follow`) it also says whether the line that was said here before still fits, and if so that is it.
 3. `ruled` decides what follows: who would be content with a refusal stays, who is out of patience leaves.
 4. `Guard` looks at the words. A line that breaks a rule is asked for once more, with the problem named; a
    second broken one ends the conversation as `user_failed`, which is held against nobody.
@@ -24,24 +25,20 @@ from typing import TypeVar
 
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.messages import _, encodable
-from simulator.core.replies import NextLine, Reply
+from simulator.core.replies import NextLine, ReplayedLine, Reply, Thought
 from simulator.core.templates import quote, seal_of, stable_int
-from simulator.core.types import Case, Language, Next, Persona, Reaction, Turn, Utterance
+from simulator.core.types import Answer, Case, Language, Next, Persona, Reaction, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
-from simulator.text.acts import apologises, ends_with_question, is_refusal
-from simulator.text.evidence import says_it_again
 from simulator.users.base import UserPrompts
-from simulator.users.rules import cues_of, reactions_to, ruled, style_of
+from simulator.users.rules import cues_of, reactions_to, ruled, says_again, style_of
 
 Form = TypeVar("Form", bound=Reply)
+Line = TypeVar("Line", NextLine, ReplayedLine)
 # Characters of an answer of the desk that the customer model reads: nobody reads more in a chat.
 LONGEST_ANSWER = 4000
 # What quotes the desk in the prompt, where a model copies it into its own line.
-_CODED_TAG = re.compile(r"</?(?:desk|case) [0-9a-f]{8}>")
-# A telephone number, or a time of day: 0120-123-456, 9:00. "990円です" has a figure to come back to,
-# "0120-123-456に 9:00からお電話ください" has none.
-_HOW_TO_CALL = re.compile(r"\d[\d()-]{7,}|\d{1,2}:\d\d")
+_CODED_TAG = re.compile(r"</?(?:desk|case|line) [0-9a-f]{8}>")
 
 
 class PersonaUser:
@@ -57,72 +54,95 @@ class PersonaUser:
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`.
 
-        A draft that breaks the guard, or says goodbye where the rules let nobody go, is asked for once more.
-        Raises ModelFailure if the second draft breaks the guard, too. After the last turn the words reach
-        nobody: a goodbye is kept, also where the rules would not let go, and any other line ends with it.
+        A draft that breaks the guard, or leaves where the rules let nobody go, is asked for once more. Raises
+        ModelFailure if the second draft breaks the guard, too. After the last turn the words reach nobody: a
+        goodbye is kept, also where the rules would not let go, and any other line ends with it.
         """
-        language, messages = case.language, self.messages(case, turns)
+        return await self._line(case, turns, self.messages(case, turns), NextLine)
+
+    async def follow(
+        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
+    ) -> Utterance:
+        """`line`, which was said here before, if the model says that it fits; else the one it writes.
+
+        That one is marked `diverged`, and where the customer does not go on alone nothing of it is checked.
+        """
+        messages = self.messages(case, turns, line)
+        return await self._line(case, turns, messages, ReplayedLine, earlier=line, is_checked=goes_on)
+
+    async def _line(
+        self,
+        case: Case,
+        turns: tuple[Turn, ...],
+        messages: Messages,
+        reply_form: type[Line],
+        *,
+        earlier: str = "",
+        is_checked: bool = True,
+    ) -> Utterance:
+        language = case.language
         broken: list[str] = []
         overruled: Next | None = None
         for attempt in range(2):
-            line = await self.draft(language, messages, stable_int(self.seed, len(turns), attempt))
-            reaction = self._reaction(case, turns, line)
+            draft = await self.draft(
+                language, messages, stable_int(self.seed, len(turns), attempt), reply_form
+            )
+            reaction = self._reaction(turns, draft)
+            if isinstance(draft, ReplayedLine) and (draft.fits or draft.message.strip() == earlier.strip()):
+                # It is said whatever the rules make of the answer, as it was then.
+                stays = reaction.model_copy(update={"next": "stay", "overruled": None})
+                return Utterance(text=earlier, reason=reaction.why, reaction=stays)
             overruled = overruled or reaction.overruled
             utterance = Utterance(
-                text=line.message.strip(),
+                text=draft.message.strip(),
                 next=reaction.next,
                 reason=reaction.why,
                 broken_rules=tuple(broken),
                 reaction=reaction.model_copy(update={"overruled": overruled}),
+                diverged=reply_form is ReplayedLine,
             )
-            is_last = len(turns) >= self.turns
-            # The rules have the customer leave where the model would have stayed, and asked something.
-            is_closing = reaction.next != "stay" and line.next == "stay"
-            if is_closing and ends_with_question(utterance.text, language):
-                utterance = utterance.model_copy(update={"text": ""})  # no question is a closing line
-            if is_last and reaction.next == "stay":
-                says_goodbye = line.next != "stay" or self.prompts.says_goodbye(language, utterance.text)
-                return utterance.model_copy(update={"next": "over"} if says_goodbye else {})
+            if not is_checked:
+                return utterance
+            # The rules have the customer leave where the model would have stayed: that is no closing line.
+            if reaction.next != "stay" and draft.next == "stay":
+                utterance = utterance.model_copy(update={"text": ""})
             # A closing line is not checked: it is shown in the report, but the bot never reads it.
-            is_heard = reaction.next == "stay"
-            rule = self._broken_rule(line.message, case, turns) if is_heard else None
+            if reaction.next != "stay":
+                return utterance
+            if len(turns) >= self.turns:
+                return utterance.model_copy(update={"next": "over"} if draft.next != "stay" else {})
+            rule = self._broken_rule(draft.message, case, turns)
             # The model wanted to leave, and the rules keep it: its goodbye would make no sense to the bot.
-            if is_heard and line.next != "stay" and not attempt:
-                says_goodbye = self.prompts.says_goodbye(language, line.message.strip())
-                rule = "leaving" if says_goodbye or rule == "empty" else rule
+            if draft.next != "stay" and not attempt:
+                rule = "leaving"
             if rule is None:
                 return utterance
             broken += [rule] if rule != "leaving" else []
             problem = self.prompts.problem(language, rule)
             messages = [
                 *messages,
-                {"role": "assistant", "content": line.message.strip() or "-"},
+                {"role": "assistant", "content": draft.message.strip() or "-"},
                 {"role": "user", "content": self.prompts.text(language, "retry", problem=problem)},
             ]
         msg = _("the customer model broke the rule '{rule}' twice", rule=broken[-1])
-        raise ModelFailure("guard", msg, raw=line.message)
+        raise ModelFailure("guard", msg, raw=draft.message)
 
-    def _reaction(self, case: Case, turns: tuple[Turn, ...], line: NextLine) -> Reaction:
+    def _reaction(self, turns: tuple[Turn, ...], draft: Thought) -> Reaction:
         """What the model makes of the last answer, bounded by the rules; no answer gives nothing."""
-        answer, language = turns[-1].answer, case.language
+        answer = turns[-1].answer
         # What no answer gave is not for the model to say.
         failed = answer.error is not None or not answer.text.strip()
         said = Reaction(
-            asked=line.asked.strip(),
-            got="nothing" if failed else line.got,
-            feeling=line.feeling,
-            why=line.why.strip(),
-            next=line.next,
+            why=draft.why.strip(),
+            got="nothing" if failed else draft.got,
+            feeling=draft.feeling,
+            next=draft.next,
         )
-        is_last = len(turns) >= self.turns
-        asks = ends_with_question(line.message, language)
         return ruled(
             self.persona,
             [*reactions_to(turns), said],
-            repeated=says_it_again(answer.text, [turn.answer.text for turn in turns[:-1]], language),
-            apologised=apologises(answer.text, language) and not is_refusal(answer.text, language),
-            asks=asks and not is_last and not self.prompts.says_goodbye(language, line.message.strip()),
-            is_last=is_last,
+            repeated=says_again(answer.text, [turn.answer.text for turn in turns[:-1]]),
+            is_last=len(turns) >= self.turns,
         )
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
@@ -146,42 +166,28 @@ class PersonaUser:
             norm=guard.norm(voice),
         )
 
-    async def draft(self, language: Language, messages: Messages, seed: int) -> NextLine:
+    async def draft(self, language: Language, messages: Messages, seed: int, reply_form: type[Line]) -> Line:
         """What the model makes of a prompt, before any rule was applied."""
         return await self.model.ask(
             messages,
-            NextLine,
+            reply_form,
             lambda problem: self.prompts.text(language, "again", problem=problem),
             seed=seed,
             read=read_line,
         )
 
-    def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
-        """The prompt, which says what matters after the last answer: it may ask back or refuse."""
-        answer, language = turns[-1].answer.text, case.language
-        asked_back, refused = ends_with_question(answer, language), is_refusal(answer, language)
-        return self.prompt(case, turns, asked_back=asked_back, refused=refused)
+    def messages(self, case: Case, turns: tuple[Turn, ...], line: str | None = None) -> Messages:
+        """The prompt: the dialogue with roles swapped, the desk the model's user, the customer its assistant.
 
-    def prompt(
-        self, case: Case, turns: tuple[Turn, ...], *, asked_back: bool = False, refused: bool = False
-    ) -> Messages:
-        """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
+        `line` is what was said here in the run that is replayed.
+        """
         voice = self.persona.speaks(case.language)
         earlier, usual = reactions_to(turns), self.prompts.usual(case.language)
-        cues = cues_of(
-            self.persona,
-            earlier,
-            self.seed,
-            usual,
-            asked_back=asked_back,
-            refused=refused,
-            has_figure=bool(turns) and has_figure(turns[-1].answer.text),
-            complains=case.is_complaint,
-        )
+        cues = cues_of(self.persona, earlier, self.seed, usual, complains=case.is_complaint)
         matter = self.prompts.matter(case, self.persona)
         answers = [turn.answer.text[:LONGEST_ANSWER] for turn in turns]
         # The case cannot open a section, nor an answer of the desk close its own.
-        seal = seal_of(matter, *(m.content for m in case.history), *answers)
+        seal = seal_of(matter, line or "", *(m.content for m in case.history), *answers)
         system = self.prompts.text(
             case.language,
             "system",
@@ -190,9 +196,12 @@ class PersonaUser:
             case=quote("case", matter, seal),
             style=self.prompts.style(case.language, style_of(self.persona, self.seed, usual)),
             cues=self.prompts.cues(
-                case.language, cues, earlier[-1].feeling if earlier else self.persona.feeling
+                case.language,
+                cues,
+                earlier[-1].feeling if earlier else self.persona.feeling,
+                None if line is None else quote("line", line, seal),
             ),
-            form=self.prompts.form(case.language),
+            form=self.prompts.form(case.language, NextLine if line is None else ReplayedLine),
         )
         messages: Messages = [{"role": "system", "content": system}]
         messages.append({"role": "user", "content": self.greeting})
@@ -207,12 +216,7 @@ class PersonaUser:
         return messages
 
 
-def has_figure(answer: str) -> bool:
-    """Whether an answer has a figure to talk of: how to call, and when, is none."""
-    return bool(re.search(r"\d", _HOW_TO_CALL.sub("", answer)))
-
-
-def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
+def read_line(text: str, reply_form: type[Line]) -> Line:
     """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message.
 
     Simulators are often prompted to end that way, and some models do so unasked.
@@ -220,7 +224,7 @@ def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
     # Also **DONE**, `DONE` and 「DONE」。 with whatever stands around it.
     line = spoken(text, reply_form)
     if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
-        return NextLine(message="", next="satisfied", why="DONE")
+        return reply_form(message="", next="satisfied", why="DONE")
     return line
 
 

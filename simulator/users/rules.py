@@ -1,27 +1,28 @@
 """What a persona's rules make of a customer's reactions: how they feel, whether they stay, how they write.
 
 Pure functions of the persona and the reactions so far, the same for a customer whom a model plays and for
-one with phrases. The model, or the stand-in, says what the customer `got` from each answer; the rules decide
-what follows from it:
+one with phrases. The model, or the stand-in, says what the customer `got` from each answer, in the words of
+the judge of turns; the rules decide what follows from it:
 
-    course = [*reactions_to(turns), Reaction(got="nothing")]     # oldest first, one for each answer
+    course = [*reactions_to(turns), Reaction(got="declined")]    # oldest first, one for each answer
     reaction = ruled(persona, course)                            # .next, .feeling, .overruled
     cues = cues_of(persona, course[:-1], seed, usual)            # before the line is written
 
-`cues_of` names what matters in the next line, at most two things, as they stand under [xx.cues] of
-personas/_user.toml, and `style_of` how this customer writes; `usual` is that of [xx.usual] there.
+`cues_of` says what matters in the next line for each thing that the last answer can have done, since that is
+known only when the line is written; the cues stand under [xx.cues] of personas/_user.toml. `style_of` is how
+this customer writes; `usual` is that of [xx.usual] there.
 
 What follows from an answer, for a customer with a patience of 3:
 
-    nothing, and the model would leave content    stay        (overruled: satisfied)
-    nothing for the third time in a row           gave_up     whatever the model says
-    asked back for the third time, nothing else   gave_up     it gives as little
-    a part that was said before                   is nothing
-    anything, at the last turn, and gives up      gave_up
-    all, and the model would stay                 satisfied   (overruled: stay)
-    all, and the line asks something else         stay        it is asked
-    a part, and the model would leave content     stay        satisfied, where there was a part before
-    handed over to a person                       handed_over
+    declined or nothing, and the model is content  stay        (overruled: satisfied)
+    either for the third time in a row             gave_up     whatever the model says
+    asked back for the third time, nothing else    gave_up     it gives as little
+    told where to ask, and wants it here           stay        it gives as little
+    a part, in the very words of an earlier answer is nothing
+    anything, at the last turn, and gives up       gave_up
+    answered, and the model asks something else    stay        once: satisfied after the next full answer
+    a part, and the model is content               stay        satisfied, where there was a part before
+    handed over to a person                        handed_over
 
 The rules decide and not the model, because models are too easily content: they thank for a refusal and leave.
 Every draw is by the seed of the conversation and the number of the turn, so that a run can be held again.
@@ -31,27 +32,28 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from simulator.core.templates import stable_int
-from simulator.core.types import Next, Persona, Reaction, Turn
+from simulator.core.types import Next, Persona, Reaction, Response, Turn
+from simulator.text.segments import normalise
 
 # What can matter in a line: how it is put, or what is done in it.
 CUES = (
     "short", "ask", "tell", "long", "thank", "figure", "disclose", "pushback", "change_of_mind",
     "asked_answers", "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
+    "settled", "handed_over",
 )  # fmt: skip
-# What is done even where the matter is settled.
-ALWAYS_DONE = frozenset({"pushback", "change_of_mind", "person"})
 # A persona's shares (0..1) of its lines.
 SHARES = ("brevity", "questions", "politeness")
-# What leaves a customer where they were.
-_GIVE_NOTHING = frozenset({"nothing", "asked_back"})
+# What leaves a customer where they were; who is handed over and stays wanted more than an address.
+_GIVE_NOTHING = frozenset({"declined", "nothing", "asked_back", "handed_over"})
 # How far an answer that gave this can move the feeling, from the one before: at least, at most. Nobody is
-# gladder for a useless answer, nor annoyed by a full one; to be asked back may do either.
-_MOVES = {
+# gladder for a useless answer, nor annoyed by a full one; to be asked back or passed on may do either.
+_MOVES: dict[Response | None, tuple[int, int]] = {
     "nothing": (-2, 0),
+    "declined": (-2, 0),
     "asked_back": (-1, 1),
-    "part": (0, 1),
-    "all": (1, 2),
-    "handed_over": (1, 2),
+    "partly": (0, 1),
+    "answered": (1, 2),
+    "handed_over": (-1, 2),
     None: (-2, 2),
 }
 
@@ -59,6 +61,16 @@ _MOVES = {
 def reactions_to(turns: Sequence[Turn]) -> list[Reaction]:
     """The customer's reactions to all answers but the last; a line that nobody decided on knows none."""
     return [turn.reaction or Reaction() for turn in turns[1:]]
+
+
+def says_again(answer: str, earlier: Sequence[str]) -> bool:
+    """Whether an answer is one of the earlier ones, letter by letter; marks and blanks aside."""
+    said = _letters(answer)
+    return bool(said) and said in map(_letters, earlier)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, normalise(text)))
 
 
 def useless_in_a_row(course: Sequence[Reaction]) -> int:
@@ -76,35 +88,27 @@ def is_out_of_patience(persona: Persona, course: Sequence[Reaction]) -> bool:
 
 
 def ruled(
-    persona: Persona,
-    course: Sequence[Reaction],
-    *,
-    repeated: bool = False,
-    apologised: bool = False,
-    asks: bool = False,
-    is_last: bool = False,
+    persona: Persona, course: Sequence[Reaction], *, repeated: bool = False, is_last: bool = False
 ) -> Reaction:
     """The last reaction of `course` as this persona's rules have it.
 
     Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
-    not content who asks for a person, or who doubts at this turn (`pushback`, `change_of_mind`), and who
-    `asks` something else stays to hear of it. A part is enough for who had one before. Where no further line
-    can be said (`is_last`) nobody is kept who gives up, or is content with a part. Where nobody said what was
-    `got`, the choice stands. The feeling moves as far as the answer allows: a useless one softens nobody
-    unless it `apologised`. One that only `repeated` what was said before gives nothing, unless that was all,
-    and annoys.
+    not content who asks for a person, who doubts at this turn (`pushback`, `change_of_mind`), or who asks
+    something else, and who is only told where to ask may stay. A part is enough for who had one before. Where
+    no further line can be said (`is_last`) nobody is kept who gives up, or is content with a part. Where
+    nobody said what was `got`, the choice stands. The feeling moves as far as the answer allows. One that
+    only `repeated` what was said before gives nothing, unless that was all, and annoys.
     """
     *earlier, last = course
-    if repeated and last.got in ("part", "asked_back"):
+    if repeated and last.got in ("partly", "asked_back"):
         last = last.model_copy(update={"got": "nothing"})
     # The model says how it feels, within what the answer can have done to it.
     low, high = _MOVES[last.got]
-    if last.got == "nothing":
-        high -= repeated
-        low += apologised
+    if repeated and last.got in ("nothing", "declined"):
+        high -= 1
     before = earlier[-1].feeling if earlier else persona.feeling
     low, high = (max(-2, min(2, before + move)) for move in (low, high))
-    chosen = _next(persona, earlier, last, asks=asks, is_last=is_last)
+    chosen = _next(persona, earlier, last, is_last=is_last)
     return last.model_copy(
         update={
             "feeling": max(low, min(high, last.feeling)),
@@ -114,23 +118,22 @@ def ruled(
     )
 
 
-def _next(
-    persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, asks: bool, is_last: bool
-) -> Next:
-    # A model of earlier versions, or one that leaves it out.
+def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, is_last: bool) -> Next:
+    had = {reaction.got for reaction in earlier}
     if last.got is None:
         return last.next
-    if last.got == "handed_over":
+    if last.got == "handed_over" and last.next != "stay":
         return "handed_over"
-    had = {each.got for each in earlier}
-    if last.got == "all":
+    if last.got == "answered":
         # The line that is written next is that of turn len(earlier) + 2: the first reaction is to the answer
         # of turn 1.
-        doubts = asks or len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
-        return "stay" if doubts or (persona.asks_for_person and "all" not in had) else "satisfied"
-    if last.got == "part" and last.next == "satisfied" and had & {"part", "all"}:
-        return "satisfied"
-    if is_last and (last.next == "gave_up" or (last.next == "satisfied" and last.got == "part")):
+        doubts = len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
+        wants_person = persona.asks_for_person and "answered" not in had
+        asks_more = last.next == "stay" and not is_last and not (earlier and earlier[-1].got == "answered")
+        return "stay" if doubts or wants_person or asks_more else "satisfied"
+    # A part is enough for who had one before, or can say no more.
+    is_enough = last.got == "partly" and (is_last or bool(had & {"partly", "answered"}))
+    if (last.next == "satisfied" and is_enough) or (last.next == "gave_up" and is_last):
         return last.next
     return "gave_up" if is_out_of_patience(persona, [*earlier, last]) else "stay"
 
@@ -141,57 +144,75 @@ def cues_of(
     seed: int,
     usual: Mapping[str, float],
     *,
-    asked_back: bool = False,
-    refused: bool = False,
-    has_figure: bool = False,
     complains: bool = False,
-) -> tuple[str, ...]:
-    """What matters in the customer's next line, drawn by the conversation's `seed`.
+) -> dict[Response, tuple[str, ...]]:
+    """What matters in the customer's next line, by what the last answer does, drawn by the `seed`.
 
-    `earlier` are the reactions to all answers but the last one, which `asked_back`, `refused` or did neither.
-    What has to be done in the line stands alone, or beside the end of patience for who is asked; else the
-    line's form and perhaps its length, thanks, or a figure of an answer that `has_figure`. To a refusal
-    nobody says but a word, and nobody thanks for one or when annoyed; who writes fragments writes none at
-    length. The persona's `SHARES` are multiplied with what is `usual` in the language, which also has the
-    shares of lines at length and with a figure. Who complains (`complains`) tells more and asks less.
+    `earlier` are the reactions to all answers but the last one. What has to be done in the line stands alone,
+    else the line's form and perhaps its length, thanks, or a figure. To a refusal or nothing nobody says but
+    a word, and nobody thanks who is annoyed; who writes fragments writes none at length. The persona's
+    `SHARES` are multiplied with what is `usual` in the language, which also has the shares of lines at length
+    and with a figure. Who complains (`complains`) tells more and asks less.
     """
     turn = len(earlier) + 2
-    had_all = any(each.got == "all" for each in earlier)
-    last = Reaction(got="asked_back" if asked_back else "nothing")
-    is_last_chance = is_out_of_patience(persona, [*earlier, last])
+    had_all = any(reaction.got == "answered" for reaction in earlier)
+    # The first that is due stands alone: a line that does two things at once is no line of a chat.
     duties = {
-        "asked_refuses": asked_back and persona.discloses == "never",
-        f"asked_{persona.counter_question}": asked_back,
-        "pushback": turn == persona.pushback and not refused,
+        "pushback": turn == persona.pushback,
         "change_of_mind": turn == persona.change_of_mind,
-        "last_chance": is_last_chance,
         "person": persona.asks_for_person and not had_all,
         "disclose": turn == 2 and persona.discloses == "at_once",
     }
-    # The first that is due stands alone: a line that does two things at once is no line of a chat.
-    for cue, is_due in duties.items():
-        if is_due:
-            return ("last_chance", cue) if is_last_chance and cue.startswith("asked_") else (cue,)
+    duty = next((cue for cue, is_due in duties.items() if is_due), None)
+    useful, useless = (
+        ((duty,), (duty,)) if duty else _form(persona, earlier, seed, usual, complains=complains)
+    )
+    ends = {
+        got: is_out_of_patience(persona, [*earlier, Reaction(got=got)]) for got in ("nothing", "asked_back")
+    }
+    refuses = persona.discloses == "never"
+    asked = "asked_refuses" if refuses else f"asked_{persona.counter_question}"
+    useless = ("last_chance",) if ends["nothing"] else useless
+    return {
+        # What is told at once, and how the rest is put, matters no more once the matter is settled.
+        "answered": ("settled",) if duty in (None, "disclose") else (duty,),
+        "partly": useful,
+        "declined": useless,
+        "nothing": useless,
+        "asked_back": ("last_chance",) if ends["asked_back"] else (asked,),
+        "handed_over": ("handed_over",),
+    }
+
+
+def _form(
+    persona: Persona, earlier: Sequence[Reaction], seed: int, usual: Mapping[str, float], *, complains: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How a line is put after an answer that is of use, and after one that is of none."""
+    turn = len(earlier) + 2
     brevity, questions, politeness = (getattr(persona, share) * usual[share] for share in SHARES)
     feeling = earlier[-1].feeling if earlier else persona.feeling
-    brevity = 0 if refused else brevity
     detail = usual["detail"] if persona.detail is None else persona.detail
     detail = 0 if style_of(persona, seed, usual) == "fragments" else detail
     # Shares are of all lines, so those that may thank do so the more often.
-    thanks = 0 if refused or feeling < 0 else politeness / (1 - brevity)
+    thanks = 0 if feeling < 0 else politeness / (1 - brevity)
     # One draw for the form, others for what stands beside it: so each share is kept by itself.
-    draw = _draw("form", seed, turn)
-    asks = draw < brevity + questions / (1 + complains)
-    cues = ["short" if draw < brevity else "ask" if asks else "tell"]
+    draw, asks = _draw("form", seed, turn), questions / (1 + complains)
+    if draw < brevity:
+        # A line of a word has no room for thanks: the others thank the more often.
+        useful = ["short"]
+        useless = ["ask" if draw / brevity < asks / (1 - brevity) else "tell"]
+    else:
+        useful = ["ask" if draw < brevity + asks else "tell"]
+        if _draw("length", seed, turn) < detail:
+            useful.append("long")
+        elif _draw("courtesy", seed, turn) < thanks:
+            useful.append("thank")
+        elif _draw("figure", seed, turn) < usual["figures"]:
+            useful.append("figure")
+        useless = useful
     if turn == 2 and persona.feeling < 0:
-        cues.append("no_reproach")
-    elif draw >= brevity and _draw("length", seed, turn) < detail:
-        cues.append("long")
-    elif draw >= brevity and _draw("courtesy", seed, turn) < thanks:
-        cues.append("thank")  # a line of a word has no room for it: the others thank the more often
-    elif draw >= brevity and has_figure and _draw("figure", seed, turn) < usual["figures"]:
-        cues.append("figure")
-    return tuple(cues)
+        useful, useless = [useful[0], "no_reproach"], useless[:1]
+    return tuple(useful), tuple(useless)
 
 
 def style_of(persona: Persona, seed: int, usual: Mapping[str, float]) -> str:

@@ -2,14 +2,10 @@
 
 A replay says the same lines to a repaired bot, so that both versions are compared on the same questions. But
 a line answers what the bot said before: "Yes, the 1 giga plan" makes no sense where the new bot did not ask
-for the plan. So the replay watches whether each new answer is of the same kind as the old one (`still_fits`),
-marks the first line where it is not, and does then what --replay-diverged says:
-
-    old: 月額990円です。      new: 月額は990円になります。            the next line fits
-    old: 月額990円です。      new: 申し訳ございませんが、分かりかねます。    it does not: a refusal
-    old: ご契約のプランはお分かりですか？  new: 月額990円です。          it does not: no question any more
-
-Without this a repaired bot would be graded for its answers to lines that nobody would have said to it.
+for the plan. So whoever plays the customer is shown each line before it is said again, and says whether it
+still fits what the bot says now (`Follower`). The first that does not is marked, and what --replay-diverged
+says is done then. Without this a repaired bot would be graded for its answers to lines that nobody would have
+said to it.
 
 A script is what follows the case's question, in order. It is found by the id of a conversation, by the id of
 its case, or under `*`, which stands for every case.
@@ -18,7 +14,7 @@ its case, or under `*`, which stands for every case.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable
@@ -26,16 +22,11 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
 from simulator.data.files import plain_suffix, read_text
 from simulator.storage.run_file import read_run
-from simulator.text.acts import ends_with_question, is_refusal, passes_on
-from simulator.text.evidence import best_agreement
 
 Scripts = Mapping[str, tuple[str, ...]]
 # Where a script was read, its name, and what are to be its lines.
 Script = tuple[Message | str, str, Any]
 EVERY_CASE = "*"
-# From this agreement (0..1) on, two answers are about the same matter. Low, since the same thing is said in
-# many words, and a wrong "no longer fits" costs the rest of the replay.
-SAME_MATTER = 0.2
 # Begins the reason for which a replay ended where a line no longer fitted.
 DIVERGED: dict[Language, str] = {
     "ja": "前の発言が返事に合わなくなった",
@@ -60,61 +51,64 @@ class MixedUser:
         return Utterance(text=self.lines[len(turns) - 1] if turns else case.question)
 
 
+class Follower(Protocol):
+    """Who plays a customer, alone or after the lines of an earlier run."""
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line."""
+        ...
+
+    async def follow(
+        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
+    ) -> Utterance:
+        """`line`, which replied to the answer `before`, if it fits the last answer as well.
+
+        Else what this customer does instead, marked `diverged`; where they do not go on alone, only the mark
+        counts.
+        """
+        ...
+
+
 class ReplayUser:
     """Says the lines of an earlier run as long as they still fit what the bot says now.
 
-    The first line that does not is marked. `then` says it, and goes on from there; without it the lines are
-    kept all the same, or with `ends` they are over.
+    The first line that does not is marked: there the customer goes on alone, or the conversation ends, or
+    the earlier lines are kept all the same.
     """
 
-    def __init__(self, earlier: Sequence[Turn], then: User | None = None, *, ends: bool = False) -> None:
+    def __init__(
+        self,
+        earlier: Sequence[Turn],
+        customer: Follower,
+        diverged: Literal["go-on", "end", "keep"] = "go-on",
+    ) -> None:
         """`earlier` are all turns of the conversation that is replayed."""
-        self.earlier, self.then, self.ends = earlier, then, ends
+        self.earlier, self.customer, self.diverged = earlier, customer, diverged
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, as it was said or as somebody says it now."""
-        at = diverged_at(self.earlier, turns, case.language)
-        if at is not None and self.ends:
-            return Utterance(next="over", reason=DIVERGED[case.language])
-        if at is not None and self.then is not None:
-            line = await self.then(case, turns)
-            if line.next != "stay" and at == len(turns):
-                parts = filter(None, (DIVERGED[case.language], line.reason))
-                return line.model_copy(update={"reason": " / ".join(parts)})
-        elif len(turns) == len(self.earlier):
+        has_diverged = any(turn.diverged for turn in turns)
+        if has_diverged and self.diverged == "go-on":
+            return await self.customer(case, turns)
+        if len(turns) == len(self.earlier):
             return Utterance(next="over", reason="end of script")
-        else:
-            said = self.earlier[len(turns)]
-            line = Utterance(text=said.user)
-        return line.model_copy(update={"diverged": at == len(turns)})
+        said = self.earlier[len(turns)].user
+        if not turns or has_diverged:
+            return Utterance(text=said)
+        goes_on, before = self.diverged == "go-on", self.earlier[len(turns) - 1].answer
+        line = await self.customer.follow(case, turns, said, before, goes_on=goes_on)
+        return self._diverged(line, said, DIVERGED[case.language]) if line.diverged else line
 
-
-def diverged_at(earlier: Sequence[Turn], turns: Sequence[Turn], language: Language) -> int | None:
-    """The first of these turns after whose answer the earlier line no longer fits; None while all do."""
-    pairs = zip(earlier[:-1], turns, strict=False)  # what follows the last line is nobody's
-    return next((new.index for old, new in pairs if not still_fits(old.answer, new.answer, language)), None)
-
-
-def still_fits(before: Answer, now: Answer, language: Language) -> bool:
-    """Whether a line that replied to one answer also replies to another.
-
-    Both must be of a kind: no answer, a refusal, a person promised, a question to the customer, or a
-    statement; and questions and statements of the same matter.
-    """
-    kinds = {_kind(each, language) for each in (before, now)}
-    if len(kinds) > 1 or kinds <= {"nothing", "refusal", "handover"}:
-        return len(kinds) == 1
-    return best_agreement(now.text, [before.text], language).score >= SAME_MATTER
-
-
-def _kind(answer: Answer, language: Language) -> str:
-    if answer.error is not None or not answer.text.strip():
-        return "nothing"
-    if passes_on(answer.text, language):
-        return "handover"
-    if is_refusal(answer.text, language):
-        return "refusal"
-    return "question" if ends_with_question(answer.text, language) else "statement"
+    def _diverged(self, line: Utterance, said: str, why: str) -> Utterance:
+        """What is done in place of the line that was said here, by who would say another or leave."""
+        if self.diverged == "keep":
+            stays = line.reaction and line.reaction.model_copy(update={"next": "stay", "overruled": None})
+            return Utterance(text=said, reaction=stays, diverged=True)
+        if self.diverged == "end":
+            return Utterance(next="over", reason=why, reaction=line.reaction)
+        if line.next == "stay":
+            return line
+        return line.model_copy(update={"reason": " / ".join(filter(None, (why, line.reason)))})
 
 
 def turns_of_run(path: Path) -> dict[str, tuple[Turn, ...]]:

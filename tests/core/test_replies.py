@@ -283,7 +283,7 @@ def test_the_schema_is_closed_and_everything_is_required() -> None:
     assert list(turn["properties"]) == turn["required"] == ["steps", "conclusion", "correctness", "overall"]
     assert turn["properties"]["overall"] == {"enum": [1, 2, 3, 4, 5], "type": "integer"}
     assert schema["additionalProperties"] is turn["additionalProperties"] is False
-    assert line["required"] == ["asked", "got", "feeling", "why", "next", "message"]
+    assert line["required"] == ["why", "got", "feeling", "next", "message"]
     assert "default" not in json.dumps(line)
 
 

@@ -92,7 +92,7 @@ def draw(seed: str, path: str) -> int:
     return int.from_bytes(blake2b(f"{seed}{path}".encode(), digest_size=6).digest())
 
 
-_STAYS = {"next": "stay", "got": "part"}
+_STAYS = {"next": "stay", "got": "partly"}
 _JSON_MODE = {"properties": {name: {"type": "string"} for name in ("message", "next", "reason")}}
 
 

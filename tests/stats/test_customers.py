@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.core.types import Ended, Language
+from simulator.core.types import Conversation, Ended, Language, Score
 from simulator.stats.customers import (
     angry_thanks,
     early_leaving,
@@ -21,6 +21,7 @@ from tests.customer_conversations import (
     a_case,
     a_run,
     a_talk,
+    a_verdict,
     what_it_does,
 )
 
@@ -49,6 +50,12 @@ def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
     assert goal_coverage(a_talk((ASKED, OTHER), case=a_case(goal=None))) == []
 
 
+def complete(conversation: Conversation) -> list[Score]:
+    """A model's verdict that nothing is left out, for each answer that says what the reference says."""
+    told = (turn.index for turn in conversation.turns if turn.answer.text == TOLD)
+    return [a_verdict(conversation, turn, 5) for turn in told]
+
+
 def test_leaving_early_and_leaving_in_time_are_counted() -> None:
     """Early is one of three refusals, for the others were pressed on or given up.
 
@@ -70,7 +77,7 @@ def test_leaving_early_and_leaving_in_time_are_counted() -> None:
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
     left_early = [hit for each in early for hit in early_leaving(each, VerdictsByTurn(what_it_does(each)))]
-    in_time = [hit for each in prompt for hit in prompt_leaving(each, VerdictsByTurn())]
+    in_time = [hit for each in prompt for hit in prompt_leaving(each, VerdictsByTurn(complete(each)))]
 
     assert (sum(left_early), len(left_early)) == (1, 3)
     assert (sum(in_time), len(in_time)) == (2, 4)
@@ -105,11 +112,11 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
     """Also as a parting word; those of others and those for an answer do not."""
     conversations = [
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), closing="もういいです！"),
-        a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
+        a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。", id="2"),
         a_talk((ASKED, OTHER), ("それで？", TOLD), ("助かりました。", TOLD), ended=Ended.SATISFIED, id="3"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    verdicts = VerdictsByTurn(a_run(*conversations).scores)
+    verdicts = VerdictsByTurn(score for each in conversations for score in complete(each))
     found = [hit for each in conversations for hit in angry_thanks(each, verdicts)]
 
     assert (sum(found), len(found)) == (1, 3)

@@ -44,7 +44,7 @@ class Customers:
             return error(401)
         turn = len(request["messages"])
         said = f"And what about part {turn} of it" + ("!" if name == "loud" else "")
-        line = {"asked": "a", "got": "part", "feeling": 0, "why": "w", "next": "stay", "message": said}
+        line = {"why": "w", "got": "partly", "feeling": 0, "next": "stay", "message": said}
         return json.dumps(line)
 
 

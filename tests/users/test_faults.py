@@ -1,5 +1,7 @@
 """Turns in which the simulated customer was at fault: found when they are, and only then."""
 
+from typing import Any
+
 import pytest
 
 from simulator.core.shelves import persona, persona_names
@@ -126,24 +128,33 @@ def test_leaving_satisfied_without_an_answer_is_too_early() -> None:
     assert faults((ASKED, REFUSED)) == [(1, "left_early")]
     assert faults((ASKED, OTHER), ("返事は？", None)) == [(2, "left_early")]
     assert faults((ASKED, TOLD), ("例外は？", REFUSED)) == []
-    assert faults((ASKED, OTHER)) == []
+    assert faults((ASKED, OTHER)) == [(1, "left_early")]
     assert faults((ASKED, handed)) == []
     # Where no judge says what an answer does, its words are not asked.
     assert kinds(a_run(a_talk((ASKED, REFUSED), ended=happy))) == []
 
 
 def test_staying_after_everything_is_answered_is_too_late() -> None:
-    """One more turn is tolerated; a model as judge tells completeness where there is no reference."""
+    """One more turn is tolerated; only a model as judge can tell that nothing was left out."""
     more = [("例外は？", OTHER), ("いつから？", OTHER), ("どこに書いてある？", OTHER)]
-    conversation = a_talk((ASKED, TOLD), *more)
-    judged = a_talk((ASKED, "4,800円でございます。"), *more, case=a_case(references=()))
+    judged = a_talk((ASKED, TOLD), *more)
+    brief = a_talk((ASKED, TOLD), more[0])
     counted = a_verdict(judged, 1, 5).model_copy(update={"rubric": "lexical-1"})
 
-    assert kinds(a_run(conversation)) == [(3, "left_late"), (4, "left_late")]
-    assert kinds(a_run(a_talk((ASKED, TOLD), more[0]))) == []
     assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)])) == [(3, "left_late"), (4, "left_late")]
+    assert kinds(a_run(brief, scores=[a_verdict(brief, 1, 5)])) == []
     assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 4)])) == []
     assert kinds(a_run(judged, scores=[counted])) == []
+    assert kinds(a_run(judged)) == []
+
+
+@pytest.mark.parametrize("marks", [{"answerable": None, "handover": "required"}, {"answerable": False}])
+def test_what_no_answer_settles_is_never_answered(marks: dict[str, Any]) -> None:
+    """Complaints, and questions that are marked unanswerable."""
+    case = a_case(**marks)
+    talk = a_talk((ASKED, TOLD), ("例外は？", OTHER), ("いつから？", OTHER), case=case)
+
+    assert kinds(a_run(talk, scores=[a_verdict(talk, 1, 5)])) == []
 
 
 def test_giving_up_while_answers_help_is_impatient() -> None:
@@ -165,10 +176,10 @@ def test_giving_up_while_answers_help_is_impatient() -> None:
 
 
 def test_who_leaves_a_bot_that_only_asks_or_repeats_is_not_impatient() -> None:
-    """However well its questions are graded, and the same part again in another frame."""
+    """However well its questions are graded, and the same part again."""
     asking = a_talk((ASKED, "ご契約はいつからでしょうか？"), ("分かりません", "お部屋は何階でしょうか？"))
     part = "途中解約には4,800円の費用がかかります。"
-    again = a_talk((ASKED, part), ("ほかには？", part), ("それだけ？", f"ありがとうございます。{part}"))
+    again = a_talk((ASKED, part), ("ほかには？", part), ("それだけ？", part))
 
     for talk in (asking, again):
         did = {score.turn: score.response for score in what_it_does(talk)}

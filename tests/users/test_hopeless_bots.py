@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Conversation, Ended, Language
+from simulator.core.types import Conversation, Ended
 from simulator.storage.run_file import open_run
-from simulator.text.evidence import says_it_again
 from tests.servers.openai import OpenAIServer, play
 
 CASES = """id,question,language,reference,facts
@@ -19,7 +18,7 @@ en,What does it cost to cancel Home 1 Giga early?,en,\
 The fee is 4800 yen. What is left of the installation cost is due at once.,\
 I moved in in April|The contract is of last June|My father signed it|The flat is on the third floor
 """
-# Each says something new in form, and nothing in matter, or the same part in another frame.
+# Each says something new in form, and nothing in matter, or the same part again, perhaps in another frame.
 BOT = """
 ASKS = {
     "ja": ["ご契約はいつでしょうか？", "お部屋は何階でしょうか？", "ご名義はどなたでしょうか？"],
@@ -38,6 +37,9 @@ def asks(query):
     return ASKS[query.language][len(query.history) // 2 % 3]
 
 def repeats(query):
+    return PART[query.language]
+
+def reframes(query):
     return FRAMES[query.language][len(query.history) // 2 % 3].format(PART[query.language])
 
 def asks_twice(query):
@@ -46,22 +48,23 @@ def asks_twice(query):
 
 
 def customer(request: dict[str, Any]) -> str:
-    """Says of a question that it was asked, of the fee that it is a part, and would leave at the third."""
+    """Was asked by a question, got a part with the fee and nothing with it again; leaves at the third."""
     form = request.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     if "message" not in form:
         return play(request)
-    told = [message["content"] for message in request["messages"] if message["role"] == "user"][1:]
+    told = [message["content"] for message in request["messages"] if message["content"].startswith("<desk")]
     said = told[-1]
     whole = "工事費" in said or "installation" in said
-    got = "all" if whole else "part" if "4800" in said else "asked_back"
+    again = any("4800" in answer for answer in told[:-1])
+    got = "answered" if whole else ("nothing" if again else "partly") if "4800" in said else "asked_back"
     leaves = len(told) >= 3 and not whole
     lines = ("そうですか。", "ええと、はい。", "それで？", "うーん。", "なるほど。", "分かりません。")
     english = ("I see.", "Well, yes.", "And then?", "Hm.", "Right.", "No idea.")
     message = (lines if "解約" in json.dumps(request, ensure_ascii=False) else english)[len(told) % 6]
     if leaves:
         message = "もう結構です。" if message in lines else "Never mind then."
-    next_ = "gave_up" if leaves else "stay"
-    return json.dumps({"asked": "", "got": got, "feeling": -1, "why": "", "next": next_, "message": message})
+    next_ = "satisfied" if whole else "gave_up" if leaves else "stay"
+    return json.dumps({"why": "", "got": got, "feeling": -1, "next": next_, "message": message})
 
 
 def held(bot: str, *options: str) -> dict[str, Conversation]:
@@ -94,21 +97,10 @@ def test_customers_with_and_without_a_model_agree(
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "earlier", "again"),
-    [
-        ("承知しました。解約金は4,800円です。", ["解約金は4,800円です。"], True),
-        ("Thank you. The fee is 4800 yen.", ["Thanks! The fee is 4800 yen."], True),
-        ("解約金は4,800円で、工事費も一括でかかります。", ["解約金は4,800円です。"], False),
-        ("解約金は5,800円です。", ["解約金は4,800円です。"], False),
-        ("途中での解約はできません。", ["途中での解約はできます。"], False),
-        ("はい、できます。", ["返品は14日以内ならできます。"], False),
-        ("はい、できます。", ["はい、できます。"], True),
-        ("", [""], False),
-    ],
-)
-def test_what_is_the_same_again(answer: str, earlier: list[str], again: bool) -> None:
-    """In another frame it is; with another figure, another part or a negation it is not."""
-    language: Language = "ja" if any(ord(sign) > 999 for sign in answer) else "en"
+def test_a_model_says_that_it_got_the_same_again(server: OpenAIServer) -> None:
+    """In whatever frame: no rule looks at the words, and the customer leaves all the same."""
+    server.reply = customer
 
-    assert says_it_again(answer, earlier, language) is again
+    for conversation in held("reframes").values():
+        got = [reaction.got for reaction in conversation.reactions if reaction]
+        assert (conversation.ended, got) == (Ended.GAVE_UP, ["partly", "nothing", "nothing", "nothing"])

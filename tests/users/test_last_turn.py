@@ -29,7 +29,7 @@ def conversation(server: OpenAIServer, *lines: dict[str, Any], turns: int = 1) -
         form = request.get("response_format", {}).get("json_schema", {}).get("schema", {})
         if "message" not in form.get("properties", {}):
             return play(request)
-        return json.dumps({"asked": "", "feeling": 0, "why": "", **left.pop(0)})
+        return json.dumps({"why": "", "feeling": 0, **left.pop(0)})
 
     server.reply = reply
     Path("cases.csv").write_text(CASES, encoding="utf-8")
@@ -45,13 +45,14 @@ def conversation(server: OpenAIServer, *lines: dict[str, Any], turns: int = 1) -
     [
         ("nothing", "gave_up", "もう結構です。", Ended.GAVE_UP, "もう結構です。"),
         ("asked_back", "gave_up", "ほかを当たります。", Ended.GAVE_UP, "ほかを当たります。"),
-        ("part", "satisfied", "ありがとうございました。", Ended.SATISFIED, "ありがとうございました。"),
-        ("part", "gave_up", "では失礼します。", Ended.GAVE_UP, "では失礼します。"),
+        ("partly", "satisfied", "ありがとうございました。", Ended.SATISFIED, "ありがとうございました。"),
+        ("partly", "gave_up", "では失礼します。", Ended.GAVE_UP, "では失礼します。"),
         # Content with nothing is nobody; the words are kept all the same.
         ("nothing", "satisfied", "ありがとうございました。", Ended.TURN_LIMIT, "ありがとうございました。"),
-        ("part", "stay", "もう結構です。失礼します。", Ended.TURN_LIMIT, "もう結構です。失礼します。"),
-        ("part", "stay", "それで、いつまでですか？", Ended.TURN_LIMIT, ""),
-        ("all", "stay", "土曜日もできますか？", Ended.SATISFIED, ""),
+        # Whether a line says goodbye is for the model to say: its words are not looked at.
+        ("partly", "stay", "もう結構です。失礼します。", Ended.TURN_LIMIT, ""),
+        ("partly", "stay", "それで、いつまでですか？", Ended.TURN_LIMIT, ""),
+        ("answered", "stay", "土曜日もできますか？", Ended.SATISFIED, ""),
     ],
 )
 def test_a_goodbye_at_the_limit_is_kept(
@@ -63,15 +64,25 @@ def test_a_goodbye_at_the_limit_is_kept(
     assert (held.ended, held.closing, len(held.turns)) == (ended, closing, 1)
 
 
-@pytest.mark.parametrize("next_", ["stay", "satisfied"])
-def test_who_has_all_and_asks_something_else_is_heard(next_: str, server: OpenAIServer) -> None:
+def test_who_has_all_and_asks_something_else_is_heard(server: OpenAIServer) -> None:
     """The bot gets the question, and the customer leaves once it is answered."""
-    asks = {"got": "all", "next": next_, "message": "なるほど。土曜日も受け付けていますか？"}
-    leaves = {"got": "all", "next": "satisfied", "message": "ありがとうございました。"}
+    asks = {"got": "answered", "next": "stay", "message": "なるほど。土曜日も受け付けていますか？"}
+    leaves = {"got": "answered", "next": "satisfied", "message": "ありがとうございました。"}
     held = conversation(server, asks, leaves, turns=4)
 
     assert [turn.user for turn in held.turns][1:] == [asks["message"]]
     assert (held.ended, held.closing) == (Ended.SATISFIED, "ありがとうございました。")
+
+
+def test_who_never_stops_asking_is_content_with_the_second_full_answer(server: OpenAIServer) -> None:
+    """And what they would have asked is no closing line."""
+    asks = [{"got": "answered", "next": "stay", "message": text} for text in ("土曜は？", "日曜は？")]
+    held = conversation(server, *asks, turns=9)
+
+    assert [turn.user for turn in held.turns][1:] == ["土曜は？"]
+    assert (held.ended, held.closing) == (Ended.SATISFIED, "")
+    assert held.reaction is not None
+    assert held.reaction.overruled == "stay"
 
 
 GOOD = """

@@ -167,7 +167,7 @@ SORRY = "ご不便をおかけし、申し訳ございません。ルーター�
     ("answers", "feelings"),
     [
         ((UNRELATED, REFUSAL), [-2, -2]),
-        ((SORRY,), [-1]),
+        ((SORRY,), [-2]),
         ((GOOD,), [1]),
         ((UNRELATED, SORRY, GOOD), [-2, -2, 0]),
     ],
@@ -175,7 +175,7 @@ SORRY = "ご不便をおかけし、申し訳ございません。ルーター�
 async def test_anger_grows_and_softens_with_what_is_answered(
     answers: tuple[str, ...], feelings: list[int]
 ) -> None:
-    """A useless answer angers, an apology holds it, a solution softens."""
+    """A useless answer angers, in whatever kind words, a solution softens."""
     user = PhraseUser(shelves.persona("angry"), 1)
     felt = [(await user(a_case(), turns(*answers[: n + 1]))).reaction for n in range(len(answers))]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import CaseFileError, RunFileError
-from simulator.core.types import Answer, Case, Ended, Language, Turn, Utterance
+from simulator.core.types import Answer, Case, Ended, Language, Reaction, Turn, Utterance
+from simulator.users.offline import still_fits
 from simulator.users.scripted import (
     EVERY_CASE,
     MixedUser,
     ReplayUser,
     read_scripts,
     script_of,
-    still_fits,
     turns_of_run,
     unused_scripts,
 )
@@ -22,9 +22,29 @@ from tests.run_helpers import a_case, a_run, a_talk, a_turn
 ONE = (a_turn(),)
 
 
-async def improvises(case: Case, turns: tuple[Turn, ...]) -> Utterance:
-    """A customer who counts what was said."""
-    return Utterance(text=f"{case.id}: {len(turns)}")
+class Improviser:
+    """A customer who counts what was said, and for whom a line fits unless the desk declines."""
+
+    def __init__(self, last: Utterance | None = None) -> None:
+        """`last` is said in place of a line that does not fit."""
+        self.last, self.shown = last, list[tuple[str, str, bool]]()
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line."""
+        return Utterance(text=f"{case.id}: {len(turns)}")
+
+    async def follow(
+        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
+    ) -> Utterance:
+        """The line, or another."""
+        self.shown.append((line, before.text, goes_on))
+        if "かねます" not in turns[-1].answer.text:
+            return Utterance(text=line)
+        other = self.last or await self(case, turns)
+        return other.model_copy(update={"diverged": True, "reaction": GAVE_UP})
+
+
+GAVE_UP = Reaction(got="declined", next="gave_up", overruled="stay")
 
 
 async def test_lines_are_said_in_order_then_it_is_over() -> None:
@@ -49,26 +69,62 @@ EARLIER = (FIRST, SECOND, exchange(3, "bいつから？", "分かりかねます
 
 async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
     """From the very first line, which need not be the case's question, to the last; then it is over."""
-    user = ReplayUser(EARLIER, improvises)
+    customer = Improviser()
+    user = ReplayUser(EARLIER, customer)
 
     assert await user(a_case(), ()) == Utterance(text="やあ、月いくら？")
     assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い")
     end = await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。")))
     assert end == Utterance(next="over", reason="end of script")
+    # Whoever plays is shown the line with the answer that it replied to, and nobody the first and the last.
+    assert customer.shown == [("a高い", FIRST.answer.text, True)]
 
 
-async def test_the_first_line_that_no_longer_fits_is_marked_and_somebody_goes_on() -> None:
-    """Or the replay ends there, or says its lines all the same, as it is set."""
-    new = (exchange(1, "やあ、月いくら？", "申し訳ございませんが、分かりかねます。"), exchange(2, "えっ"))
+NEW = (exchange(1, "やあ、月いくら？", "分かりかねます。"),)
 
-    first, second = [await ReplayUser(EARLIER, improvises)(a_case(), new[:n]) for n in (1, 2)]
-    kept, next_one = [await ReplayUser(EARLIER)(a_case(), new[:n]) for n in (1, 2)]
 
-    assert first == Utterance(text="fees-1: 1", diverged=True)
+async def test_from_the_first_line_that_no_longer_fits_the_customer_goes_on() -> None:
+    """It is marked, and no earlier line is shown after it, whatever the desk says."""
+    customer = Improviser()
+    user = ReplayUser(EARLIER, customer)
+    first = await user(a_case(), NEW)
+    second = await user(a_case(), (*NEW, exchange(2, first.text).model_copy(update={"diverged": True})))
+
+    assert (first.text, first.diverged) == ("fees-1: 1", True)
     assert second == Utterance(text="fees-1: 2")
-    assert (await ReplayUser(EARLIER, ends=True)(a_case(), new[:1])).next == "over"
-    assert kept == Utterance(text="a高い", diverged=True)
-    assert next_one == Utterance(text="bいつから？")
+    assert len(customer.shown) == 1
+
+
+async def test_who_leaves_where_a_line_no_longer_fits_says_so() -> None:
+    """Before their own reason."""
+    leaves = Utterance(text="もういい。", next="gave_up", reason="断られた")
+    left = await ReplayUser(EARLIER, Improviser(leaves))(a_case(), NEW)
+
+    assert (left.next, left.text) == ("gave_up", "もういい。")
+    assert left.reason == "前の発言が返事に合わなくなった / 断られた"
+
+
+async def test_a_replay_may_end_there() -> None:
+    """Nobody says anything else, and how the customer took it is kept."""
+    customer = Improviser()
+    ended = await ReplayUser(EARLIER, customer, "end")(a_case(), NEW)
+
+    assert (ended.text, ended.next, ended.reason) == ("", "over", "前の発言が返事に合わなくなった")
+    assert ended.reaction == GAVE_UP
+    assert customer.shown == [("a高い", FIRST.answer.text, False)]
+
+
+async def test_lines_may_be_kept_all_the_same() -> None:
+    """The first that does not fit is marked; nobody is asked about the others."""
+    customer = Improviser()
+    user = ReplayUser(EARLIER, customer, "keep")
+    kept = await user(a_case(), NEW)
+    marked = (*NEW, exchange(2, kept.text, "分かりかねます。").model_copy(update={"diverged": True}))
+
+    assert (kept.text, kept.next, kept.diverged) == ("a高い", "stay", True)
+    assert kept.reaction == Reaction(got="declined")
+    assert await user(a_case(), marked) == Utterance(text="bいつから？")
+    assert len(customer.shown) == 1
 
 
 @pytest.mark.parametrize(

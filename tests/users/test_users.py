@@ -9,12 +9,12 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
-from simulator.core.replies import NextLine
+from simulator.core.replies import NextLine, ReplayedLine
 from simulator.core.templates import quote, stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
 from simulator.users.base import UserPrompts
 from simulator.users.opening import OpeningPrompts
-from simulator.users.persona import LONGEST_ANSWER, has_figure, read_line
+from simulator.users.persona import LONGEST_ANSWER, read_line
 from tests.paths import FIXTURES
 from tests.run_helpers import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
@@ -25,7 +25,7 @@ GREETING = prompts().text("ja", "greeting")
 
 
 def line(message: str, next_: str = "stay", **thought: Any) -> str:
-    """A reply of the customer model; without a thought, as earlier versions asked for it."""
+    """A reply of the customer model, with or without a thought."""
     return json.dumps(thought | {"next": next_, "message": message}, ensure_ascii=False)
 
 
@@ -66,7 +66,9 @@ async def test_the_prompt_tells_who_and_what() -> None:
     for part in (angry.name, angry.voice.strip(), *angry.knows, *angry.unknown):
         assert part in told
     assert all(says[key] in told for key in ("question", "goal", "knows", "unknown"))
-    assert prompts().cues("ja", ["no_reproach"], -1).splitlines()[0] in told
+    for row in ("answered", "partly", "declined", "nothing", "asked_back", "handed_over"):
+        assert len(re.findall(rf"^- .*\b{row} [^：]*：.+", told, re.MULTILINE)) == 1
+    assert re.search("partly [^：]*：.*責めずに受け入れる。", told)
     assert "気分：いら立ち" in told
 
 
@@ -131,17 +133,24 @@ async def test_the_tags_of_a_quotation_do_not_reach_the_bot() -> None:
 @pytest.mark.parametrize(
     ("replies", "text", "next_", "overruled"),
     [
-        ([line("で、いくらですか。", got="part", feeling=-2)], "で、いくらですか。", "stay", None),
-        ([line("助かりました。", "satisfied", got="all")], "助かりました。", "satisfied", None),
-        ([line("助かりました。", got="all")], "助かりました。", "satisfied", "stay"),
-        ([line("ほかには？", got="all")], "ほかには？", "stay", None),
+        ([line("で、いくらですか。", got="partly", feeling=-2)], "で、いくらですか。", "stay", None),
+        ([line("助かりました。", "satisfied", got="answered")], "助かりました。", "satisfied", None),
+        # Nobody looks at the words of a line that the model means to stay, or to leave with.
+        ([line("助かりました。", got="answered")], "助かりました。", "stay", None),
+        ([line("土曜もできますか？", "satisfied", got="answered")], "土曜もできますか？", "satisfied", None),
         (
-            [line("助かります。土曜もできますか？", "satisfied", got="all")],
-            "助かります。土曜もできますか？",
-            "stay",
-            "satisfied",
+            [line("担当者を待ちます。", "handed_over", got="handed_over")],
+            "担当者を待ちます。",
+            "handed_over",
+            None,
         ),
-        ([line("で、いくらですか。", "gave_up", got="nothing")], "で、いくらですか。", "stay", "gave_up"),
+        ([line("ここで答えて。", got="handed_over")], "ここで答えて。", "stay", None),
+        (
+            [line("で、いくらですか。", "gave_up", got="declined"), line("いくらですか。", got="declined")],
+            "いくらですか。",
+            "stay",
+            "gave_up",
+        ),
         (
             [line("もう結構です。", "gave_up", got="nothing"), line("で、いくらですか。", got="nothing")],
             "で、いくらですか。",
@@ -160,7 +169,7 @@ async def test_the_tags_of_a_quotation_do_not_reach_the_bot() -> None:
 async def test_the_rules_decide_and_the_model_words_it(
     replies: list[str | Reply], text: str, next_: str, overruled: str | None
 ) -> None:
-    """Who leaves too early goes on, asked again if it was a goodbye; no question is a closing line."""
+    """Who leaves too early goes on, and is asked for another line."""
     utterance, requests = await said(replies)
     reaction = utterance.reaction
 
@@ -172,18 +181,84 @@ async def test_the_rules_decide_and_the_model_words_it(
 
 
 async def test_an_answer_that_failed_gives_nothing() -> None:
-    """Whatever the model says; the same answer again annoys, and an apology that refuses is none."""
-    content, _ = await said([line("どうも。", "satisfied", got="all"), line("もしもし？")], turns=(SILENT,))
-    course = {
-        "申し訳ありません、こちらの手違いです。": -1,
-        "申し訳ありませんが、わかりかねます。": -2,
-        a_turn().answer.text: -2,
-    }
-    drafts: list[str | Reply] = [line("え？", got="nothing", feeling=-2)]
+    """Whatever the model says; the same answer again annoys."""
+    drafts: list[str | Reply] = [line("どうも。", "satisfied", got="answered"), line("もしもし？")]
+    content, _ = await said(drafts, turns=(SILENT,))
+    course = {"申し訳ありませんが、わかりかねます。": 0, a_turn().answer.text: -1}
+    drafts = [line("え？", got="declined", feeling=1)]
     felt = [await said(drafts, turns=(a_turn(), a_turn(2, text=text))) for text in course]
 
     assert content.next == "stay"
+    assert content.reaction is not None
+    assert content.reaction.got == "nothing"
     assert [each.reaction and each.reaction.feeling for each, _ in felt] == list(course.values())
+
+
+async def test_no_question_of_who_has_to_leave_is_a_closing_line() -> None:
+    """Out of patience by the rules, though the model would have gone on."""
+    useless = Reaction(got="declined")
+    turns = (a_turn(), *(a_turn(n).model_copy(update={"reaction": useless}) for n in (2, 3)))
+    utterance, _ = await said([line("で、いくらですか。", got="declined")], turns=turns)
+
+    assert (utterance.text, utterance.next) == ("", "gave_up")
+
+
+FITS = {"fits": "yes", "got": "partly", "why": "一部だけ"}
+OLD, BEFORE = "いつからですか。", Answer(text="月額990円です。")
+
+
+async def followed(replies: list[str | Reply], *, goes_on: bool = True) -> tuple[Utterance, list[Any]]:
+    """What a customer does who is shown an earlier line, and the requests that it took."""
+    async with OpenAIServer(script(replies)) as server, at(server) as model:
+        utterance = await player(model("user")).follow(a_case(), (a_turn(),), OLD, BEFORE, goes_on=goes_on)
+        return utterance, [request.body for request in server.requests]
+
+
+async def test_an_earlier_line_that_fits_is_said_word_for_word() -> None:
+    """Whatever the model writes beside, and however content it is; what it got is kept. One call."""
+    for reply in (
+        line("", **FITS),
+        line("いつからなんですか。", "satisfied", **FITS | {"got": "answered"}),
+        line("かしこまりました。", "gave_up", **FITS),
+        line(OLD, **FITS | {"fits": "no"}),
+    ):
+        utterance, requests = await followed([reply])
+        assert (utterance.text, utterance.next, utterance.diverged) == (OLD, "stay", False)
+        assert utterance.reaction is not None
+        assert (utterance.reaction.next, utterance.reaction.overruled) == ("stay", None)
+        assert utterance.reaction.got in ("partly", "answered")
+        assert len(requests) == 1
+
+
+async def test_who_follows_is_shown_the_line_and_asked_whether_it_fits() -> None:
+    """Quoted, in the one prompt of the line; whether it fits is asked before the words."""
+    _, [request] = await followed([line("", **FITS)])
+    _, [alone] = await said([line("なるほど。")])
+    form = list(request["response_format"]["json_schema"]["schema"]["properties"])
+    system = request["messages"][0]["content"]
+
+    assert re.search(rf"<(line [0-9a-f]{{8}})>\n{OLD}\n</\1>", system)
+    assert form == [*ReplayedLine.model_fields]
+    assert form[-3:] == ["next", "fits", "message"]
+    assert set(form) == {*NextLine.model_fields, "fits"}
+    assert '"fits"' in system
+    assert "fits" not in json.dumps(alone)
+
+
+async def test_an_earlier_line_that_does_not_fit_is_put_anew() -> None:
+    """Under the rules and the guard as any other, and marked; who does not go on alone only says so."""
+    new = line("分からないんですか。", fits="no", got="declined")
+    broken = line("かしこまりました。", fits="no", got="declined")
+    plain = "もう一度お願いします。"
+    utterance, _ = await followed([new])
+    mended, asked = await followed([broken, new])
+    unasked, once = await followed([broken], goes_on=False)
+    unread, _ = await followed([plain])
+
+    assert (utterance.text, utterance.diverged) == ("分からないんですか。", True)
+    assert (mended.text, mended.broken_rules, len(asked)) == ("分からないんですか。", ("desk",), 2)
+    assert (unasked.diverged, len(once)) == (True, 1)
+    assert (unread.text, unread.diverged) == (plain, True)
 
 
 @pytest.mark.parametrize(
@@ -288,9 +363,10 @@ def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
     ("name", "old", "new", "problem"),
     [
         ("_user", "\nempty = ", "\nemty = ", "[ja.problems] empty is missing"),
-        ("_user", "[en.fields]\nasked", "[en.fields]\naskd", "[en.fields] asked is missing"),
+        ("_user", "[en.fields]\nwhy", "[en.fields]\nwhi", "[en.fields] why is missing"),
         ("_user", "$case", "$cased", "which nothing fills"),
-        ("_user", "[en.cues]\nshort", "[en.cues]\nshorter", "[en.cues] short is missing"),
+        ("_user", "[en.got]\nanswered", "[en.got]\nanswer", "[en.got] answered is missing"),
+        ("_user", "[en.cues]\nsettled", "[en.cues]\nsetled", "[en.cues] settled is missing"),
         ("_user", "'^\\W*かしこまりました", "'(かしこまりました", "not a regular expression"),
         ("_opening", "$voice", "$tone", "which nothing fills"),
         ("_opening", "[en.fields]\nmessage", "[en.fields]\nmesage", "[en.fields] message is missing"),
@@ -307,9 +383,3 @@ def test_a_broken_prompt_file_is_named(tmp_path: Path, name: str, old: str, new:
     with pytest.raises(PromptError) as met:
         UserPrompts(path) if name == "_user" else OpeningPrompts(path, prompts().guards)
     assert problem in str(met.value)
-
-
-def test_how_to_call_is_no_figure_to_talk_of() -> None:
-    """A number to ring and when somebody is there leave nothing to take up; a fee does."""
-    assert not has_figure("お電話は0120-000-371（9:00〜18:00）です。")
-    assert has_figure("お電話は0120-000-371、手数料は440円です。")

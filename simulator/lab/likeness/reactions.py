@@ -22,7 +22,7 @@ from simulator.core.types import Bot, Case, Conversation, Ended, Language, Perso
 from simulator.grading.rubric import Rubric
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import Log, converse, grading_contexts
-from simulator.text.evidence import all_references, expected_response
+from simulator.text.phrases import declines
 
 BOTS = ("perfect", "useless", "rude", "inventing")
 # Below this grade (0..1) an invention is noticed: the limit at which a turn is red (`RedRules.overall`).
@@ -83,7 +83,7 @@ def bot_of(kind: str, case: Case, persona: Persona) -> Bot:
             return _SAID[kind][case.language].format(page=len(query.history) // 2 + 2)
         if query.history and persona.asks_for_person:
             return _SAID["person"][case.language]
-        return (_SAID["again"][case.language] if query.history else "") + all_references(case)[0]
+        return (_SAID["again"][case.language] if query.history else "") + _answers(case)[0]
 
     return answer
 
@@ -98,8 +98,7 @@ async def react(
 ) -> list[Reacted]:
     """Every persona with every bot, on the first question that has an answer; nothing without one."""
     cases = (conversation.case for conversation in plan if not conversation.case.history)
-    answered = (case for case in cases if expected_response(case) == "answer" and all_references(case))
-    if (found := next(answered, None)) is None:
+    if (found := next(filter(_answers, cases), None)) is None:
         return []
     # A script would say the lines, and show nothing of the customer.
     case = found.model_copy(update={"script": ()})
@@ -123,6 +122,13 @@ async def react(
         return Reacted(persona.id, kind, held, feelings, await _grade(context, held))
 
     return await for_each(pairs, one, context.settings.concurrency)
+
+
+def _answers(case: Case) -> tuple[str, ...]:
+    """The references that answer; none for a complaint, or what is marked unanswerable."""
+    if case.is_complaint or case.answerable is False:
+        return ()
+    return tuple(text for row in case.references for text in row if not declines(text, case.language))
 
 
 async def _grade(context: RunContext, held: Conversation) -> float | None:

@@ -44,12 +44,13 @@ def played(request: dict[str, Any], *, reacts: bool, grade: int) -> str:
     form = request.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     if "message" not in form:
         return json.dumps(graded(json.loads(play(request)), grade))
-    got, feeling = "part", 2
+    got, feeling = "partly", 2
     if reacts:
         useless = "website" in said or "manual" in said or "Platinum" in said
-        got, feeling = ("nothing", -2) if useless else ("handed_over" if "colleague" in said else "all", 2)
+        got, feeling = ("nothing", -2) if useless else ("handed_over" if "colleague" in said else "answered", 2)
     count = len(request["messages"])
-    line = {"asked": "the price", "got": got, "feeling": feeling, "why": "", "next": "stay"}
+    leaves = {"handed_over": "handed_over", "answered": "satisfied"}
+    line = {"why": "", "got": got, "feeling": feeling, "next": leaves.get(got, "stay")}
     return json.dumps(line | {"message": f"could a person tell me about part {count} of it"})
 
 
